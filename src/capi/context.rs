@@ -10,7 +10,7 @@ use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{self, Overrides};
 use oxiblosc_core::params::{Job, filter_is_defined};
-use oxiblosc_core::schunk::operation;
+use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -7,7 +7,7 @@ use crate::capi::prelude::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_core::b2nd::array::block_shape;
-use oxiblosc_core::schunk::operation;
+use oxiblosc_io::operation;
 use std::sync::OnceLock;
 
 type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;

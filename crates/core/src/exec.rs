@@ -1,8 +1,8 @@
 //! Threads that help with an operation.
 
-use crate::schunk::operation;
 use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_io::operation;
 use oxiblosc_pool::callback;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -5,10 +5,10 @@
 
 use crate::environment::Overrides;
 use crate::params::{Job, Shuffle, Split, set_shuffle};
-use crate::schunk::operation;
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_io::operation;
 use oxiblosc_memory::{Field, env};
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, AtomicU8, Ordering::Relaxed};
 

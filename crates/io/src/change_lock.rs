@@ -1,11 +1,12 @@
 //! The lock of those who change a file, as the handles of this library take it, and who of the process has it.
 
+use super::operation;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::locks::change::{self, Blocked};
 use oxiblosc_system::{locks, thread};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long somebody is waited for who locks all of a file, and so does not use this lock: the program itself, it may be, which has
 /// reasons of its own.
@@ -44,13 +45,13 @@ impl Pauses {
         Self(Duration::from_micros(20))
     }
 
-    /// Waits; gives how long.
+    /// Waits; gives how long, which on a busy machine is longer than what was asked for.
     fn wait(&mut self) -> Duration {
         const MOST: Duration = Duration::from_millis(1);
-        let pause = self.0;
-        std::thread::sleep(pause);
-        self.0 = MOST.min(2 * pause);
-        pause
+        let since = Instant::now();
+        std::thread::sleep(self.0);
+        self.0 = MOST.min(2 * self.0);
+        since.elapsed()
     }
 }
 
@@ -58,6 +59,8 @@ impl Pauses {
 #[derive(Debug)]
 pub struct ChangeLock {
     holder: AtomicU64,
+    /// Whether a thread has it alone: the system tells files apart, and no threads.
+    taken: AtomicBool,
     /// Somebody else locks all of the file, and was waited for: until that ends, those who use this lock have one on the whole file
     /// that goes with the stranger's.
     uses_flock: AtomicBool,
@@ -68,38 +71,41 @@ impl ChangeLock {
     pub const fn new() -> Self {
         Self {
             holder: AtomicU64::new(NOBODY),
+            taken: AtomicBool::new(false),
             uses_flock: AtomicBool::new(false),
         }
     }
 
-    /// Takes it alone. Others who use it are waited for as long as it takes, as they release it at their end if not before.
+    /// Takes it alone. Others who use it are waited for as long as it takes, as they release it at their end if not before; within another
+    /// operation for a while.
     ///
     /// # Errors
-    /// [`Error::Lock`]: somebody else locks all of the file in every way that there is, or this thread has the lock through another open
-    /// file.
+    /// [`Error::Lock`]: somebody else locks all of the file in every way that there is, this thread has the lock through another open
+    /// file, or it was waited for too long.
     pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<()> {
         let holder = holder(identity);
         let known = self.uses_flock.load(Ordering::Relaxed);
         let (mut pauses, mut strange) = (Pauses::new(), Duration::ZERO);
+        let (patience, mut waited) = (operation::patience(1), Duration::ZERO);
         loop {
-            match change::try_take(file, true) {
+            match self.try_now(file) {
                 Ok(()) => {
                     self.uses_flock.store(false, Ordering::Relaxed);
                     break;
                 }
                 Err(Blocked::Stranger) if known || strange >= PATIENCE => {
-                    Self::take_whole(file)?;
+                    self.take_whole(file)?;
                     self.uses_flock.store(true, Ordering::Relaxed);
                     break;
                 }
                 Err(Blocked::Stranger) => strange += pauses.wait(),
                 Err(Blocked::Holder) => {
                     let has = |there: &AtomicU64| there.load(Ordering::Relaxed) == holder;
-                    if HOLDERS.iter().any(has) {
+                    if HOLDERS.iter().any(has) || patience.is_some_and(|most| waited >= most) {
                         return Err(Error::Lock);
                     }
                     strange = Duration::ZERO;
-                    pauses.wait();
+                    waited += pauses.wait();
                 }
             }
         }
@@ -107,10 +113,39 @@ impl ChangeLock {
         Ok(())
     }
 
-    /// Takes the lock of those that are beside a stranger.
-    fn take_whole(file: &File) -> Result<()> {
+    /// Takes the byte, if neither another thread nor another file has it.
+    fn try_now(&self, file: &File) -> std::result::Result<(), Blocked> {
+        self.among_threads(|| change::try_take(file, true))
+    }
+
+    /// Takes something by `take`, unless another thread has it.
+    fn among_threads(
+        &self,
+        take: impl FnOnce() -> std::result::Result<(), Blocked>,
+    ) -> std::result::Result<(), Blocked> {
+        if self.taken.swap(true, Ordering::Acquire) {
+            return Err(Blocked::Holder);
+        }
+        let taken = take();
+        if taken.is_err() {
+            self.taken.store(false, Ordering::Release);
+        }
+        taken
+    }
+
+    /// The same, of the lock of those that are beside a stranger.
+    fn try_whole(&self, file: &File) -> bool {
+        let take = || match change::try_take_whole(file) {
+            true => Ok(()),
+            false => Err(Blocked::Holder),
+        };
+        self.among_threads(take).is_ok()
+    }
+
+    /// Waits for it.
+    fn take_whole(&self, file: &File) -> Result<()> {
         let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
-        while !change::try_take_whole(file) {
+        while !self.try_whole(file) {
             if waited >= PATIENCE {
                 return Err(Error::Lock);
             }
@@ -121,7 +156,15 @@ impl ChangeLock {
 
     /// Takes it alone if nobody has it. Whether that was so.
     pub fn try_take(&self, file: &File, identity: Option<(u64, u64)>) -> bool {
-        let taken = change::try_take(file, true).is_ok();
+        let known = self.uses_flock.load(Ordering::Relaxed);
+        let taken = match self.try_now(file) {
+            Ok(()) => {
+                self.uses_flock.store(false, Ordering::Relaxed);
+                true
+            }
+            Err(Blocked::Stranger) => known && self.try_whole(file),
+            Err(Blocked::Holder) => false,
+        };
         if taken {
             self.set_holder(holder(identity));
         }
@@ -147,6 +190,7 @@ impl ChangeLock {
         }
         change::leave(file);
         self.set_holder(NOBODY);
+        self.taken.store(false, Ordering::Release);
     }
 
     fn set_holder(&self, holder: u64) {

@@ -31,6 +31,7 @@ pub mod file;
 pub mod lock;
 /// Files through a memory map.
 pub mod mmap;
+pub mod operation;
 /// Paths: remove, rename, make, flush.
 pub mod paths;
 /// How many read handles the process keeps open.
@@ -106,6 +107,11 @@ pub trait Storage: Send + Sync {
 
     /// Ends what any of these began.
     fn unlock(&self) {}
+
+    /// Whether the file has a name still: what is written to one that has none is lost.
+    fn has_name(&self) -> bool {
+        true
+    }
 
     /// Device and inode of the open file, where there are such things.
     fn identity(&self) -> Option<(u64, u64)> {

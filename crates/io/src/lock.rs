@@ -7,7 +7,7 @@
 //! is too short counts zero.
 
 use super::file::{read_up_to, write_up_to};
-use super::turnstile;
+use super::{operation, turnstile};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::files::{self, Access, How};
@@ -21,14 +21,55 @@ use std::time::{Duration, Instant};
 const COUNT: u64 = 8;
 /// Readers that overlap give the lock back after this time, so that a writer gets it.
 const LONG: Duration = Duration::from_millis(5);
+/// How long who does not wait for ever sleeps between two attempts.
+const PAUSE: Duration = Duration::from_millis(1);
 
-/// A writer that waits for the lock of a frame.
-pub struct WaitingWriter(OwnFile);
+/// What became of an attempt to take the lock.
+pub enum Attempt {
+    /// It was taken. Says whether another process has had it alone since this handle last looked, so that what is known of the frame may
+    /// be out of date.
+    Taken(bool),
+    /// An operation of this thread has it through another handle, which keeps writers out for this one too: there is nothing to end.
+    /// Says the same.
+    Held(bool),
+    /// Others have it, or come first.
+    Busy(Waiter),
+}
 
-impl WaitingWriter {
-    /// Waits until it has had the lock, or is gone.
-    pub fn wait(self) {
-        turnstile::pass(&self.0);
+/// Waits for the lock through an open file of its own, so that the handle need not be kept from other threads meanwhile: they may be those
+/// who have the lock.
+pub struct Waiter {
+    file: OwnFile,
+    exclusive: bool,
+}
+
+/// The lock, as the one who waited has it: until this is dropped, or is made that of the handle.
+pub struct Waited(Waiter);
+
+impl Waiter {
+    /// Waits for it, shared once writers that wait have had it.
+    ///
+    /// # Errors
+    /// [`Error::Lock`], also after `patience`, if there is such a limit.
+    pub fn wait(self, patience: Option<Duration>) -> Result<Waited> {
+        let file = &self.file;
+        match (patience, self.exclusive) {
+            (None, true) => wait_alone(file).map_err(|_| Error::Lock)?,
+            (None, false) => {
+                turnstile::pass(file);
+                uninterrupted(|| locks::lock_shared(file)).map_err(|_| Error::Lock)?;
+            }
+            (Some(patience), exclusive) => {
+                let end = Instant::now() + patience;
+                while !try_now(file, exclusive)? {
+                    if Instant::now() >= end {
+                        return Err(Error::Lock);
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+            }
+        }
+        Ok(Waited(self))
     }
 }
 
@@ -46,6 +87,8 @@ pub struct SidecarLock {
     file: Option<OwnFile>,
     depth: usize,
     seen: u64,
+    /// Device and inode of the lock file that was last locked: the counts of two files say nothing of each other.
+    identity: Option<(u64, u64)>,
     /// When the lock was taken that is held.
     since: Option<Instant>,
     /// The process that opened `file`.
@@ -69,66 +112,116 @@ impl SidecarLock {
             file: None,
             depth: 0,
             seen: 0,
+            identity: None,
             since: None,
             owner: std::process::id(),
         }
     }
 
-    /// Takes the lock, alone (`exclusive`) or with other readers, waiting for it as long as it takes. Returns whether
-    /// another process has had it alone since this handle last looked, so that what is known of the frame may be out of
-    /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken. A reader comes before
-    /// writers that wait, but for [`Self::lock_after_writers`].
+    /// Takes the lock, alone (`exclusive`) or with other readers, waiting for it as long as it takes; within another operation only for
+    /// a while. Returns whether another process has had it alone since this handle last looked, so that what is known of the
+    /// frame may be out of date. A reader within an operation that has the lock through another handle relies on that.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] if the lock file cannot be made, locked or read; where a writer would wait for its own operation; or for too long. Then
+    /// the lock is not taken.
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
-        self.leave_to_parent();
-        self.take(exclusive)
-    }
-
-    /// The rest of it.
-    fn take(&mut self, exclusive: bool) -> Result<bool> {
-        if self.depth > 0 {
-            self.depth += 1;
-            return Ok(false);
-        }
-        let (file, replaced) = self.acquire(exclusive).map_err(|_| Error::Lock)?;
-        let mut count = [0; 8];
-        if read_up_to(&file, COUNT, &mut count) < count.len() {
-            count = [0; 8];
-        }
-        let mut count = u64::from_ne_bytes(count);
-        let changed = replaced || count != self.seen;
-        if exclusive {
-            count = count.wrapping_add(1);
-            if write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
-                // Whether it is unlocked here or by closing the file, the lock is gone.
-                let _ = unlock(&file);
-                return Err(Error::Lock);
+        let mut waited = None;
+        loop {
+            match self.attempt(exclusive, false, waited)? {
+                Attempt::Taken(changed) | Attempt::Held(changed) => return Ok(changed),
+                Attempt::Busy(waiter) => waited = Some(waiter.wait(operation::patience(0))?),
             }
         }
-        self.seen = count;
-        self.since = Some(Instant::now());
-        self.depth = 1;
-        self.file = Some(file);
-        Ok(changed)
     }
 
-    /// As [`Self::lock`], with other readers, but after a writer that waits, who is given then and the lock not taken. He is waited for
-    /// with nothing locked that a reader may need who keeps him waiting. Where this handle has the lock already, it is taken anyway.
+    /// As [`Self::lock`], without waiting. With `after_writers` a writer that waits comes first. `waited` is what the last attempt was
+    /// waited for with, and is let go.
     ///
     /// # Errors
     /// As for that.
-    pub fn lock_after_writers(&mut self) -> Result<std::result::Result<bool, WaitingWriter>> {
+    pub fn attempt(
+        &mut self,
+        exclusive: bool,
+        after_writers: bool,
+        waited: Option<Waited>,
+    ) -> Result<Attempt> {
         self.leave_to_parent();
-        if self.depth == 0 {
-            let file = match &self.file {
-                Some(file) => file,
-                None => self.file.insert(self.open()?),
-            };
-            if turnstile::is_closed(file) {
-                // The turn belongs to an open file, and that one may be a writer's of this handle by then.
-                return Ok(Err(WaitingWriter(self.open()?)));
-            }
+        if self.depth > 0 {
+            self.depth += 1;
+            return Ok(Attempt::Taken(false));
         }
-        self.take(false).map(Ok)
+        if after_writers && turnstile::is_closed(self.file()?) {
+            return self.busy(exclusive);
+        }
+        let (mut is_locked, mut _until_then) = (false, None);
+        match waited {
+            Some(Waited(waiter)) if waiter.exclusive && exclusive => {
+                (self.file, is_locked) = (Some(waiter.file), true);
+            }
+            // Who shares it keeps writers out.
+            waited => _until_then = waited,
+        }
+        let Some((file, identity)) = self.acquire(exclusive, is_locked)? else {
+            return self.among_others(exclusive);
+        };
+        let count = count_in(&file);
+        let changed = self.is_news(identity, count);
+        let count = count.wrapping_add(u64::from(exclusive));
+        if exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
+            // Whether it is unlocked here or by closing the file, the lock is gone.
+            let _ = locks::unlock(&file);
+            return Err(Error::Lock);
+        }
+        self.seen = count;
+        self.identity = Some(identity);
+        self.since = Some(Instant::now());
+        self.depth = 1;
+        self.file = Some(file);
+        Ok(Attempt::Taken(changed))
+    }
+
+    /// What to do where others have the lock.
+    fn among_others(&mut self, exclusive: bool) -> Result<Attempt> {
+        let file = self.file()?;
+        let identity = files::identity(file).map_err(|_| Error::Lock)?;
+        if !operation::has_locked(identity) {
+            return self.busy(exclusive);
+        }
+        let count = count_in(file);
+        match exclusive {
+            true => Err(Error::Lock),
+            false => Ok(Attempt::Held(self.is_news(identity, count))),
+        }
+    }
+
+    /// The turn of a writer and the lock belong to an open file, and the handle's may be a writer's of this handle by then.
+    fn busy(&self, exclusive: bool) -> Result<Attempt> {
+        let file = self.open()?;
+        Ok(Attempt::Busy(Waiter { file, exclusive }))
+    }
+
+    /// Whether somebody has had the lock file alone, if it is this one and has counted so many.
+    fn is_news(&self, identity: (u64, u64), count: u64) -> bool {
+        count != self.seen || self.identity.is_some_and(|known| known != identity)
+    }
+
+    /// Whether an operation of this thread has the lock through another handle.
+    pub fn is_held_around(&self) -> bool {
+        self.identity.is_some_and(operation::has_locked)
+    }
+
+    /// Device and inode of the lock file that is locked, if one is.
+    pub fn locked_file(&self) -> Option<(u64, u64)> {
+        self.identity.filter(|_| self.depth > 0)
+    }
+
+    fn file(&mut self) -> Result<&OwnFile> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => self.open()?,
+        };
+        Ok(self.file.insert(file))
     }
 
     fn open(&self) -> Result<OwnFile> {
@@ -147,7 +240,10 @@ impl SidecarLock {
             return Ok(());
         }
         self.depth = 0;
-        let unlocked = self.file.as_ref().map_or(Ok(()), |file| unlock(file));
+        let unlocked = self
+            .file
+            .as_ref()
+            .map_or(Ok(()), |file| locks::unlock(file));
         if unlocked.is_err() {
             // Closing the file takes the lock with it. Whatever was done under it was done.
             self.file = None;
@@ -176,46 +272,68 @@ impl SidecarLock {
         }
     }
 
-    /// The lock file, locked. A file that was removed or replaced while it was open or waited for is let go: processes that
-    /// come later would not look at it. True beside the file then: the counts of two files say nothing of each other.
-    fn acquire(&mut self, exclusive: bool) -> io::Result<(OwnFile, bool)> {
-        let mut replaced = false;
+    /// The lock file, locked, and which it is; none where others have it. A file that was removed or replaced while it was open or waited
+    /// for is let go: processes that come later would not look at it. The one that is open may be locked already (`is_locked`).
+    fn acquire(
+        &mut self,
+        exclusive: bool,
+        mut is_locked: bool,
+    ) -> Result<Option<(OwnFile, (u64, u64))>> {
         loop {
             let file = match self.file.take() {
                 Some(file) => file,
-                None => OwnFile::new(files::open(&self.path, How::MADE, Access::All)?),
+                None => self.open()?,
             };
-            if exclusive {
-                wait_alone(&file)?;
-            } else {
-                uninterrupted(|| locks::lock_shared(&file))?;
+            if !is_locked && !try_now(&file, exclusive)? {
+                self.file = Some(file);
+                return Ok(None);
             }
-            let (open, named) = (files::identity(&file)?, files::stat(&self.path, true));
-            match named {
+            is_locked = false;
+            let open = files::identity(&file).map_err(|_| Error::Lock)?;
+            match files::stat(&self.path, true) {
                 Ok(named) if named.identity != open => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                _ => return Ok((file, replaced)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    // Where none can be made, the frame's directory is gone: nobody comes later.
+                    match self.open() {
+                        Ok(made) => self.file = Some(made),
+                        Err(_) => return Ok(Some((file, open))),
+                    }
+                }
+                _ => return Ok(Some((file, open))),
             }
-            replaced = true;
+        }
+    }
+}
+
+/// How many have had the lock file alone. One that is too short counts none.
+fn count_in(file: &File) -> u64 {
+    let mut count = [0; 8];
+    match read_up_to(file, COUNT, &mut count) {
+        8 => u64::from_ne_bytes(count),
+        _ => 0,
+    }
+}
+
+/// Locks a file if nobody is in the way. Whether it was done.
+fn try_now(file: &File, exclusive: bool) -> Result<bool> {
+    loop {
+        let locked = match exclusive {
+            true => locks::try_lock(file),
+            false => locks::try_lock_shared(file),
+        };
+        match locked {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => {}
+            Err(TryLockError::Error(_)) => return Err(Error::Lock),
         }
     }
 }
 
 /// Has a file alone, once all others have left it.
 fn wait_alone(file: &File) -> io::Result<()> {
-    let wait = || uninterrupted(|| locks::lock(file));
-    match locks::try_lock(file) {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let _closed = turnstile::WriterTurn::new(file);
-            wait()
-        }
-        Err(TryLockError::Error(_)) => wait(),
-    }
-}
-
-fn unlock(file: &File) -> io::Result<()> {
-    locks::unlock(file)
+    let _closed = turnstile::WriterTurn::new(file);
+    uninterrupted(|| locks::lock(file))
 }
 
 fn uninterrupted(call: impl Fn() -> io::Result<()>) -> io::Result<()> {

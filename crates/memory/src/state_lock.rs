@@ -21,6 +21,12 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(not(all(test, loom)))]
 use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// When somebody who waits has lost patience.
+fn end_of(patience: Option<Duration>) -> Option<Instant> {
+    patience.map(|patience| Instant::now() + patience)
+}
 
 /// A writer has the value exclusively.
 const EXCLUSIVE: usize = 1;
@@ -87,15 +93,29 @@ impl<T> StateLock<T> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until something may have changed.
-    fn wait<'a>(&self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+    /// Sleeps until something may have changed. None after `end`, if there is one.
+    fn wait<'a>(
+        &self,
+        mut queue: MutexGuard<'a, Queue>,
+        end: Option<Instant>,
+    ) -> Option<MutexGuard<'a, Queue>> {
+        let left = match end {
+            Some(end) => Some(end.checked_duration_since(Instant::now())?),
+            None => None,
+        };
         queue.sleeping += 1;
-        let mut queue = self
-            .changed
-            .wait(queue)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut queue = match left {
+            Some(left) => {
+                let waited = self.changed.wait_timeout(queue, left);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => {
+                let waited = self.changed.wait(queue);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
         queue.sleeping -= 1;
-        queue
+        Some(queue)
     }
 
     /// Wakes the threads that sleep, after a change that was made before the mutex was locked, or under it: a thread that waits has
@@ -128,28 +148,35 @@ impl<T> StateLock<T> {
         None
     }
 
-    /// Becomes a reader. `within` says that this thread, or one that waits for it, is in the middle of another operation: it does
-    /// not wait behind a writer that waits for the readers to leave.
+    /// Becomes a reader.
     #[inline(always)]
-    pub fn shared(&self, within: bool) -> Shared<'_, T> {
-        let blocked = match within {
-            true => EXCLUSIVE,
-            false => EXCLUSIVE | PENDING,
-        };
-        match self.add(READER, blocked) {
-            Some(shared) => shared,
-            None => self.shared_later(blocked),
+    pub fn shared(&self) -> Shared<'_, T> {
+        let blocked = EXCLUSIVE | PENDING;
+        loop {
+            let shared = self.add(READER, blocked);
+            if let Some(shared) = shared.or_else(|| self.shared_later(blocked, None)) {
+                return shared;
+            }
         }
     }
 
+    /// Becomes a reader, where this thread, or one that waits for it, is in the middle of another operation: it does not wait behind a
+    /// writer that waits for the readers to leave, and for one that has the value at most so long.
+    #[inline(always)]
+    pub fn shared_within(&self, patience: Duration) -> Option<Shared<'_, T>> {
+        let shared = self.add(READER, EXCLUSIVE);
+        shared.or_else(|| self.shared_later(EXCLUSIVE, Some(patience)))
+    }
+
     #[cold]
-    fn shared_later(&self, blocked: usize) -> Shared<'_, T> {
+    fn shared_later(&self, blocked: usize, patience: Option<Duration>) -> Option<Shared<'_, T>> {
+        let end = end_of(patience);
         let mut queue = self.queue();
         loop {
             if let Some(shared) = self.add(READER, blocked) {
-                return shared;
+                return Some(shared);
             }
-            queue = self.wait(queue);
+            queue = self.wait(queue, end)?;
         }
     }
 
@@ -166,35 +193,44 @@ impl<T> StateLock<T> {
         self.word.load(Ordering::Relaxed) % NESTED >= 2 * READER
     }
 
-    /// Reserves the value for a change, once no other thread has it reserved.
-    pub fn reserve(&self) -> Reserved<'_, T> {
+    /// Reserves the value for a change, once no other thread has it reserved. None where it waited for as long as `patience`.
+    pub fn reserve(&self, patience: Option<Duration>) -> Option<Reserved<'_, T>> {
+        let end = end_of(patience);
         let mut queue = self.queue();
         while queue.reserved {
-            queue = self.wait(queue);
+            queue = self.wait(queue, end)?;
         }
         queue.reserved = true;
-        Reserved(self)
+        Some(Reserved(self))
     }
 
-    /// Waits until no reader is left; new ones wait from now on. For the thread that reserved the value, which is no reader. None where those
-    /// that are left are nested ones alone: while an operation reads they have a reader beside them, so they are of the operation that
-    /// reserved the value, which would wait for itself.
-    pub fn upgrade(&self) -> Option<Exclusive<'_, T>> {
+    /// Waits until no reader is left; new ones wait from now on. For the thread that reserved the value, which is no reader. None where it
+    /// waited for as long as `patience`, and where those that are left are nested ones alone: while an operation reads they have a reader
+    /// beside them, so they are of the operation that reserved the value, which would wait for itself.
+    pub fn upgrade(&self, patience: Option<Duration>) -> Option<Exclusive<'_, T>> {
         if self.take_exclusive() {
             return Some(Exclusive(self));
         }
+        let end = end_of(patience);
         let mut queue = self.queue();
         loop {
             let word = self.word.fetch_or(PENDING, Ordering::Relaxed);
             if self.take_exclusive() {
                 return Some(Exclusive(self));
             }
-            if word >= NESTED && word % NESTED < READER {
-                self.word.fetch_and(!PENDING, Ordering::Relaxed);
-                self.wake(queue);
-                return None;
+            let waits_for_itself = word >= NESTED && word % NESTED < READER;
+            let waited = match waits_for_itself {
+                true => Err(queue),
+                false => self.wait(queue, end).ok_or_else(|| self.queue()),
+            };
+            match waited {
+                Ok(waited) => queue = waited,
+                Err(queue) => {
+                    self.word.fetch_and(!PENDING, Ordering::Relaxed);
+                    self.wake(queue);
+                    return None;
+                }
             }
-            queue = self.wait(queue);
         }
     }
 
@@ -331,7 +367,6 @@ impl<T> Drop for Exclusive<'_, T> {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
 
     #[test]
     fn readers_that_overlap_for_ever_keep_no_change_waiting() {
@@ -340,14 +375,14 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while !done.load(Ordering::Relaxed) {
-                        let _shared = lock.shared(false);
+                        let _shared = lock.shared();
                         std::thread::sleep(Duration::from_micros(200));
                     }
                 });
             }
             for _ in 0..if cfg!(miri) { 5 } else { 100 } {
-                let _reserved = lock.reserve();
-                *lock.upgrade().expect("no nested reader") += 1;
+                let _reserved = lock.reserve(None);
+                *lock.upgrade(None).expect("no nested reader") += 1;
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -357,28 +392,28 @@ mod tests {
     #[test]
     fn readers_within_an_operation_pass_who_waits() {
         let lock = StateLock::new(0);
-        let outer = lock.shared(false);
+        let outer = lock.shared();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let _reserved = lock.reserve();
-                *lock.upgrade().expect("no nested reader") += 1;
+                let _reserved = lock.reserve(None);
+                *lock.upgrade(None).expect("no nested reader") += 1;
             });
             while lock.word.load(Ordering::Relaxed) & PENDING == 0 {
                 std::thread::yield_now();
             }
             assert!(lock.add(READER, EXCLUSIVE | PENDING).is_none());
-            assert_eq!(*lock.shared(true), 0);
+            assert_eq!(lock.shared_within(Duration::ZERO).as_deref(), Some(&0));
             assert_eq!(lock.nested().as_deref(), Some(&0));
             drop(outer);
         });
-        assert_eq!(*lock.shared(false), 1);
+        assert_eq!(*lock.shared(), 1);
     }
 
     #[test]
     fn who_has_it_exclusively_lets_nobody_in() {
         let mut lock = StateLock::new(5);
         *lock.get_mut() += 1;
-        let mut exclusive = lock.upgrade().expect("no reader");
+        let mut exclusive = lock.upgrade(None).expect("no reader");
         *exclusive += 1;
         assert!(lock.nested().is_none() && !lock.take_exclusive());
         let shared = exclusive.into_shared();
@@ -389,13 +424,13 @@ mod tests {
     #[test]
     fn an_operation_does_not_wait_for_its_own_readers() {
         let lock = StateLock::new(0);
-        let reserved = lock.reserve();
+        let reserved = lock.reserve(None);
         let nested = lock.nested();
-        assert!(nested.is_some() && lock.upgrade().is_none());
+        assert!(nested.is_some() && lock.upgrade(None).is_none());
         // Nobody waits behind a change that was not made.
-        assert_eq!(*lock.shared(false), 0);
+        assert_eq!(*lock.shared(), 0);
         drop(nested);
-        *lock.upgrade().expect("no reader") += 1;
+        *lock.upgrade(None).expect("no reader") += 1;
         drop(reserved);
         assert_eq!(lock.into_inner(), 1);
     }
@@ -403,10 +438,10 @@ mod tests {
     #[test]
     fn nested_readers_are_no_further_threads() {
         let lock = StateLock::new(());
-        let one = lock.shared(false);
+        let one = lock.shared();
         let nested = [(); 3].map(|()| lock.nested());
         assert!(nested.iter().all(Option::is_some) && !lock.has_several_readers());
-        let two = lock.shared(true);
+        let two = lock.shared_within(Duration::ZERO);
         assert!(lock.has_several_readers());
         drop((one, two));
         assert!(!lock.take_exclusive());

@@ -6,6 +6,7 @@
 use loom::sync::Arc;
 use loom::thread;
 use state_lock::StateLock;
+use std::time::Duration;
 
 // The file itself, so that it is built with loom's types: loom stops at the first pair of accesses to the value without an order.
 #[allow(dead_code, reason = "the scenes do not need all of it")]
@@ -14,9 +15,9 @@ mod state_lock;
 
 /// Says whether the change was made: not where only nested readers were left.
 fn change(lock: &StateLock<usize>) -> bool {
-    let reserved = lock.reserve();
+    let reserved = lock.reserve(None);
     let before = *lock.nested().expect("nobody has it exclusively");
-    let exclusive = lock.upgrade();
+    let exclusive = lock.upgrade(None);
     let is_made = exclusive.is_some();
     if let Some(mut exclusive) = exclusive {
         *exclusive = before + 1;
@@ -26,7 +27,12 @@ fn change(lock: &StateLock<usize>) -> bool {
 }
 
 fn read(lock: &StateLock<usize>, within: bool) -> usize {
-    *lock.shared(within)
+    match within {
+        true => *lock
+            .shared_within(Duration::from_secs(3600))
+            .expect("it waits"),
+        false => *lock.shared(),
+    }
 }
 
 fn explore(scene: impl Fn() + Sync + Send + 'static) {
@@ -55,7 +61,7 @@ fn a_reader_within_a_reader_ends() {
         let lock = Arc::new(StateLock::new(0));
         let other = Arc::clone(&lock);
         let writer = thread::spawn(move || change(&other));
-        let outer = lock.shared(false);
+        let outer = lock.shared();
         let first = read(&lock, true);
         let second = *lock.nested().expect("a reader keeps changes out");
         assert_eq!((*outer, first), (first, second));
@@ -70,7 +76,7 @@ fn a_nested_reader_that_stays_keeps_a_change_out() {
         let lock = Arc::new(StateLock::new(0));
         let other = Arc::clone(&lock);
         let writer = thread::spawn(move || change(&other));
-        let outer = lock.shared(false);
+        let outer = lock.shared();
         let nested = lock.nested().expect("a reader keeps changes out");
         let before = *outer;
         drop(outer);
@@ -87,8 +93,8 @@ fn who_reads_again_what_changed_goes_on_as_a_reader() {
         let lock = Arc::new(StateLock::new(0));
         let other = Arc::clone(&lock);
         let writer = thread::spawn(move || change(&other));
-        let reserved = lock.reserve();
-        let mut exclusive = lock.upgrade().expect("no reader of this thread");
+        let reserved = lock.reserve(None);
+        let mut exclusive = lock.upgrade(None).expect("no reader of this thread");
         *exclusive += 1;
         let shared = exclusive.into_shared();
         drop(reserved);

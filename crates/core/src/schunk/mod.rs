@@ -5,7 +5,6 @@
 //! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
 //! - [`open`]: super-chunks of Rust programs
 //! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
-//! - [`operation`]: what this thread has locked, so that functions of the program's may use the super-chunk they are called for
 //! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
 //! - [`transaction`]: changes that are committed together; [`staged`]: the chunks meanwhile
@@ -24,8 +23,6 @@ pub mod lazy;
 pub mod metalayers;
 /// Super-chunks of Rust programs.
 pub mod open;
-/// What this thread is in the middle of.
-pub mod operation;
 /// Chunks while something is done with them.
 pub mod parsed;
 /// Ranges of items, read and written.

@@ -7,16 +7,16 @@ pub use changing::Changing;
 pub(crate) use changing::Locked;
 pub use reading::{Peek, Reading};
 
-use super::operation;
 use super::state::{Parameters, Plan, State};
 use super::store::{Store, lock};
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Loaded, NewFrame};
+use oxiblosc_frame::disk::{Kept, Loaded, NewFrame, Waited, Waiter};
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_io::lock::WaitingWriter;
-use oxiblosc_memory::{Buffer, Exclusive, Reader, StateLock};
+use oxiblosc_io::operation;
+use oxiblosc_memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
 ///
@@ -172,9 +172,27 @@ impl SuperChunk {
     /// The state, to change it, once all readers have left; for the thread that reserved it.
     ///
     /// # Errors
-    /// [`Error::Lock`] where this operation reads it, too, and would wait for itself.
-    fn exclusively(&self) -> Result<Exclusive<'_, State>> {
-        self.lock.upgrade().ok_or(Error::Lock)
+    /// [`Error::Lock`] where this operation reads it, too, and would wait for itself, and after `patience`.
+    fn exclusively(&self, patience: Option<Duration>) -> Result<Exclusive<'_, State>> {
+        self.lock.upgrade(patience).ok_or(Error::Lock)
+    }
+
+    /// Reserves the state. Who has it may need the frame to go on: so what the frame was `waited` for with is let go if it is not free.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] after `patience`.
+    fn reserve_with(
+        &self,
+        waited: &mut Option<Waited>,
+        patience: Option<Duration>,
+    ) -> Result<Reserved<'_, State>> {
+        if waited.is_some() {
+            if let Some(reserved) = self.lock.reserve(Some(Duration::ZERO)) {
+                return Ok(reserved);
+            }
+            *waited = None;
+        }
+        self.lock.reserve(patience).ok_or(Error::Lock)
     }
 
     /// The state, for the owner of the super-chunk.
@@ -199,14 +217,31 @@ impl SuperChunk {
         if operation::access(self.id)?.is_some() {
             return Err(Error::Lock);
         }
-        let _reserved = self.lock.reserve();
-        let state = self.exclusively()?;
-        if !state.has_lock() {
-            return Ok(());
+        let patience = operation::patience(0);
+        let mut waited = None;
+        while let Some(waiter) = self.try_lock(&mut waited, patience)? {
+            waited = Some(waiter.wait(patience)?);
         }
-        state.lock_frame()?;
-        self.program_locks.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// As [`Self::lock`], but gives who waits where others have the frame.
+    fn try_lock(
+        &self,
+        waited: &mut Option<Waited>,
+        patience: Option<Duration>,
+    ) -> Result<Option<Waiter>> {
+        let _reserved = self.reserve_with(waited, patience)?;
+        self.guard()?.check_lock()?;
+        let state = self.exclusively(patience)?;
+        if !state.has_lock() {
+            return Ok(None);
+        }
+        let waiter = state.lock_frame(waited.take())?;
+        if waiter.is_none() {
+            self.program_locks.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(waiter)
     }
 
     /// Ends what [`Self::lock`] began; without one it does nothing.
@@ -296,19 +331,35 @@ impl SuperChunk {
 }
 
 impl State {
-    /// Keeps other handles out of the frame, for a change.
-    fn lock_frame(&self) -> Result<()> {
+    /// # Errors
+    /// [`Error::Lock`] where an operation of this thread has locked the frame through another handle: a change would wait for it.
+    fn check_lock(&self) -> Result<()> {
         match self.store.disk() {
-            Some(disk) => lock(disk).lock(),
-            None => Ok(()),
+            Some(disk) if lock(disk).is_locked_around() => Err(Error::Lock),
+            _ => Ok(()),
         }
     }
 
-    /// Keeps changes by other handles out; but not with `after_writers` where one waits to make one, who is given then.
-    fn lock_shared(&self, after_writers: bool) -> Result<Option<WaitingWriter>> {
+    /// Keeps other handles out of the frame, for a change; or gives who waits where others have it.
+    fn lock_frame(&self, waited: Option<Waited>) -> Result<Option<Waiter>> {
+        match self.store.disk() {
+            Some(disk) => lock(disk).try_lock(waited),
+            None => Ok(None),
+        }
+    }
+
+    /// Keeps changes by other handles out, if none is being made, nor with `after_writers` one waits to be made.
+    fn lock_shared(&self, after_writers: bool) -> Result<Kept> {
         match self.store.disk() {
             Some(disk) => lock(disk).lock_shared(after_writers),
-            None => Ok(None),
+            None => Ok(Kept::Open),
+        }
+    }
+
+    /// Records that the operation on the super-chunk `id` has the lock of the frame.
+    fn note_lock(&self, id: usize) {
+        if let Some(disk) = self.store.disk() {
+            operation::set_lock_file(id, lock(disk).locked_file());
         }
     }
 
@@ -318,15 +369,15 @@ impl State {
         self.has_settings(host) && disk.is_none_or(|disk| lock(disk).is_current())
     }
 
-    /// Makes this the super-chunk as it is, where changes by other handles are kept out already; else lets them in. Gives whether the
-    /// frame is locked.
-    fn refresh_shared(&mut self, host: &dyn Host) -> Result<bool> {
-        if let Err(error) = self.refresh(host) {
-            if let Some(disk) = self.store.disk_mut() {
-                disk.unlock_shared()?;
-            }
-            return Err(error);
+    /// Makes this the super-chunk as it is. Where that fails, changes by other handles are let in again, if they were `locked` out.
+    fn refresh_shared(&mut self, host: &dyn Host, locked: bool) -> Result<()> {
+        let refreshed = self.refresh(host);
+        if refreshed.is_err()
+            && locked
+            && let Some(disk) = self.store.disk_mut()
+        {
+            disk.unlock_shared()?;
         }
-        Ok(self.has_lock())
+        refreshed.map(drop)
     }
 }

@@ -29,6 +29,7 @@ use paths::ChunkPaths;
 pub use paths::frame_file;
 pub use stored::{Found, Stored};
 pub(crate) use writer::TRIES;
+pub use writer::{Kept, Waited, Waiter};
 use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};

@@ -6,9 +6,10 @@ use crate::header::Kind;
 use crate::journal;
 use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::lock::{SidecarLock, WaitingWriter};
-use oxiblosc_io::{Mode, Storage, Written, paths};
+use oxiblosc_io::lock::{self, Attempt, SidecarLock};
+use oxiblosc_io::{Mode, Storage, Written, operation, paths};
 use oxiblosc_memory::{List, Shared};
+use std::time::Duration;
 
 /// How often the file is opened again that was removed or replaced while its lock was waited for.
 pub(crate) const TRIES: usize = 64;
@@ -39,6 +40,55 @@ fn later(file: &dyn Storage, before: Option<Written>) -> Option<Written> {
     match before {
         Some(before) => file.written_after(before),
         None => file.written(),
+    }
+}
+
+/// Waits for a frame that others have locked, with nothing locked that they may need.
+pub enum Waiter {
+    /// Through the lock file.
+    LockFile(lock::Waiter),
+    /// Through the frame's own file.
+    File(Shared<dyn Storage>),
+}
+
+/// Whether changes by other handles are kept from a frame.
+pub enum Kept {
+    /// They are not: the frame has no lock file, or an operation of this thread keeps them out.
+    Open,
+    /// They are, until [`Disk::unlock_shared`].
+    Locked,
+    /// They are not: one is being made, or comes first.
+    Busy(Waiter),
+}
+
+/// What was waited for.
+pub enum Waited {
+    /// The lock file.
+    LockFile(lock::Waited),
+    /// The frame's own file.
+    File(FileLock),
+}
+
+/// The file of a frame, locked for changes until this is dropped.
+pub struct FileLock(WriteHandle);
+
+impl Waiter {
+    /// Waits, at most for `patience`, if there is such a limit.
+    ///
+    /// # Errors
+    /// [`Error::Lock`].
+    pub fn wait(self, patience: Option<Duration>) -> Result<Waited> {
+        match self {
+            Self::LockFile(waiter) => waiter.wait(patience).map(Waited::LockFile),
+            Self::File(file) => {
+                file.lock_exclusive()?;
+                Ok(Waited::File(FileLock(WriteHandle {
+                    file,
+                    process: oxiblosc_pool::process(),
+                    locked: true,
+                })))
+            }
+        }
     }
 }
 
@@ -74,23 +124,33 @@ impl Disk {
         self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
     }
 
-    /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest. With `after_writers` it does not where
-    /// a writer waits, and gives that one; see [`SidecarLock::lock_after_writers`].
-    pub fn lock_shared(&mut self, after_writers: bool) -> Result<Option<WaitingWriter>> {
+    /// Keeps other handles from changing the frame until [`Self::unlock_shared`], if nobody is in the way. Calls may nest. With
+    /// `after_writers` a writer that waits comes first.
+    ///
+    /// # Errors
+    /// [`Error::Lock`].
+    pub fn lock_shared(&mut self, after_writers: bool) -> Result<Kept> {
         let Some(lock) = &mut self.lock else {
-            return Ok(None);
+            return Ok(Kept::Open);
         };
-        let locked = match after_writers {
-            true => lock.lock_after_writers()?,
-            false => Ok(lock.lock(false)?),
+        let (kept, changed) = match lock.attempt(false, after_writers, None)? {
+            Attempt::Taken(changed) => (Kept::Locked, changed),
+            Attempt::Held(changed) => (Kept::Open, changed),
+            Attempt::Busy(waiter) => return Ok(Kept::Busy(Waiter::LockFile(waiter))),
         };
-        match locked {
-            Ok(changed) => {
-                self.stale |= changed;
-                Ok(None)
-            }
-            Err(writer) => Ok(Some(writer)),
-        }
+        self.stale |= changed;
+        Ok(kept)
+    }
+
+    /// Whether an operation of this thread has locked the frame through another handle, so that a change would wait for itself.
+    pub fn is_locked_around(&self) -> bool {
+        let lock = self.lock.as_ref();
+        lock.is_some_and(SidecarLock::is_held_around)
+    }
+
+    /// Device and inode of the lock file, if this handle has it locked.
+    pub fn locked_file(&self) -> Option<(u64, u64)> {
+        self.lock.as_ref().and_then(SidecarLock::locked_file)
     }
 
     /// Ends what [`Self::lock_shared`] began.
@@ -104,15 +164,48 @@ impl Disk {
     /// # Errors
     /// [`Error::Lock`]; then nothing is locked by it.
     pub fn lock(&mut self) -> Result<()> {
+        let mut waited = None;
+        while let Some(waiter) = self.try_lock(waited)? {
+            waited = Some(waiter.wait(operation::patience(0))?);
+        }
+        Ok(())
+    }
+
+    /// As [`Self::lock`], without waiting: gives who waits where others have it. `waited` is what the last attempt was waited for with.
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn try_lock(&mut self, waited: Option<Waited>) -> Result<Option<Waiter>> {
         self.leave_to_parent();
+        let (mut lock_file, mut file) = (None, None);
+        match waited {
+            Some(Waited::LockFile(waited)) => lock_file = Some(waited),
+            Some(Waited::File(waited)) => file = Some(waited),
+            None => {}
+        }
         if let Some(lock) = &mut self.lock {
-            self.stale |= lock.lock(true)?;
+            match lock.attempt(true, false, lock_file)? {
+                Attempt::Taken(changed) | Attempt::Held(changed) => self.stale |= changed,
+                Attempt::Busy(waiter) => return Ok(Some(Waiter::LockFile(waiter))),
+            }
         }
         self.changing += 1;
-        match self.lock_file() {
+        if let Some(FileLock(handle)) = file {
+            let free = self.write_handle.as_ref().is_none_or(|known| !known.locked);
+            if free {
+                self.write_handle = Some(handle);
+            }
+        }
+        match self.lock_file(false) {
+            Ok(Some(_)) => Ok(None),
+            Ok(None) => {
+                self.unlock()?;
+                let handle = self.write_handle.as_ref().ok_or(Error::Lock)?;
+                Ok(Some(Waiter::File(handle.file.clone())))
+            }
             Err(Error::Lock) => self.unlock().and(Err(Error::Lock)),
             // Where the file cannot be opened, the change will say so.
-            _ => Ok(()),
+            Err(_) => Ok(None),
         }
     }
 
@@ -135,15 +228,18 @@ impl Disk {
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
 
-    /// Opens the file for a change, and keeps other changes of the same file out.
-    fn lock_file(&mut self) -> Result<Shared<dyn Storage>> {
+    /// Opens the file for a change, and keeps other changes of the same file out. None where another is being made and this does not
+    /// `wait`.
+    fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
         self.leave_to_parent();
+        let backend = &self.options.backend;
+        let mut is_new = self.write_handle.is_none();
         for _ in 0..TRIES {
-            let is_new = self.write_handle.is_none();
-            if is_new {
-                let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
-                if !self.options.backend.is_filesystem() && !self.options.backend.is_mmap() {
-                    return Ok(file);
+            if self.write_handle.is_none() {
+                is_new = true;
+                let file = backend.open(&self.file, Mode::ReadWrite)?;
+                if !backend.is_filesystem() && !backend.is_mmap() {
+                    return Ok(Some(file));
                 }
                 self.write_handle = Some(WriteHandle {
                     file,
@@ -153,14 +249,22 @@ impl Disk {
             }
             let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
             if !handle.locked {
-                handle.file.lock_exclusive()?;
+                if waits {
+                    handle.file.lock_exclusive()?;
+                } else if !handle.file.try_lock_exclusive() {
+                    return Ok(None);
+                }
                 handle.locked = true;
             }
             let file = handle.file.clone();
-            // What is written to a file without a name is lost. One that was open before is compared when the frame is refreshed.
-            let names_it = || self.options.backend.identity(&self.file) == file.identity();
-            if !is_new || !self.options.backend.is_filesystem() || names_it() {
-                return Ok(file);
+            // What is written to a file without a name is lost. A map stays one of its file; another file that was open before is compared
+            // when the frame is refreshed.
+            if backend.is_mmap() && !file.has_name() {
+                return Err(Error::FileOpen);
+            }
+            let names_it = || backend.identity(&self.file) == file.identity();
+            if !is_new || !backend.is_filesystem() || names_it() {
+                return Ok(Some(file));
             }
             self.write_handle = None;
         }
@@ -170,7 +274,7 @@ impl Disk {
     /// As [`Self::lock_file`], after the file was replaced.
     pub(super) fn lock_anew(&mut self) -> Result<()> {
         self.write_handle = None;
-        match self.lock_file() {
+        match self.lock_file(true) {
             Err(Error::Lock) => Err(Error::Lock),
             // Where the file cannot be opened, the change will say so.
             _ => Ok(()),
@@ -217,7 +321,7 @@ impl Disk {
             return Err(Error::FileRead);
         }
         let is_new = self.write_handle.is_none();
-        let file = self.lock_file()?;
+        let file = self.lock_file(true)?.ok_or(Error::Lock)?;
         if self.options.durable && self.writer.is_none() {
             self.sync_what_is_there(&*file)?;
         }

@@ -3,6 +3,7 @@
 
 use super::Map;
 use crate::change_lock::ChangeLock;
+use crate::operation;
 use crate::{Mode, Storage};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
@@ -12,7 +13,10 @@ use oxiblosc_system::thread;
 use std::ffi::CStr;
 use std::fs::File;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long who waits sleeps before it looks whether it has waited for too long.
+const A_WHILE: Duration = Duration::from_millis(100);
 
 impl Held {
     fn by_nobody(is_first: bool) -> Self {
@@ -79,11 +83,16 @@ impl MapLock {
         how: impl FnOnce(&ChangeLock, &File) -> Result<()>,
     ) -> Result<()> {
         let (mut held, thread) = (self.held(), thread::number());
+        let end = operation::patience(1).map(|patience| Instant::now() + patience);
         while held.count > 0 && held.thread != thread {
-            if !waits {
+            if !waits || end.is_some_and(|end| Instant::now() >= end) {
                 return Err(Error::Lock);
             }
-            held = self.left.wait(held).unwrap_or_else(PoisonError::into_inner);
+            let (again, _) = self
+                .left
+                .wait_timeout(held, A_WHILE)
+                .unwrap_or_else(PoisonError::into_inner);
+            held = again;
         }
         let held = &mut *held;
         if held.count == 0 {

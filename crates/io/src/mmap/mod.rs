@@ -315,6 +315,10 @@ impl Storage for Map {
         self.lock.leave(self);
     }
 
+    fn has_name(&self) -> bool {
+        self.access == Access::Copy || files::has_name(&self.file)
+    }
+
     fn identity(&self) -> Option<(u64, u64)> {
         if let Some(known) = self.identity.get() {
             return Some(*known);

@@ -286,6 +286,11 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     Ok((file.dev(), file.ino()))
 }
 
+/// Whether an open file has a name still: else it is gone once it is closed.
+pub fn has_name(file: &File) -> bool {
+    file.metadata().is_ok_and(|there| there.nlink() > 0)
+}
+
 /// Device and inode of what a path of the standard library names.
 pub fn identity_at(path: &std::path::Path) -> io::Result<(u64, u64)> {
     let there = path.metadata()?;

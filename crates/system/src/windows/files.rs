@@ -196,6 +196,14 @@ pub fn write_after(_file: &File, _before: Written) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether an open file has a name still: else it is gone once it is closed.
+pub fn has_name(file: &File) -> bool {
+    let mut there = BY_HANDLE_FILE_INFORMATION::default();
+    // SAFETY: an open handle, and room for what the call fills in.
+    let known = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &mut there) };
+    known != 0 && there.nNumberOfLinks > 0
+}
+
 /// As [`identity_of`], for a path of the standard library.
 pub fn identity_at(path: &std::path::Path) -> io::Result<(u64, u64)> {
     let mut options = File::options();

@@ -39,7 +39,16 @@ fn is_locked(error: &io::Error) -> bool {
 
 /// Has a lock file alone, unless another has it.
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {
-    let flags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
+    try_call(file, LOCKFILE_EXCLUSIVE_LOCK)
+}
+
+/// Shares a lock file, unless another has it alone.
+pub fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
+    try_call(file, 0)
+}
+
+fn try_call(file: &File, flags: u32) -> Result<(), TryLockError> {
+    let flags = flags | LOCKFILE_FAIL_IMMEDIATELY;
     call(file, LOCK_FILE, flags).map_err(|error| match is_locked(&error) {
         true => TryLockError::WouldBlock,
         false => TryLockError::Error(error),

@@ -1,9 +1,10 @@
 //! Changes in progress: what they keep out, and when they are made.
 
 use super::{Peek, SuperChunk};
-use crate::schunk::operation::{self, Access, Standing};
 use crate::schunk::state::State;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::disk::{Kept, Waited, Waiter};
+use oxiblosc_io::operation::{self, Access, Standing};
 use oxiblosc_memory::Reserved;
 
 impl SuperChunk {
@@ -35,14 +36,14 @@ impl SuperChunk {
             Standing::Within(_) => return Err(Error::Lock),
             Standing::Idle | Standing::Elsewhere => {}
         }
-        let reserved = self.lock.reserve();
+        let reserved = self.reserve_with(&mut None, operation::patience(0))?;
         Ok(Changing {
             schunk: self,
             begun: Some(Begun {
                 locked: Locked::No,
                 is_first: standing == Standing::Idle,
                 _operation: operation::enter(self.id, Access::Reserved)?,
-                _reserved: reserved,
+                reserved: Some(reserved),
             }),
         })
     }
@@ -60,6 +61,8 @@ pub struct Changing<'a> {
 pub(crate) enum Locked {
     /// None.
     No,
+    /// Other handles' changes, by an operation around this one.
+    Around,
     /// Other handles' changes.
     Shared,
     /// All of other handles.
@@ -71,7 +74,8 @@ struct Begun<'a> {
     /// Whether the thread was in no operation before.
     is_first: bool,
     _operation: operation::Entered,
-    _reserved: Reserved<'a, State>,
+    /// None while the frame is waited for, and where it was not got.
+    reserved: Option<Reserved<'a, State>>,
 }
 
 impl Changing<'_> {
@@ -81,29 +85,57 @@ impl Changing<'_> {
     /// Those of locking and reading a frame.
     #[inline(never)]
     pub(crate) fn lock(&mut self) -> Result<()> {
-        // What is staged for a transaction changes nothing yet.
-        let stages = self.schunk.guard()?.in_transaction();
-        self.lock_as(if stages {
-            Locked::Shared
-        } else {
-            Locked::Alone
-        })
+        self.lock_for(None)
     }
 
     /// As [`Self::lock`], but keeps out what `wanted` says.
     pub(crate) fn lock_as(&mut self, wanted: Locked) -> Result<()> {
-        let schunk = self.schunk;
+        self.lock_for(Some(wanted))
+    }
+
+    fn lock_for(&mut self, wanted: Option<Locked>) -> Result<()> {
+        let mut waited = None;
+        while let Some(waiter) = self.try_lock(wanted, waited)? {
+            waited = self.wait(waiter)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the frame with nothing locked that those may need who have it: the reservation is given up meanwhile.
+    fn wait(&mut self, waiter: Waiter) -> Result<Option<Waited>> {
+        let begun = self.begun.as_mut().ok_or(Error::Lock)?;
+        begun.reserved = None;
+        let patience = operation::patience(1);
+        let mut waited = Some(waiter.wait(patience)?);
+        begun.reserved = Some(self.schunk.reserve_with(&mut waited, patience)?);
+        Ok(waited)
+    }
+
+    /// One attempt at it; gives who waits where others have the frame.
+    fn try_lock(
+        &mut self,
+        wanted: Option<Locked>,
+        waited: Option<Waited>,
+    ) -> Result<Option<Waiter>> {
+        let (schunk, patience) = (self.schunk, operation::patience(1));
         let Some(begun) = &mut self.begun else {
-            return Ok(());
+            return Ok(None);
+        };
+        let wanted = match wanted {
+            Some(wanted) => wanted,
+            // What is staged for a transaction changes nothing yet.
+            None if schunk.guard()?.in_transaction() => Locked::Shared,
+            None => Locked::Alone,
         };
         if begun.locked != Locked::No || wanted == Locked::No {
-            return Ok(());
+            return Ok(None);
         }
         let mut exclusive = None;
         let has_lock = schunk.guard()?.has_lock();
         if has_lock && wanted == Locked::Alone {
+            schunk.guard()?.check_lock()?;
             // The lock of a writer is taken by a handle that reads no more.
-            exclusive = Some(schunk.exclusively()?);
+            exclusive = Some(schunk.exclusively(patience)?);
         }
         let current = {
             let nested;
@@ -114,23 +146,29 @@ impl Changing<'_> {
                     &nested
                 }
             };
-            if wanted == Locked::Alone {
-                state.lock_frame()?;
-            } else if let Some(writer) = state.lock_shared(begun.is_first)? {
-                writer.wait();
-                state.lock_shared(false)?;
-            }
-            begun.locked = wanted;
+            begun.locked = if wanted == Locked::Alone {
+                match state.lock_frame(waited)? {
+                    Some(waiter) => return Ok(Some(waiter)),
+                    None => wanted,
+                }
+            } else {
+                match state.lock_shared(begun.is_first && waited.is_none())? {
+                    Kept::Busy(waiter) => return Ok(Some(waiter)),
+                    Kept::Locked => wanted,
+                    Kept::Open => Locked::Around,
+                }
+            };
+            state.note_lock(schunk.id);
             state.is_current(&*schunk.host)
         };
-        if current {
-            return Ok(());
+        if !current {
+            let mut exclusive = match exclusive {
+                Some(exclusive) => exclusive,
+                None => schunk.exclusively(patience)?,
+            };
+            exclusive.refresh(&*schunk.host)?;
         }
-        let mut exclusive = match exclusive {
-            Some(exclusive) => exclusive,
-            None => schunk.exclusively()?,
-        };
-        exclusive.refresh(&*schunk.host)
+        Ok(None)
     }
 
     /// The state before the change.
@@ -157,7 +195,14 @@ impl Changing<'_> {
     /// Those of `body`.
     pub(crate) fn apart<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let schunk = self.schunk;
-        let mut state = schunk.exclusively()?;
+        if self
+            .begun
+            .as_ref()
+            .is_some_and(|begun| begun.reserved.is_none())
+        {
+            return Err(Error::Lock);
+        }
+        let mut state = schunk.exclusively(operation::patience(1))?;
         let _access = ExclusiveAccess::of(schunk);
         body(&mut state)
     }
@@ -179,7 +224,7 @@ impl Changing<'_> {
                 self.schunk.unlock_shared();
                 Ok(())
             }
-            Locked::No => Ok(()),
+            Locked::No | Locked::Around => Ok(()),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Readers: how they come to the state, and what they keep out.
 
 use super::SuperChunk;
-use crate::schunk::operation::{self, Access, Standing};
 use crate::schunk::state::State;
 use crate::schunk::store::lock;
-use oxiblosc_error::Result;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::disk::Kept;
 use oxiblosc_frame::disk::look::Seen;
+use oxiblosc_io::operation::{self, Access, Standing};
 use oxiblosc_memory::Reader;
 use std::ops::Deref;
 
@@ -14,7 +15,7 @@ impl SuperChunk {
     /// the frame is locked, of others. What others changed before is known then.
     ///
     /// # Errors
-    /// [`Error::Lock`](oxiblosc_error::Error::Lock) in a function of a back end that an operation on this super-chunk called; those of reading a frame.
+    /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
     pub fn read(&self) -> Result<Reading<'_>> {
         self.read_for(-1)
     }
@@ -44,6 +45,9 @@ impl SuperChunk {
                 self.unlock_shared();
             }
         })?;
+        if locked {
+            state.note_lock(self.id);
+        }
         let access = SharedAccess {
             locked: locked.then_some(self),
             _operation: operation,
@@ -58,12 +62,12 @@ impl SuperChunk {
     /// thread that has locked it may be waiting for something that the caller holds, such as the lock of an interpreter.
     ///
     /// # Errors
-    /// [`Error::Lock`](oxiblosc_error::Error::Lock) as for that.
+    /// [`Error::Lock`] as for that.
     pub fn read_known(&self) -> Result<Reading<'_>> {
         let (state, access) = match operation::standing(self.id)? {
             Standing::Within(_) => (self.guard()?, None),
             standing => {
-                let state = self.lock.shared(standing != Standing::Idle);
+                let state = self.shared(standing)?;
                 let access = SharedAccess {
                     locked: None,
                     _operation: operation::enter(self.id, Access::Shared)?,
@@ -84,7 +88,22 @@ impl SuperChunk {
     pub fn peek(&self) -> Result<Peek<'_>> {
         match operation::standing(self.id)? {
             Standing::Within(_) => self.guard(),
-            standing => Ok(self.lock.shared(standing != Standing::Idle)),
+            standing => self.shared(standing),
+        }
+    }
+
+    /// Becomes a reader of what is known.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] within another operation, after a while.
+    #[inline(always)]
+    fn shared(&self, standing: Standing) -> Result<Reader<'_, State>> {
+        match standing {
+            Standing::Idle => Ok(self.lock.shared()),
+            _ => self
+                .lock
+                .shared_within(operation::PATIENCE)
+                .ok_or(Error::Lock),
         }
     }
 
@@ -102,7 +121,7 @@ impl SuperChunk {
     #[inline(always)]
     fn read_current(&self, standing: Standing, after_writers: bool) -> Result<Option<Current<'_>>> {
         let is_first = standing == Standing::Idle;
-        let state = self.lock.shared(!is_first);
+        let state = self.shared(standing)?;
         if !state.has_settings(&*self.host) {
             return Ok(None);
         }
@@ -122,15 +141,17 @@ impl SuperChunk {
         let Some(disk) = state.store.disk() else {
             return Ok(Some((state, false)));
         };
-        let (has_lock, look) = {
+        let (locked, look) = {
             let mut disk = lock(disk);
             if is_first && disk.is_shared_for_long() {
                 return Ok(None);
             }
-            if disk.lock_shared(after_writers)?.is_some() {
-                return Ok(None);
-            }
-            (disk.has_lock(), disk.look())
+            let locked = match disk.lock_shared(after_writers)? {
+                Kept::Locked => true,
+                Kept::Open => false,
+                Kept::Busy(_) => return Ok(None),
+            };
+            (locked, disk.look())
         };
         // Without the mutex, so that several threads can check the file at the same time.
         let current = match look.map(|look| look.take()) {
@@ -143,32 +164,40 @@ impl SuperChunk {
             None => lock(disk).is_current(),
         };
         if current {
-            return Ok(Some((state, has_lock)));
+            return Ok(Some((state, locked)));
         }
-        lock(disk).unlock_shared()?;
+        if locked {
+            lock(disk).unlock_shared()?;
+        }
         Ok(None)
     }
 
     /// As [`Self::read_current`], where a writer comes first, or something is read again.
     #[cold]
     fn read_later(&self, standing: Standing) -> Result<Current<'_>> {
-        let mut after_writers = standing == Standing::Idle;
+        let patience = operation::patience(0);
+        let mut waited = None;
         loop {
-            let writer = {
-                let _reserved = self.lock.reserve();
-                let mut state = self.exclusively()?;
-                match state.lock_shared(after_writers)? {
-                    None => {
-                        let locked = state.refresh_shared(&*self.host)?;
+            let waiter = {
+                let _reserved = self.reserve_with(&mut waited, patience)?;
+                let mut state = self.exclusively(patience)?;
+                let after_writers = standing == Standing::Idle && waited.is_none();
+                let locked = match state.lock_shared(after_writers)? {
+                    Kept::Busy(waiter) => Err(waiter),
+                    Kept::Locked => Ok(true),
+                    Kept::Open => Ok(false),
+                };
+                match locked {
+                    Ok(locked) => {
+                        state.refresh_shared(&*self.host, locked)?;
                         return Ok((state.into_shared(), locked));
                     }
-                    Some(writer) => writer,
+                    Err(waiter) => waiter,
                 }
             };
-            // Nothing is held meanwhile: the writer may wait for a reader that wants this handle, too.
-            writer.wait();
-            after_writers = false;
-            if let Some(current) = self.read_current(standing, after_writers)? {
+            // Nothing is held meanwhile: who has the frame may want this handle, too.
+            waited = Some(waiter.wait(patience)?);
+            if let Some(current) = self.read_current(standing, false)? {
                 return Ok(current);
             }
         }

@@ -16,6 +16,11 @@ pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
+/// Shares a lock file, unless another has it alone.
+pub fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
+    file.try_lock_shared()
+}
+
 /// Waits until it has a lock file alone.
 pub fn lock(file: &File) -> io::Result<()> {
     file.lock()

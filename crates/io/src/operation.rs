@@ -10,7 +10,10 @@ use oxiblosc_memory::per_thread::PerThread;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::MutexGuard;
+use std::time::Duration;
 
+/// How long a thread waits for a lock while an operation of its own has locked something else.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How deeply operations can be nested.
 const MAX_NESTING: usize = 8;
 
@@ -41,9 +44,14 @@ struct Entry {
     id: usize,
     access: Access,
     nchunk: i64,
+    /// Device and inode of the lock file that it has locked.
+    lock_file: Option<FileId>,
     /// What kind of function of the program's began it.
     within: Callback,
 }
+
+/// Device and inode.
+type FileId = (u64, u64);
 
 /// The operations of one thread, the outermost first.
 struct Operations {
@@ -59,6 +67,7 @@ impl Default for Operations {
             id: 0,
             access: Access::Shared,
             nchunk: -1,
+            lock_file: None,
             within: Callback::No,
         };
         Self {
@@ -166,6 +175,26 @@ pub fn standing(id: usize) -> Result<Standing> {
     standing.unwrap_or(Ok(Standing::Idle))
 }
 
+/// How long this thread may wait for a lock, of whose own operations so many are counted already: as long as it takes (none), unless
+/// others have locked something.
+pub fn patience(own: usize) -> Option<Duration> {
+    let others = CURRENT
+        .with(|operations| operations.len.get() > own || operations.callback.get() != Callback::No);
+    others.unwrap_or(false).then_some(PATIENCE)
+}
+
+/// Records which lock file the operation on the super-chunk `id` has locked.
+pub fn set_lock_file(id: usize, lock_file: Option<FileId>) {
+    CURRENT.with(|operations| operations.change(id, |entry| entry.lock_file = lock_file));
+}
+
+/// Whether an operation of this thread has locked this lock file.
+pub fn has_locked(lock_file: FileId) -> bool {
+    let locked = |entry: &Cell<Entry>| entry.get().lock_file == Some(lock_file);
+    let locked = CURRENT.with(|operations| operations.entries().iter().any(locked));
+    locked.unwrap_or(false)
+}
+
 /// Whether this thread is in no operation.
 #[cfg(test)]
 fn is_idle() -> bool {
@@ -209,6 +238,7 @@ pub fn enter_for(id: usize, access: Access, nchunk: i64) -> Result<Entered> {
             id,
             access,
             nchunk,
+            lock_file: None,
             within: operations.callback.replace(Callback::No),
         });
         operations.len.set(len + 1);
