@@ -1,0 +1,88 @@
+//! Changes of a frame whose file is lost: they are refused, or they are in what the path names, or in a file with another name.
+
+use super::place::{LOSSES, Library, Loss, NAME, STORAGES, Storage};
+use crate::common::b2nd::our_arrays;
+use crate::common::folder::{Folder, without_syncs};
+use crate::common::isolated::isolated;
+use crate::common::report::Report;
+use crate::common::schunk::our_schunks;
+use crate::common::schunk_calls::Schunk;
+use crate::common::schunk_state::read;
+use std::fs;
+use std::path::Path;
+
+type Change = (&'static str, fn(&Schunk) -> i64);
+
+const CHANGES: [Change; 6] = [
+    ("append", |s| s.append_buffer(&[5; 400], 400)),
+    ("delete", |s| s.delete_chunk(0)),
+    ("reorder", |s| s.reorder(&[1, 0, 2])),
+    ("slice", |s| s.set_slice(3, 30, &[7; 108])),
+    ("metalayer", |s| s.vlmeta_update(NAME, b"another content")),
+    ("new metalayer", |s| s.vlmeta_add(c"new", b"content")),
+];
+
+/// Makes the change, and looks whether it is there if the call says so.
+fn change(
+    lib: Library,
+    storage: Storage,
+    folder: &Path,
+    lose: impl FnOnce(),
+    run: fn(&Schunk) -> i64,
+) -> Result<(), String> {
+    let s = storage.open(lib, folder, "frame").ok_or("does not open")?;
+    lose();
+    if run(&s) < 0 {
+        return Ok(());
+    }
+    let expected = read(&s);
+    drop(s);
+    let names = ["frame", "elsewhere"]
+        .into_iter()
+        .filter(|name| folder.join(name).exists());
+    let opened = names.filter_map(|name| storage.open(lib, folder, name));
+    match opened.map(|s| read(&s)).any(|found| found == expected) {
+        true => Ok(()),
+        false => Err("it is acknowledged and lost".into()),
+    }
+}
+
+#[test]
+fn no_change_is_acknowledged_and_lost() {
+    let lib = Library {
+        schunks: our_schunks(),
+        arrays: our_arrays(),
+    };
+    let folder = Folder(without_syncs().join(format!("oxiblosc-lost-{}", std::process::id())));
+    let mut report = Report::default();
+    // What a map of this mode writes is in memory alone.
+    for storage in STORAGES
+        .into_iter()
+        .filter(|storage| *storage != Storage::MapToCopy)
+    {
+        // With a chunk the frame loses more than the change.
+        let losses = LOSSES
+            .into_iter()
+            .filter(|loss| *loss != Loss::ChunkRemoved);
+        let losses = losses.map(Some).chain([None]);
+        for (loss, (name, run)) in losses.flat_map(|loss| CHANGES.map(|change| (loss, change))) {
+            report.case();
+            let done = isolated(60, || {
+                let _ = fs::remove_dir_all(&folder.0);
+                fs::create_dir_all(&folder.0).map_err(|error| error.to_string())?;
+                storage.make(lib, &folder.0, "frame", 3);
+                storage.make(lib, &folder.0, "other", 4);
+                let path = folder.0.join("frame");
+                let lose = || match loss {
+                    Some(loss) => _ = storage.lose(loss, &path, &folder.0.join("other")),
+                    None => fs::rename(&path, folder.0.join("elsewhere")).expect("renames"),
+                };
+                change(lib, storage, &folder.0, lose, run)
+            });
+            report.check(done == Ok(()), "lost", || {
+                format!("{storage:?}, {loss:?}, {name}: {done:?}")
+            });
+        }
+    }
+    report.finish("changes of lost files");
+}

@@ -1,0 +1,11 @@
+//! Handles whose file somebody else cuts, removes, overwrites or replaces.
+//!
+//! Whatever such a handle could tell it still tells, as the reference's does, and what it cannot tell is an error: every call that reads,
+//! on every storage (`reads.rs`). A change that is acknowledged is in a file that has a name (`changes.rs`).
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod changes;
+mod place;
+mod reads;
