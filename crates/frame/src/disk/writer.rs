@@ -301,7 +301,7 @@ impl Disk {
         }
         let is_known = !is_written(self.written, file.written());
         let done = journal::roll_back(&*file, Some(self.base), self.options.durable, identity);
-        if is_known {
+        if is_known && done == Ok(true) {
             self.written = later(&*file, self.written);
         }
         file.unlock();
@@ -329,8 +329,8 @@ impl Disk {
         let behind = size.checked_sub(self.view.extent.frame_len);
         let behind = behind.ok_or(Error::FileRead)?;
         if behind > 0 {
-            self.wrote = true;
             self.clear_behind(&*file, behind)?;
+            self.wrote = true;
         }
         self.view.pending = None;
         if (is_new || behind > 0) && !self.header_is_current(&*file) {
