@@ -110,7 +110,7 @@ impl Context {
     /// The super-chunk that the context was made for.
     pub fn owner(&self) -> Result<&SuperChunk> {
         // SAFETY: a super-chunk outlives the contexts that were made for it.
-        unsafe { Handle::core_of(self.schunk.get()) }
+        unsafe { Handle::from_c(self.schunk.get()) }.map(Handle::core)
     }
 
     /// Index of the chunk that the super-chunk is at, or -1.

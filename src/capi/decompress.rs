@@ -202,21 +202,6 @@ pub unsafe extern "C" fn blosc2_getitem(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(getitem_of(src, srcsize, start, nitems, dest, destsize))
-}
-
-/// See [`blosc2_getitem`].
-///
-/// # Safety
-/// As for that.
-pub unsafe fn getitem_of(
-    src: *const c_void,
-    srcsize: i32,
-    start: c_int,
-    nitems: c_int,
-    dest: *mut c_void,
-    destsize: i32,
-) -> c_int {
     code("blosc2_getitem", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
         unsafe_granted!(Context::zeroed().getitem(src, srcsize, range, dest, destsize))

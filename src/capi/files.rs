@@ -1,6 +1,7 @@
 //! The back end for files as C sees it, and what is done to paths.
 
 use crate::capi::prelude::*;
+use oxiblosc_io::callbacks::{span, whole_items};
 use oxiblosc_io::file::{read_up_to, write_up_to};
 use oxiblosc_io::paths;
 use oxiblosc_memory::env::trace;
@@ -23,21 +24,6 @@ pub fn moved(
             0
         })
     })
-}
-
-/// Where items are, and the bytes that they take, if neither these nor their end are out of range.
-fn span(size: i64, nitems: i64, position: i64) -> Result<(u64, usize)> {
-    if size < 0 || nitems < 0 {
-        return Err(Error::InvalidParam);
-    }
-    let len = size.checked_mul(nitems).ok_or(Error::InvalidParam)?;
-    let position = u64::try_from(position).map_err(|_| Error::InvalidParam)?;
-    Ok((position, super::border::size(len)?))
-}
-
-/// How many items of `size` bytes are in so many bytes; items of nothing are never moved.
-fn whole_items(nbytes: usize, size: i64) -> i64 {
-    if size > 0 { nbytes as i64 / size } else { 0 }
 }
 
 /// The file of a stream.

@@ -2,9 +2,11 @@
 
 use super::compress::buffers;
 use super::context::{self, Context};
-use super::decompress::getitem_of;
 use super::registry;
 use crate::capi::prelude::*;
+use oxiblosc_chunk::encode::ChunkInput;
+use oxiblosc_chunk::getitem::ItemRange;
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::encoding::{self, Format};
 use oxiblosc_core::process::{self, BLOCKSIZE, COMPRESSOR, DELTA, SPLITMODE};
 use oxiblosc_memory::env;
@@ -128,54 +130,47 @@ pub unsafe extern "C" fn blosc2_compress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(compress(
-        clevel, doshuffle, typesize, src, srcsize, dest, destsize
-    ))
+    code("blosc2_compress", || {
+        let buffers = || unsafe_granted!(buffers(src, srcsize, dest, destsize));
+        compress((clevel, doshuffle, typesize), buffers, destsize)
+    })
 }
 
-/// See [`blosc2_compress`].
-///
-/// # Safety
-/// As for that.
-unsafe fn compress(
-    clevel: c_int,
-    doshuffle: c_int,
-    typesize: i32,
-    src: *const c_void,
-    srcsize: i32,
-    dest: *mut c_void,
-    destsize: i32,
-) -> c_int {
-    code("blosc2_compress", || {
-        env::get(c"BLOSC_COMPRESSOR", set_compressor);
-        let mut cparams = blosc2_cparams::defaults();
-        let own_context = env::is_set(c"BLOSC_NOLOCK");
-        let filters = match own_context {
-            true => cparams.filters,
-            false => [0; BLOSC2_MAX_FILTERS],
-        };
-        let (job, nthreads) = process::compression(clevel, doshuffle, typesize, filters);
-        let (made, zeroed);
-        let ctx = if own_context {
-            assign!(cparams, job; filters, splitmode);
-            cparams.typesize = i32::from(job.typesize as u8);
-            cparams.compcode = job.compcode as u8;
-            cparams.clevel = job.clevel as u8;
-            cparams.nthreads = nthreads;
-            made = unsafe_granted!(context::compression(cparams)?);
-            &*made
-        } else {
-            zeroed = Context::zeroed();
-            zeroed.set_job(&job, nthreads);
-            &zeroed
-        };
-        let format = match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !own_context {
-            true => Format::Blosc1,
-            false => Format::Blosc2,
-        };
-        let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
-        encoding::compress(ctx, source, dest, destsize, format)
-    })
+/// Compresses data with the process's settings into a place of `room` bytes.
+fn compress<'a>(
+    (clevel, doshuffle, typesize): (c_int, c_int, i32),
+    buffers: impl FnOnce() -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)>,
+    room: i32,
+) -> Result<usize> {
+    env::get(c"BLOSC_COMPRESSOR", set_compressor);
+    let mut cparams = blosc2_cparams::defaults();
+    let own_context = env::is_set(c"BLOSC_NOLOCK");
+    let filters = match own_context {
+        true => cparams.filters,
+        false => [0; BLOSC2_MAX_FILTERS],
+    };
+    let (job, nthreads) = process::compression(clevel, doshuffle, typesize, filters);
+    let (made, zeroed);
+    let ctx = if own_context {
+        assign!(cparams, job; filters, splitmode);
+        cparams.typesize = i32::from(job.typesize as u8);
+        cparams.compcode = job.compcode as u8;
+        cparams.clevel = job.clevel as u8;
+        cparams.nthreads = nthreads;
+        // SAFETY: there are no pointers among the parameters.
+        made = unsafe { context::compression(cparams)? };
+        &*made
+    } else {
+        zeroed = Context::zeroed();
+        zeroed.set_job(&job, nthreads);
+        &zeroed
+    };
+    let format = match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !own_context {
+        true => Format::Blosc1,
+        false => Format::Blosc2,
+    };
+    let (source, dest) = buffers()?;
+    encoding::compress(ctx, source, dest, room, format)
 }
 
 /// As `blosc2_compress`, with sizes as Blosc 1 counts them.
@@ -194,9 +189,10 @@ pub unsafe extern "C" fn blosc1_compress(
 ) -> c_int {
     let capped = |size: usize| i32::try_from(size).unwrap_or(i32::MAX);
     let (typesize, nbytes, destsize) = (capped(typesize), capped(nbytes), capped(destsize));
-    unsafe_granted!(compress(
-        clevel, doshuffle, typesize, src, nbytes, dest, destsize
-    ))
+    code("blosc1_compress", || {
+        let buffers = || unsafe_granted!(buffers(src, nbytes, dest, destsize));
+        compress((clevel, doshuffle, typesize), buffers, destsize)
+    })
 }
 
 /// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
@@ -252,5 +248,8 @@ pub unsafe extern "C" fn blosc1_getitem(
     nitems: c_int,
     dest: *mut c_void,
 ) -> c_int {
-    unsafe_granted!(getitem_of(src, i32::MAX, start, nitems, dest, i32::MAX))
+    code("blosc1_getitem", || {
+        let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, i32::MAX);
+        unsafe_granted!(Context::zeroed().getitem(src, i32::MAX, range, dest, i32::MAX))
+    })
 }

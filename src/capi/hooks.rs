@@ -80,7 +80,7 @@ impl<'a> ContextHooks<'a> {
     /// The shape of blocks as the metalayer of an array has it.
     fn read_block_shape(&self) -> Result<BlockShape> {
         // SAFETY: a super-chunk outlives the contexts that were made for it.
-        let shown = unsafe { Handle::shown(self.ctx.schunk.get()) };
+        let shown = unsafe { Handle::from_c(self.ctx.schunk.get()) };
         let shown = shown.map_err(|_| Error::Failure)?;
         let state = shown.core().peek()?;
         block_shape(shown.metalayers(&state))

@@ -234,3 +234,21 @@ fn lengths(len: usize, pos: u64) -> Option<(i64, i64)> {
     let (len, pos) = (i64::try_from(len).ok()?, i64::try_from(pos).ok()?);
     pos.checked_add(len).map(|_| (len, pos))
 }
+
+/// Where `nitems` items of `size` bytes at a position begin, and how many bytes they have.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for negative numbers, and where the bytes are too many.
+pub fn span(size: i64, nitems: i64, position: i64) -> Result<(u64, usize)> {
+    let checked = || {
+        let (size, nitems) = (usize::try_from(size).ok()?, usize::try_from(nitems).ok()?);
+        Some((u64::try_from(position).ok()?, size.checked_mul(nitems)?))
+    };
+    let span = checked().filter(|(_, len)| i64::try_from(*len).is_ok());
+    span.ok_or(Error::InvalidParam)
+}
+
+/// How many items of `size` bytes are in so many bytes; items of nothing are never moved.
+pub fn whole_items(nbytes: usize, size: i64) -> i64 {
+    if size > 0 { nbytes as i64 / size } else { 0 }
+}

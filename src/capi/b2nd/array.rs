@@ -47,7 +47,7 @@ unsafe fn handle_of<'a>(array: *const b2nd_array_t) -> Result<(&'a OpenHandle, &
     unsafe_granted!({
         let handle = array.cast::<OpenHandle>().as_ref();
         let handle = handle.ok_or(Error::NullPointer)?;
-        Ok((handle, Handle::shown((*array).sc)?))
+        Ok((handle, Handle::from_c((*array).sc)?))
     })
 }
 
@@ -62,7 +62,7 @@ pub unsafe fn make(
 ) -> Result<*mut b2nd_array_t> {
     // SAFETY: every field is a number or a pointer, for which zero is a value.
     let mut c: b2nd_array_t = unsafe { std::mem::zeroed() };
-    let shown = unsafe_granted!(Handle::shown(sc)?);
+    let shown = unsafe_granted!(Handle::from_c(sc)?);
     let tick = match shown.is_view() {
         true => 0,
         false => shown.core().peek()?.tick(),

@@ -22,59 +22,15 @@ pub struct Params {
     /// Shape of a block.
     pub blockshape: [i32; MAX_DIM],
     /// From `malloc`; null for none.
-    pub dtype: *mut c_char,
+    dtype: *mut c_char,
     /// How to read the dtype.
-    pub dtype_format: i8,
+    dtype_format: i8,
     /// The library's copy.
     pub storage: *mut blosc2_storage,
-    /// Metalayers beside the array's own.
-    pub metalayers: Layers,
-}
-
-/// Metalayers with borrowed names and contents.
-#[repr(C)]
-pub struct Layers {
-    layers: [blosc2_metalayer; B2ND_MAX_METALAYERS],
+    /// Metalayers beside the array's own, with the program's names and contents.
+    metalayers: [blosc2_metalayer; B2ND_MAX_METALAYERS],
     /// How many of them there are.
-    count: i32,
-}
-
-impl Default for Layers {
-    fn default() -> Self {
-        let none = blosc2_metalayer {
-            name: null_mut(),
-            content: null_mut(),
-            content_len: 0,
-        };
-        Self {
-            layers: [none; B2ND_MAX_METALAYERS],
-            count: 0,
-        }
-    }
-}
-
-impl Layers {
-    /// Their names and contents.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParam`] for one without a name or content; [`Error::MemoryAlloc`].
-    ///
-    /// # Safety
-    /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
-    pub unsafe fn borrow<'a>(&self) -> Result<List<Borrowed<'a>>> {
-        let count = room(self.count).min(B2ND_MAX_METALAYERS);
-        let layers = self.layers[..count].iter().map(|layer| {
-            let content = unsafe_granted!(content_of(layer.content, layer.content_len));
-            Ok((unsafe_granted!(name_of(layer.name)?), content?))
-        });
-        layers.try_list()
-    }
-
-    /// Takes these, which are [`B2ND_MAX_METALAYERS`] at the most.
-    fn set(&mut self, layers: &[blosc2_metalayer]) {
-        self.layers[..layers.len()].copy_from_slice(layers);
-        self.count = layers.len() as i32;
-    }
+    nmetalayers: i32,
 }
 
 impl Drop for Params {
@@ -109,8 +65,25 @@ impl Params {
             dtype: null_mut(),
             dtype_format: 0,
             storage: unsafe_granted!(copy(storage)?),
-            metalayers: Layers::default(),
+            metalayers: [blosc2_metalayer::none(); B2ND_MAX_METALAYERS],
+            nmetalayers: 0,
         })
+    }
+
+    /// The names and contents of the metalayers beside the array's own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for one without a name or content; [`Error::MemoryAlloc`].
+    ///
+    /// # Safety
+    /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
+    pub unsafe fn others<'a>(&self) -> Result<List<Borrowed<'a>>> {
+        let count = room(self.nmetalayers).min(B2ND_MAX_METALAYERS);
+        let layers = self.metalayers[..count].iter().map(|layer| {
+            let content = unsafe_granted!(content_of(layer.content, layer.content_len));
+            Ok((unsafe_granted!(name_of(layer.name)?), content?))
+        });
+        layers.try_list()
     }
 
     /// How many dimensions there are.
@@ -121,6 +94,13 @@ impl Params {
     /// Sets how many dimensions there are, [`MAX_DIM`] at the most.
     pub fn set_ndim(&mut self, ndim: usize) {
         self.ndim = ndim as i8;
+    }
+
+    /// What an item is, and the format of that text.
+    pub fn dtype(&self) -> (Option<&[u8]>, i8) {
+        // SAFETY: this struct's own string, or null.
+        let dtype = unsafe { c_str(self.dtype) };
+        (dtype.map(CStr::to_bytes), self.dtype_format)
     }
 
     /// The parameters of compression.
@@ -179,7 +159,8 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             params.dtype = CStrBuf::to_malloc(dtype)?;
             params.dtype_format = dtype_format;
             if count > 0 {
-                params.metalayers.set(items(metalayers, count)?);
+                params.metalayers[..count].copy_from_slice(items(metalayers, count)?);
+                params.nmetalayers = nmetalayers;
             }
             Ok(Box::into_raw(boxed(params)?).cast())
         })

@@ -1,19 +1,20 @@
 //! Making and freeing arrays.
 
-use super::array;
+use super::array::{self, Array};
 use super::context::Params;
+use crate::capi::context::compression;
 use crate::capi::prelude::*;
+use crate::capi::schunk::convert::copy;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::{self, Handle};
 use crate::capi::schunk::misc::sample_of;
-use crate::capi::special;
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::array::{metalayer, read_metalayer};
 use oxiblosc_core::b2nd::create::chunksize;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_memory::{List, boxed};
+use oxiblosc_memory::boxed;
 
 /// Writes the result of making an array: the array, or null.
 ///
@@ -40,54 +41,94 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
 /// What puts items into a new array, and may change its shape.
 pub type Fill<'a> = &'a mut dyn FnMut(&mut ArrayRef) -> Result<()>;
 
-/// Makes an array of special values.
+/// A new array that C does not know yet. Where it is dropped, it is freed, and its file or directory removed.
+pub struct NewArray<'a> {
+    sc: *mut blosc2_schunk,
+    /// What is filled.
+    pub array: Box<ArrayRef<'a>>,
+}
+
+impl<'a> NewArray<'a> {
+    /// An array of special values, with these metalayers beside its own. Not inlined: what this has on the stack is gone when the
+    /// array is filled.
+    #[inline(never)]
+    pub fn new(params: &mut Params, others: &[Borrowed], kind: Special) -> Result<Self> {
+        let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
+        let geometry = Geometry::new(params.ndim(), &params.shape, chunkshape, blockshape)?;
+        geometry.nchunks()?;
+        chunksize(&geometry, params.cparams().typesize)?;
+        let (dtype, dtype_format) = params.dtype();
+        let meta = geometry.meta(dtype, dtype_format);
+        // SAFETY: the storage is complete.
+        let sc = unsafe { schunk::make(&*params.storage) }.map_err(Error::or_failure)?;
+        // SAFETY: it was just made.
+        unsafe {
+            Self::over(sc, |handle| {
+                let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
+                let core = handle.core();
+                core.become_array(&meta, &geometry, others, (kind, &sample))
+            })
+        }
+    }
+
+    /// A copy of an array into a storage; the variable-length metalayers are left out if they are not wanted.
+    ///
+    /// # Safety
+    /// The pointers in `storage` are null or valid.
+    #[inline(never)]
+    pub unsafe fn copy_of(
+        src: &Array<'a>,
+        storage: &blosc2_storage,
+        vlmetalayers: bool,
+    ) -> Result<Self> {
+        unsafe_granted!({
+            let sc = copy(src.shown.as_c(), storage, vlmetalayers).map_err(Error::or_failure)?;
+            Self::over(sc, |handle| {
+                Ok(ArrayRef {
+                    schunk: handle.core(),
+                    is_view: false,
+                    ..ArrayRef::clone(src)
+                })
+            })
+        })
+    }
+
+    /// The array that `array` makes of a super-chunk.
+    ///
+    /// # Safety
+    /// The super-chunk was just made, and has no other owner.
+    unsafe fn over(
+        sc: *mut blosc2_schunk,
+        array: impl FnOnce(&'a Handle) -> Result<ArrayRef<'a>>,
+    ) -> Result<Self> {
+        let made = unsafe_granted!(Handle::from_c(sc)).and_then(|handle| boxed(array(handle)?));
+        let array = made.inspect_err(|_| unsafe_granted!(schunk::discard(sc)))?;
+        Ok(Self { sc, array })
+    }
+
+    /// The array, for C.
+    pub fn finish(mut self, dtype: (Option<&[u8]>, i8)) -> Result<*mut b2nd_array_t> {
+        // SAFETY: the super-chunk is there, and is the array's from here on.
+        let array = unsafe { array::make(self.sc, &self.array.geometry, dtype)? };
+        self.sc = null_mut();
+        Ok(array)
+    }
+}
+
+impl Drop for NewArray<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it has no other owner, or is null.
+        unsafe { schunk::discard(self.sc) };
+    }
+}
+
+/// Makes an array of special values, and fills it.
 pub fn make(params: &mut Params, kind: Special, fill: Fill) -> Result<*mut b2nd_array_t> {
     // SAFETY: names and contents are the program's, which keeps them.
-    let others = unsafe { params.metalayers.borrow()? };
-    make_with(params, &others, kind, fill)
-}
-
-/// As [`make`], with these metalayers beside the array's own.
-pub fn make_with(
-    params: &mut Params,
-    others: &[Borrowed],
-    kind: Special,
-    fill: Fill,
-) -> Result<*mut b2nd_array_t> {
-    let (sc, mut array) = begin(params, others, kind)?;
-    // SAFETY: the dtype is a string of the parameters', or null. The super-chunk was just made, and is used no more where the rest fails.
-    unsafe {
-        let dtype = c_str(params.dtype).map(CStr::to_bytes);
-        let made = fill(&mut array)
-            .and_then(|()| array::make(sc, &array.geometry, (dtype, params.dtype_format)));
-        made.inspect_err(|_| schunk::discard(sc))
-    }
-}
-
-/// Makes the super-chunk of such an array. Not inlined: what this has on the stack is gone when the array is filled.
-#[inline(never)]
-fn begin<'a>(
-    params: &mut Params,
-    others: &[Borrowed],
-    kind: Special,
-) -> Result<(*mut blosc2_schunk, Box<ArrayRef<'a>>)> {
-    let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
-    let geometry = Geometry::new(params.ndim(), &params.shape, chunkshape, blockshape)?;
-    geometry.nchunks()?;
-    chunksize(&geometry, params.cparams().typesize)?;
-    // SAFETY: the storage is complete; the dtype is a string of the parameters', or null. The super-chunk was just made, and is used no
-    // more where the rest fails.
-    unsafe {
-        let sc = schunk::make(&*params.storage).map_err(Error::or_failure)?;
-        let meta = geometry.meta(c_str(params.dtype).map(CStr::to_bytes), params.dtype_format);
-        let made = Handle::from_c(sc).and_then(|handle| {
-            let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
-            let core = handle.core();
-            boxed(core.become_array(&meta, &geometry, others, (kind, &sample))?)
-        });
-        let array = made.inspect_err(|_| schunk::discard(sc))?;
-        Ok((sc, array))
-    }
+    let others = unsafe { params.others()? };
+    let mut new = NewArray::new(params, &others, kind)?;
+    fill(&mut new.array)?;
+    new.finish(params.dtype())
 }
 
 /// Runs the body of the exported function `name`, which makes an array of parameters.
@@ -189,27 +230,10 @@ pub unsafe extern "C" fn b2nd_full(
         not_null!(fill_value)?;
         let cparams = *params.cparams();
         make(params, Special::Zero, &mut |array| {
-            repeat(array, cparams, fill_value)
+            let item = bytes(fill_value.cast(), array.sizes()?.item)?;
+            array.fill_with(&*compression(cparams)?, item)
         })
     }))
-}
-
-/// Makes every chunk of a new array one repeated item.
-///
-/// # Safety
-/// `value` points to an item.
-unsafe fn repeat(array: &ArrayRef, cparams: blosc2_cparams, value: *const c_void) -> Result<()> {
-    if array.schunk.peek()?.nchunks() == 0 {
-        return Ok(());
-    }
-    let sizes = array.sizes()?;
-    let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
-    let (nbytes, room) = (sizes.chunk as i32, chunk.len() as i32);
-    let cbytes = unsafe_granted!({
-        let item = (Special::Value, bytes(value.cast(), sizes.item)?);
-        special::make(cparams, item, nbytes, Ok(&mut chunk), room)?
-    });
-    array.fill_with(&chunk[..cbytes])
 }
 
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
@@ -247,7 +271,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 /// `schunk` is valid.
 pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
     unsafe_granted!({
-        let handle = Handle::shown(schunk)?;
+        let handle = Handle::from_c(schunk)?;
         let state = handle.core().read_known()?;
         let content = metalayer(handle.metalayers(&state))?;
         let (meta, geometry) = read_metalayer(content, &state)?;

@@ -2,18 +2,13 @@
 
 use super::array::{self, Array};
 use super::context::Params;
-use super::create::{Fill, deliver, make, make_with};
+use super::create::{Fill, NewArray, deliver, make};
 use crate::capi::prelude::*;
-use crate::capi::schunk::convert::{copy as copy_schunk, copy_chunks};
-use crate::capi::schunk::create as schunk;
-use crate::capi::schunk::handle::{self, Handle};
 use crate::capi::schunk::meta::copying;
 use crate::capi::schunk::parts::dparams_of;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::b2nd::meta::NAME;
-use oxiblosc_core::b2nd::{ArrayRef, Dims};
-use oxiblosc_core::schunk::copy::metalayers_but;
-use oxiblosc_frame::meta::borrow;
+use oxiblosc_core::b2nd::Dims;
+use oxiblosc_core::b2nd::array::other_metalayers;
 
 /// Gives parameters the shape of a box.
 fn set_box(params: &mut Params, ndim: usize, start: &Dims, stop: &Dims) -> Result<()> {
@@ -60,41 +55,25 @@ pub unsafe extern "C" fn b2nd_get_slice(
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more`, for which the array is left, may change
 /// the copy further.
 fn copy(params: &mut Params, src: Array, more: Fill) -> Result<*mut b2nd_array_t> {
-    let geometry = &src.geometry;
-    let same = geometry.is_cut_into(&params.chunkshape, &params.blockshape);
-    params.set_ndim(geometry.ndim);
-    params.shape = geometry.shape;
-    if same {
-        // SAFETY: the parameters' storage is complete; the copy is used no more where the rest fails.
-        return unsafe {
-            let sc = copy_schunk(src.shown.as_c(), &*params.storage).map_err(Error::or_failure)?;
-            let made = Handle::core_of(sc).and_then(|schunk| {
-                let mut copy = ArrayRef {
-                    schunk,
-                    is_view: false,
-                    ..src.clone()
-                };
-                drop(src);
-                more(&mut copy)?;
-                // As everywhere, that of the parameters; the copied metalayer keeps what it says.
-                let dtype = c_str(params.dtype).map(CStr::to_bytes);
-                array::make(sc, &copy.geometry, (dtype, params.dtype_format))
-            });
-            made.inspect_err(|_| schunk::discard(sc))
-        };
-    }
-    // The metalayers beside the array's own come along.
-    let others = metalayers_but(src.shown.metalayers(&*src.schunk.read()?), &[NAME])?;
-    let mut src = Some(src);
-    make_with(params, &borrow(&others)?, Special::Zero, &mut |copy| {
-        let src = src.take().ok_or(Error::Failure)?;
-        copy.copy_box(&src, &Dims::default())?;
-        copying(src.handle, &mut |coder| {
-            copy.schunk.copy_vlmetalayers(src.schunk, coder)
-        })?;
-        drop(src);
-        more(copy)
-    })
+    params.set_ndim(src.ndim());
+    params.shape = src.geometry.shape;
+    let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
+    let mut copy = if src.geometry.is_cut_into(chunkshape, blockshape) {
+        // SAFETY: the parameters' storage is complete.
+        unsafe { NewArray::copy_of(&src, &*params.storage, true)? }
+    } else {
+        let state = src.schunk.read()?;
+        let others = other_metalayers(src.shown.metalayers(&state))?;
+        let copy = NewArray::new(params, &others, Special::Zero)?;
+        copy.array.copy_box(&src, &Dims::default())?;
+        let coder = copying(src.handle)?;
+        copy.array.schunk.copy_vlmetalayers(src.schunk, &coder)?;
+        copy
+    };
+    drop(src);
+    more(&mut copy.array)?;
+    // As everywhere, that of the parameters. A metalayer that was copied keeps what it says.
+    copy.finish(params.dtype())
 }
 
 /// Copies an array with its metalayers into the storage, the chunks and the blocks of `ctx`, whose dimensions and shape
@@ -115,43 +94,21 @@ pub unsafe extern "C" fn b2nd_copy(
     }))
 }
 
-/// A copy of an array in memory, which no other thread knows.
-struct Snapshot<'a> {
-    sc: *mut blosc2_schunk,
-    array: ArrayRef<'a>,
-}
-
-impl Snapshot<'_> {
-    /// Copies an array as it is now.
-    ///
-    /// # Safety
-    /// `src` is null or valid.
-    #[inline(never)]
-    unsafe fn of(src: *const b2nd_array_t) -> Result<Self> {
-        unsafe_granted!({
-            let src = Array::open(src, false)?;
-            let mut dparams = dparams_of(src.handle.as_c());
-            let storage = blosc2_storage {
-                contiguous: true,
-                dparams: &raw mut dparams,
-                ..blosc2_storage::defaults()
-            };
-            let sc = copy_chunks(src.shown.as_c(), &storage).map_err(Error::or_failure)?;
-            let array = ArrayRef {
-                schunk: Handle::core_of(sc)?,
-                is_view: false,
-                ..src.clone()
-            };
-            Ok(Self { sc, array })
-        })
-    }
-}
-
-impl Drop for Snapshot<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by `of`, and used no more.
-        unsafe { handle::free(self.sc) };
-    }
+/// A copy in memory of an array as it is now, which no other thread knows.
+///
+/// # Safety
+/// `src` is null or valid.
+unsafe fn snapshot<'a>(src: *const b2nd_array_t) -> Result<NewArray<'a>> {
+    unsafe_granted!({
+        let src = Array::open(src, false)?;
+        let mut dparams = dparams_of(src.handle.as_c());
+        let storage = blosc2_storage {
+            contiguous: true,
+            dparams: &raw mut dparams,
+            ..blosc2_storage::defaults()
+        };
+        NewArray::copy_of(&src, &storage, false)
+    })
 }
 
 /// Checks that two arrays can be joined as they are now.
@@ -196,7 +153,7 @@ pub unsafe extern "C" fn b2nd_concatenate(
         let axis = size(axis)?;
         check_joinable(src1, src2, axis)?;
         if !copy {
-            let second = Snapshot::of(src2)?;
+            let second = snapshot(src2)?;
             let mut first = Array::open(src1, true)?;
             let shape = first.joined(&second.array, axis)?;
             *array = src1.cast_mut();

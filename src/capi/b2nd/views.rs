@@ -35,7 +35,7 @@ fn view(array: &Array, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
             .inspect_err(|_| storage::free_storage(storage))?;
         set_parameters(&mut made, storage)?;
         let sc = Handle::finish_view(array.handle, made, metalayer)?;
-        let made = Handle::shown(sc).and_then(|shown| {
+        let made = Handle::from_c(sc).and_then(|shown| {
             shown.follow();
             array::make(sc, geometry, (dtype, dtype_format))
         });

@@ -44,7 +44,12 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     copy: bool,
 ) -> i64 {
     code64("blosc2_schunk_append_chunk", || {
-        unsafe_granted!(put(&*Handle::through(schunk)?, Position::End, chunk, copy))
+        unsafe_granted!(put(
+            &Handle::from_c(schunk)?.through(),
+            Position::End,
+            chunk,
+            copy
+        ))
     })
 }
 
@@ -62,7 +67,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
 ) -> i64 {
     unsafe_granted!(code64("blosc2_schunk_insert_chunk", || {
         let place = Position::Before(size(nchunk)?);
-        put(&*Handle::through(schunk)?, place, chunk, copy)
+        put(&Handle::from_c(schunk)?.through(), place, chunk, copy)
     }))
 }
 
@@ -79,7 +84,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     copy: bool,
 ) -> i64 {
     unsafe_granted!(code64("blosc2_schunk_update_chunk", || {
-        let schunk = Handle::through(schunk)?;
+        let schunk = Handle::from_c(schunk)?.through();
         put(&schunk, schunk.place_over(nchunk)?, chunk, copy)
     }))
 }
@@ -94,7 +99,9 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     nchunk: i64,
 ) -> i64 {
     code64("blosc2_schunk_delete_chunk", || {
-        unsafe_granted!(Handle::through(schunk)?).delete_chunk(nchunk)
+        unsafe_granted!(Handle::from_c(schunk)?)
+            .through()
+            .delete_chunk(nchunk)
     })
 }
 
@@ -110,7 +117,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     nbytes: i32,
 ) -> i64 {
     code64("blosc2_schunk_append_buffer", || {
-        let schunk = unsafe_granted!(Handle::through(schunk)?);
+        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         schunk.append(match src.is_null() && nbytes > 0 {
             true => ChunkInput::Generated(nbytes),
@@ -132,7 +139,7 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     nbytes: i32,
 ) -> c_int {
     code("blosc2_schunk_decompress_chunk", || {
-        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
         // Where there is no place, there must be nothing to write.
         let room = if dest.is_null() { 0 } else { room(nbytes) };
         schunk.decompress_chunk(nchunk, unsafe_granted!(bytes_mut(dest.cast(), room)?))
@@ -150,7 +157,7 @@ unsafe fn get_for_c(
     needs_free: *mut bool,
     lazy: bool,
 ) -> Result<usize> {
-    let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+    let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
     let state = schunk.read()?;
     let at = state.check_index(nchunk)?;
     schunk.set_current(at);
@@ -221,7 +228,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
 ) -> c_int {
     code("blosc2_schunk_get_vlblock", || {
         not_null!(schunk, dest, destsize; InvalidParam)?;
-        let block = unsafe_granted!(Handle::core_of(schunk)?).decompress_vlblock(nchunk, nblock)?;
+        let block = unsafe_granted!(Handle::from_c(schunk)?)
+            .core()
+            .decompress_vlblock(nchunk, nblock)?;
         Ok(unsafe_granted!(hand_over(block, dest, destsize)))
     })
 }

@@ -12,7 +12,6 @@ use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Coders;
 use oxiblosc_core::encoding::EncodeContext;
 use oxiblosc_core::environment::{checksums, durable};
-use oxiblosc_core::schunk::copy::metalayers_but;
 use oxiblosc_core::schunk::open::NewSuperChunk;
 use oxiblosc_core::schunk::{Parameters, Store};
 use oxiblosc_frame::container;
@@ -64,10 +63,10 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
 
 /// Runs something on the bytes of a super-chunk that is a contiguous frame in memory, with its own metalayers; none for another one.
 fn with_frame(shown: &Handle, body: &mut dyn FnMut(&[u8]) -> Result<u64>) -> Result<Option<u64>> {
-    if shown.is_view() || !shown.core().peek()?.is_frame_in_memory() {
-        return Ok(None);
+    match shown.is_view() {
+        true => Ok(None),
+        false => shown.core().with_frame(body),
     }
-    shown.core().with_frame(body)
 }
 
 /// A copy as a contiguous frame.
@@ -102,17 +101,24 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
         id: None,
     };
     let copy = copy.make()?;
-    let copied = copy_content(shown, &copy, same);
+    let copied = copy_content(shown, &copy, same, true);
     copy.or_discard(copied)
 }
 
 /// Copies metalayers and chunks into an empty super-chunk.
-fn copy_content(from: &Handle, to: &SuperChunk, as_they_are: bool) -> Result<()> {
-    let state = from.core().read()?;
-    let metalayers = metalayers_but(from.metalayers(&state), &[])?;
-    copying(from.base(), &mut |coder| {
-        to.copy_from(from.core(), &metalayers, as_they_are, coder)
-    })
+fn copy_content(
+    from: &Handle,
+    to: &SuperChunk,
+    as_they_are: bool,
+    vlmetalayers: bool,
+) -> Result<()> {
+    let coder = vlmetalayers.then(|| copying(from.base())).transpose()?;
+    to.copy_from(
+        from.core(),
+        from.view_metalayers(),
+        as_they_are,
+        coder.as_ref(),
+    )
 }
 
 /// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
@@ -143,7 +149,7 @@ pub unsafe fn to_buffer(
     needs_free: &mut bool,
 ) -> Result<i64> {
     (*cframe, *needs_free) = (null_mut(), false);
-    let shown = unsafe_granted!(Handle::shown(schunk)?);
+    let shown = unsafe_granted!(Handle::from_c(schunk)?);
     let frame = with_frame(shown, &mut |bytes| {
         *cframe = shown.give(bytes);
         Ok(bytes.len() as u64)
@@ -172,7 +178,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
 ) -> i64 {
     code64("blosc2_schunk_to_file", || {
         not_null!(urlpath; InvalidParam)?;
-        let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
+        let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
         let written = with_frame(shown, &mut |bytes| {
             // SAFETY: the storage of a super-chunk is complete.
             let backend = unsafe { io::backend(shown.storage().io)? };
@@ -213,7 +219,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
 /// As for that.
 pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<i64> {
     not_null!(urlpath; InvalidParam)?;
-    let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
+    let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
     let append = |bytes: &[u8], io| {
         // SAFETY: the storage of a super-chunk is complete; without one files are the back end.
         let backend = unsafe { io::backend(io)? };
@@ -238,55 +244,30 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
     storage: *mut blosc2_storage,
 ) -> *mut blosc2_schunk {
     pointer("blosc2_schunk_copy", || {
-        unsafe_granted!(copy(schunk, storage.as_ref().ok_or(Error::NullPointer)?))
+        let storage = unsafe_granted!(storage.as_ref()).ok_or(Error::NullPointer)?;
+        unsafe_granted!(copy(schunk, storage, true))
     })
 }
 
-/// Copies a super-chunk; see `blosc2_schunk_copy`.
+/// Copies a super-chunk, without its variable-length metalayers if they are not wanted; see `blosc2_schunk_copy`.
 ///
 /// # Safety
 /// As for that.
 pub unsafe fn copy(
     schunk: *mut blosc2_schunk,
     storage: &blosc2_storage,
-) -> Result<*mut blosc2_schunk> {
-    unsafe_granted!(copy_by(schunk, storage, copy_content))
-}
-
-/// As [`copy`], without the variable-length metalayers.
-///
-/// # Safety
-/// As for that.
-pub unsafe fn copy_chunks(
-    schunk: *mut blosc2_schunk,
-    storage: &blosc2_storage,
-) -> Result<*mut blosc2_schunk> {
-    let copy_chunks = |from: &Handle, to: &SuperChunk, as_they_are| {
-        let state = from.core().read()?;
-        let metalayers = metalayers_but(from.metalayers(&state), &[])?;
-        to.copy_chunks(from.core(), &metalayers, as_they_are)
-    };
-    unsafe_granted!(copy_by(schunk, storage, copy_chunks))
-}
-
-/// Makes a super-chunk, to which `content` copies what belongs there, of one state.
-///
-/// # Safety
-/// As for [`copy`].
-unsafe fn copy_by(
-    schunk: *mut blosc2_schunk,
-    storage: &blosc2_storage,
-    content: impl FnOnce(&Handle, &SuperChunk, bool) -> Result<()>,
+    vlmetalayers: bool,
 ) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
-        let shown = Handle::shown(schunk)?;
+        let shown = Handle::from_c(schunk)?;
         let _unchanged = shown.core().read()?;
         let (mut cparams, same) = parameters(shown.base(), storage.cparams)?;
         let new = make(&blosc2_storage {
             cparams: &raw mut cparams,
             ..*storage
         })?;
-        let copied = Handle::core_of(new).and_then(|to| content(shown, to, same));
+        let to = Handle::from_c(new);
+        let copied = to.and_then(|to| copy_content(shown, to.core(), same, vlmetalayers));
         copied.map(|()| new).inspect_err(|_| discard(new))
     })
 }

@@ -180,9 +180,8 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
 /// As for [`blosc2_schunk_free`].
 pub unsafe fn discard(schunk: *mut blosc2_schunk) {
     unsafe_granted!({
-        let made = Handle::core_of(schunk)
-            .ok()
-            .and_then(SuperChunk::take_new_frame);
+        let made = Handle::from_c(schunk).ok();
+        let made = made.and_then(|made| made.core().take_new_frame());
         handle::free(schunk);
         if let Some(mut made) = made {
             made.remove();

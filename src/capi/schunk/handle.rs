@@ -143,12 +143,13 @@ impl Drop for Unfinished {
 }
 
 impl Handle {
-    /// The handle behind a super-chunk; of a view, that of the super-chunk whose chunks it shows.
+    /// The handle behind the pointer that C holds, a view's own.
     ///
     /// # Safety
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
-        Ok(unsafe_granted!(Self::shown(schunk)?).base())
+        // SAFETY: every super-chunk is the first field of a handle.
+        unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
     }
 
     /// The handle that has the chunks: this one, or that whose chunks it shows.
@@ -160,29 +161,9 @@ impl Handle {
         }
     }
 
-    /// The super-chunk behind a pointer, a view or not.
-    ///
-    /// # Safety
-    /// As for [`Self::from_c`].
-    pub unsafe fn core_of<'a>(schunk: *mut blosc2_schunk) -> Result<&'a SuperChunk> {
-        Ok(unsafe_granted!(Self::from_c(schunk)?).core())
-    }
-
-    /// The super-chunk behind a pointer, for a function that may change it.
-    ///
-    /// # Safety
-    /// As for [`Self::from_c`].
-    pub unsafe fn through<'a>(schunk: *mut blosc2_schunk) -> Result<Through<'a>> {
-        Ok(Through(unsafe_granted!(Self::shown(schunk)?)))
-    }
-
-    /// The handle behind a super-chunk, also of a view.
-    ///
-    /// # Safety
-    /// As for [`Self::from_c`].
-    pub unsafe fn shown<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
-        // SAFETY: every super-chunk is the first field of a handle.
-        unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
+    /// The super-chunk that has the chunks, for a function that may change it.
+    pub fn through(&self) -> Through<'_> {
+        Through(self)
     }
 
     /// The super-chunk that has the chunks.
@@ -221,12 +202,17 @@ impl Handle {
         frame
     }
 
+    /// The fixed-length metalayers of a view; none for another super-chunk, whose state has them.
+    pub fn view_metalayers(&self) -> Option<&[Metalayer]> {
+        match &self.content {
+            Content::Own(_) => None,
+            Content::View(view) => Some(&view.metalayers),
+        }
+    }
+
     /// The fixed-length metalayers: those of the state, or a view's own.
     pub fn metalayers<'a>(&'a self, state: &'a State) -> &'a [Metalayer] {
-        match &self.content {
-            Content::Own(_) => state.metalayers(),
-            Content::View(view) => &view.metalayers,
-        }
+        self.view_metalayers().unwrap_or(state.metalayers())
     }
 
     /// Finishes the handle of a view of `base`, which it keeps alive: one whose only metalayer is this.
@@ -325,7 +311,7 @@ pub unsafe fn on<T: Code>(
     schunk: *mut blosc2_schunk,
     body: impl FnOnce(&SuperChunk) -> Result<T>,
 ) -> c_int {
-    unsafe_granted!(code(name, || body(&*Handle::through(schunk)?)))
+    unsafe_granted!(code(name, || body(&Handle::from_c(schunk)?.through())))
 }
 
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.
@@ -335,7 +321,7 @@ pub unsafe fn on<T: Code>(
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
     // SAFETY: `# Safety` says that the handle is there. The call that takes its last share frees it, and a view its share of its base.
     unsafe {
-        let Ok(handle) = Handle::shown(schunk) else {
+        let Ok(handle) = Handle::from_c(schunk) else {
             return 0;
         };
         if handle.owners.fetch_sub(1, Ordering::AcqRel) > 1 {

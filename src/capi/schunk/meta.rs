@@ -11,7 +11,8 @@ use oxiblosc_frame::meta::NAME_MAXLEN;
 /// # Safety
 /// `schunk` is null or valid.
 unsafe fn named<'a>(schunk: *mut blosc2_schunk) -> Result<Through<'a>> {
-    unsafe_granted!(Handle::through(schunk)).map_err(|_| Error::InvalidParam)
+    let handle = unsafe_granted!(Handle::from_c(schunk)).map_err(|_| Error::InvalidParam);
+    handle.map(Handle::through)
 }
 
 /// As [`named`], for a function that changes the fixed-length metalayers. Those of a view are made with it.
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     name: *const c_char,
 ) -> c_int {
     code("blosc2_vlmeta_exists", || {
-        let (schunk, name) = unsafe_granted!((Handle::through(schunk)?, name_of(name)?));
+        let (schunk, name) = unsafe_granted!((Handle::from_c(schunk)?.through(), name_of(name)?));
         if name.len() > NAME_MAXLEN {
             return Err(Error::InvalidParam);
         }
@@ -132,13 +133,12 @@ fn decompressing(handle: &Handle) -> Result<Box<Context>> {
     unsafe { context::decompression(*handle.storage().dparams) }
 }
 
-/// Runs `body` with what copies variable-length metalayers of a super-chunk.
-pub fn copying(from: &Handle, body: &mut dyn FnMut(VlmetalayerCoder) -> Result<()>) -> Result<()> {
-    // SAFETY: there are no parameters.
-    let (decoder, encoder) = (decompressing(from)?, unsafe { compressing(null())? });
-    body(VlmetalayerCoder {
-        decoder: &*decoder,
-        encoder: &*encoder,
+/// What copies the variable-length metalayers of a super-chunk.
+pub fn copying(from: &Handle) -> Result<VlmetalayerCoder> {
+    Ok(VlmetalayerCoder {
+        decoder: decompressing(from)?,
+        // SAFETY: there are no parameters.
+        encoder: unsafe { compressing(null())? },
     })
 }
 
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     name: *const c_char,
 ) -> c_int {
     code("blosc2_vlmeta_delete", || {
-        let (schunk, name) = unsafe_granted!((Handle::through(schunk)?, name_of(name)?));
+        let (schunk, name) = unsafe_granted!((Handle::from_c(schunk)?.through(), name_of(name)?));
         schunk.delete_vlmetalayer(name)
     })
 }
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
 ) -> c_int {
     code("blosc2_vlmeta_get_names", || {
         unsafe_granted!({
-            let schunk = Handle::through(schunk)?;
+            let schunk = Handle::from_c(schunk)?.through();
             let (shown, base) = (schunk.shown(), schunk.shown().base());
             let state = schunk.peek()?;
             let layers = &(*base.as_c()).vlmetalayers;

@@ -21,11 +21,7 @@ pub struct Layer {
 impl Default for Layer {
     fn default() -> Self {
         Self {
-            c: blosc2_metalayer {
-                name: null_mut(),
-                content: null_mut(),
-                content_len: 0,
-            },
+            c: blosc2_metalayer::none(),
             name: [0; NAME_MAXLEN + 1],
         }
     }

@@ -17,7 +17,7 @@ unsafe fn give_params<T>(
     params: *mut *mut T,
     params_of: unsafe fn(*mut blosc2_schunk) -> T,
 ) -> Result<()> {
-    let handle = unsafe_granted!(Handle::from_c(schunk)?);
+    let handle = unsafe_granted!(Handle::from_c(schunk)?).base();
     let _unchanged = handle.core().peek()?;
     // SAFETY: `params` can be written where it is not null; the super-chunk is not changed as long as it is peeked at.
     unsafe {
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     offsets_order: *mut i64,
 ) -> c_int {
     code("blosc2_schunk_reorder_offsets", || {
-        let schunk = unsafe_granted!(Handle::through(schunk)?);
+        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
         schunk.reorder_by(|nchunks| unsafe_granted!(items(offsets_order, nchunks)))
     })
 }
@@ -77,7 +77,9 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
     code64("blosc2_schunk_frame_len", || {
-        let len = unsafe_granted!(Handle::core_of(schunk)?).frame_len()?;
+        let len = unsafe_granted!(Handle::from_c(schunk)?)
+            .core()
+            .frame_len()?;
         i64::try_from(len).map_err(|_| Error::Failure)
     })
 }
@@ -96,7 +98,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     chunksize: i32,
 ) -> i64 {
     code64("blosc2_schunk_fill_special", || {
-        let schunk = unsafe_granted!(Handle::through(schunk)?);
+        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
         let kind = Special::fillable(special_value);
         let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
         schunk.fill_special(nitems, kind, chunksize, &sample)
@@ -152,7 +154,7 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) -> *mut i64 {
     pointer("blosc2_frame_get_offsets", || {
-        let offsets = unsafe_granted!(Handle::core_of(schunk)?).offsets()?;
+        let offsets = unsafe_granted!(Handle::from_c(schunk)?).core().offsets()?;
         if offsets.is_empty() {
             return Ok(null_mut());
         }
@@ -174,6 +176,7 @@ pub unsafe extern "C" fn blosc2_schunk_avoid_cframe_free(
         let Ok(handle) = (unsafe_granted!(Handle::from_c(schunk))) else {
             return;
         };
+        let handle = handle.base();
         handle.set_avoid_free(avoid_cframe_free);
         if !avoid_cframe_free {
             let _ = handle.core().with_memory(|memory| {

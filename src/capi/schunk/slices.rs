@@ -16,7 +16,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_get_slice_buffer", || {
-        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
         // SAFETY: the buffer has room for the items, which are `len` bytes; there are so many.
         let dest = |len| unsafe { bytes_mut(buffer.cast(), len) };
         schunk.read_items(start, stop, dest)
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_set_slice_buffer", || {
-        let schunk = unsafe_granted!(Handle::through(schunk)?);
+        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
         // SAFETY: the buffer has the items, which are `len` bytes; so many have places.
         let source = |len| unsafe { bytes(buffer.cast(), len) };
         schunk.write_items(start, stop, source)
@@ -55,7 +55,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_get_sparse_buffer", || {
-        let schunk = unsafe_granted!(Handle::core_of(schunk)).map_err(|_| Error::InvalidParam)?;
+        let schunk = unsafe_granted!(Handle::from_c(schunk)).map_err(|_| Error::InvalidParam)?;
+        let schunk = schunk.core();
         let ncoords = size(ncoords)?;
         if ncoords == 0 {
             return Ok(());

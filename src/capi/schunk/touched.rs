@@ -18,7 +18,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     chunks_idx: *mut *mut i64,
 ) -> i64 {
     code64("blosc2_get_slice_nchunks", || {
-        let shown = unsafe_granted!(Handle::shown(schunk)?);
+        let shown = unsafe_granted!(Handle::from_c(schunk)?);
         not_null!(start, stop, chunks_idx)?;
         unsafe_granted!(*chunks_idx = null_mut());
         let schunk = shown.core();

@@ -114,6 +114,17 @@ pub struct blosc2_schunk {
     pub change_tick: i64,
 }
 
+impl blosc2_metalayer {
+    /// No metalayer.
+    pub const fn none() -> Self {
+        Self {
+            name: null_mut(),
+            content: null_mut(),
+            content_len: 0,
+        }
+    }
+}
+
 impl blosc2_storage {
     /// The value of `BLOSC2_STORAGE_DEFAULTS`: sparse, in memory, all else by default.
     pub const fn defaults() -> Self {

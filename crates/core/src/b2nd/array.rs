@@ -12,8 +12,8 @@ use super::{Dims, MAX_DIM};
 use crate::schunk::{State, SuperChunk, Update};
 use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::List;
+use oxiblosc_frame::meta::{Borrowed, Metalayer};
+use oxiblosc_memory::{Collect, List};
 
 /// The index of the metalayer that makes a super-chunk an array.
 pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
@@ -28,6 +28,17 @@ pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
 pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
     let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
     Ok(&layers[at].content)
+}
+
+/// The metalayers beside that one, by name.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+pub fn other_metalayers(layers: &[Metalayer]) -> Result<List<Borrowed<'_>>> {
+    let others = layers.iter().filter(|layer| *layer.name != *NAME);
+    others
+        .map(|layer| (&layer.name[..], &layer.content[..]))
+        .list()
 }
 
 /// What a metalayer says of the array in a super-chunk with this state.

@@ -3,12 +3,13 @@
 use super::array::ArrayRef;
 use super::geometry::Geometry;
 use super::meta::{Meta, NAME};
+use crate::encoding::{EncodeContext, check_special, make_special};
 use crate::schunk::special::Sample;
 use crate::schunk::{ChunkUpdate, State, SuperChunk};
-use oxiblosc_chunk::header::{MAX_BUFFERSIZE, Special};
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_memory::{Buffer, Collect};
+use oxiblosc_memory::{Buffer, Collect, List};
 
 /// Bytes of the chunks of an array with items of `typesize` bytes.
 ///
@@ -65,13 +66,27 @@ impl SuperChunk {
 }
 
 impl ArrayRef<'_> {
-    /// Makes every chunk a copy of this one.
+    /// Makes every chunk one repeated item, with the block size that `ctx` leads to.
     ///
     /// # Errors
-    /// Those of a damaged chunk, and of output.
-    pub fn fill_with(&self, chunk: &[u8]) -> Result<()> {
+    /// Those of impossible parameters, and of output.
+    pub fn fill_with(&self, ctx: &impl EncodeContext, item: &[u8]) -> Result<()> {
+        if self.schunk.peek()?.nchunks() == 0 {
+            return Ok(());
+        }
+        let nbytes = self.sizes()?.chunk;
+        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + item.len())?;
+        let room = chunk.len() as i32;
+        check_special(self.typesize, nbytes as i32, item.len(), room)?;
+        let special = (Special::Value, item);
+        let cbytes = make_special(ctx, special, nbytes, Ok(&mut chunk), room)?;
         self.change(|state: &State| {
-            let copy = |nchunk| Ok((nchunk, ChunkUpdate::Whole(Buffer::copy_of(chunk)?)));
+            let copy = |nchunk| {
+                Ok((
+                    nchunk,
+                    ChunkUpdate::Whole(Buffer::copy_of(&chunk[..cbytes])?),
+                ))
+            };
             (0..state.nchunks()).map(copy).try_list()
         })
     }

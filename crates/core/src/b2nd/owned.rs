@@ -11,6 +11,7 @@ use super::array::{ArrayRef, metalayer, read_metalayer};
 use super::geometry::Geometry;
 use super::meta::Meta;
 use super::{Dims, MAX_DIM};
+use crate::context::Compressor;
 use crate::params::{CParams, DParams};
 use crate::schunk::open::{Place, Protection};
 use crate::schunk::{State, SuperChunk};
@@ -152,7 +153,7 @@ impl Array {
         super::create::chunksize(geometry, cparams.typesize)?;
         let cparams = cparams.for_blocks_of(geometry)?;
         let schunk = SuperChunk::create(place, cparams, dparams, protection)?;
-        let sample = |kind, nbytes| schunk.special_sample(kind, &[], nbytes);
+        let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
         let made = schunk.become_array(meta, geometry, metalayers, (kind, &sample));
         let made = made.and_then(|array| fill(&array));
         schunk.or_discard(made).map(|schunk| Self { schunk })
@@ -278,10 +279,7 @@ impl CParams {
 impl ArrayRef<'_> {
     /// Makes every chunk one repeated item.
     fn repeat(&self, item: &[u8]) -> Result<()> {
-        if self.schunk.peek()?.nchunks() == 0 {
-            return Ok(());
-        }
-        let nbytes = i32::try_from(self.sizes()?.chunk).map_err(|_| Error::InvalidParam)?;
-        self.fill_with(&self.schunk.special_sample(Special::Value, item, nbytes)?)
+        let params = CParams::from_recorded(self.schunk.peek()?.parameters(), 1);
+        self.fill_with(&Compressor::new(params), item)
     }
 }

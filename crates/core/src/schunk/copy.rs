@@ -7,12 +7,14 @@ use super::state::State;
 use super::store::Store;
 use super::superchunk::SuperChunk;
 use crate::coder::{Changed, Count, Decoder, Encoder};
+use crate::context::{Compressor, Decompressor};
+use crate::params::{CParams, DParams};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::header::MIN_LEN;
-use oxiblosc_frame::meta::{self, Metalayer};
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_memory::{Buffer, List, boxed};
 
 /// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
 /// bytes of index can stand for millions of chunks.
@@ -41,41 +43,39 @@ impl Budget {
 }
 
 /// How metalayers of variable length are copied.
-#[derive(Clone, Copy)]
-pub struct VlmetalayerCoder<'a> {
+pub struct VlmetalayerCoder {
     /// Decompresses those that are copied.
-    pub decoder: &'a dyn Decoder,
+    pub decoder: Box<dyn Decoder>,
     /// Compresses the copies.
-    pub encoder: &'a dyn Encoder,
+    pub encoder: Box<dyn Encoder>,
+}
+
+impl VlmetalayerCoder {
+    /// With the default parameters.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn defaults() -> Result<Self> {
+        Ok(Self {
+            decoder: boxed(Decompressor::new(DParams::default()))?,
+            encoder: boxed(Compressor::new(CParams::default()))?,
+        })
+    }
 }
 
 impl SuperChunk {
-    /// Copies the chunks and the metalayers of `from` into this super-chunk, which is empty; the fixed-length metalayers are
-    /// those of `metalayers`. Chunks are copied `as_they_are`, or compressed again.
+    /// Copies the chunks and the metalayers of `from` into this super-chunk, which is empty. The fixed-length metalayers are those of
+    /// `view`, if that is given. Chunks are copied `as_they_are`, or compressed again. Without a `coder`, the variable-length metalayers
+    /// are left out.
     ///
     /// # Errors
     /// Those of damaged chunks, of compression and output.
     pub fn copy_from(
         &self,
         from: &Self,
-        metalayers: &[Metalayer],
+        view: Option<&[Metalayer]>,
         as_they_are: bool,
-        coder: VlmetalayerCoder,
-    ) -> Result<()> {
-        let _unchanged = from.read()?;
-        self.copy_chunks(from, metalayers, as_they_are)?;
-        self.copy_vlmetalayers(from, coder)
-    }
-
-    /// As [`Self::copy_from`], without the variable-length metalayers.
-    ///
-    /// # Errors
-    /// As for that.
-    pub fn copy_chunks(
-        &self,
-        from: &Self,
-        metalayers: &[Metalayer],
-        as_they_are: bool,
+        coder: Option<&VlmetalayerCoder>,
     ) -> Result<()> {
         let state = from.read()?;
         let counts = state.counts;
@@ -84,7 +84,7 @@ impl SuperChunk {
             state.set_chunksize(self.host(), counts.chunksize);
             Ok(())
         })?;
-        for layer in metalayers {
+        for layer in view.unwrap_or(state.metalayers()) {
             self.add_metalayer(&layer.name, &layer.content)?;
         }
         let put = |chunk: &[u8]| self.put_chunk(Position::End, chunk).map(drop);
@@ -101,18 +101,21 @@ impl SuperChunk {
         } else {
             recompress((from, &state), self, put)?;
         }
-        Ok(())
+        match coder {
+            Some(coder) => self.copy_vlmetalayers(from, coder),
+            None => Ok(()),
+        }
     }
 
     /// Copies the variable-length metalayers of another super-chunk.
     ///
     /// # Errors
     /// Those of damaged ones, of compression and output.
-    pub fn copy_vlmetalayers(&self, from: &Self, coder: VlmetalayerCoder) -> Result<()> {
+    pub fn copy_vlmetalayers(&self, from: &Self, coder: &VlmetalayerCoder) -> Result<()> {
         let state = from.read()?;
         for layer in state.vlmetalayers() {
-            let (_, content) = from.vlmetalayer(&layer.name, coder.decoder)?;
-            self.add_vlmetalayer(&layer.name, &content, coder.encoder)?;
+            let (_, content) = from.vlmetalayer(&layer.name, &*coder.decoder)?;
+            self.add_vlmetalayer(&layer.name, &content, &*coder.encoder)?;
         }
         Ok(())
     }
@@ -187,22 +190,4 @@ impl SuperChunk {
             Ok(())
         })
     }
-}
-
-/// Metalayers beside these, copied.
-///
-/// # Errors
-/// [`Error::MemoryAlloc`].
-pub fn metalayers_but(layers: &[Metalayer], names: &[&[u8]]) -> Result<List<Metalayer>> {
-    let mut others = List::new();
-    for (name, content) in meta::borrow(layers)? {
-        if !names.contains(&name) {
-            use oxiblosc_memory::ToList;
-            others.push(Metalayer {
-                name: name.to_list()?,
-                content: content.to_list()?,
-            })?;
-        }
-    }
-    Ok(others)
 }

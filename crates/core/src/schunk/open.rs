@@ -273,7 +273,7 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::fill_special`].
     pub fn fill(&self, kind: Special, nitems: i64, chunksize: i32) -> Result<i64> {
-        let sample = |kind, nbytes| self.special_sample(kind, &[], nbytes);
+        let sample = |kind, nbytes| self.special_sample(kind, nbytes);
         let kind = matches!(kind, Special::Zero | Special::Nan | Special::Uninit).then_some(kind);
         self.fill_special(nitems, kind, chunksize, &sample)
     }
@@ -322,14 +322,8 @@ impl SuperChunk {
         let state = self.read()?;
         let same = cparams.recorded() == *state.parameters();
         let copy = Self::create(place, cparams, dparams, protection)?;
-        let metalayers = super::copy::metalayers_but(state.metalayers(), &[])?;
-        let encoder = Compressor::new(CParams::default());
-        let decoder = Decompressor::new(DParams::default());
-        let coder = VlmetalayerCoder {
-            decoder: &decoder,
-            encoder: &encoder,
-        };
-        let copied = copy.copy_from(self, &metalayers, same, coder);
+        let coder = VlmetalayerCoder::defaults()?;
+        let copied = copy.copy_from(self, None, same, Some(&coder));
         copy.or_discard(copied)
     }
 
@@ -352,20 +346,15 @@ impl SuperChunk {
         copy.into_frame()
     }
 
-    /// The chunk that stands for so many bytes of a special value; `value` is the item that it repeats, if it is that kind.
-    pub(crate) fn special_sample(
-        &self,
-        kind: Special,
-        value: &[u8],
-        nbytes: i32,
-    ) -> Result<List<u8>> {
+    /// The chunk that stands for so many bytes of a special value.
+    pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
         let state = self.peek()?;
         let params = CParams::from_recorded(state.parameters(), 1);
-        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + value.len())?;
-        let room = chunk.len() as i32;
-        check_special(params.typesize, nbytes, value.len(), room)?;
+        let room = EXTENDED_HEADER_LENGTH as i32;
+        check_special(params.typesize, nbytes, 0, room)?;
+        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
         let (ctx, nbytes) = (Compressor::new(params), nbytes as usize);
-        make_special(&ctx, (kind, value), nbytes, Ok(&mut chunk), room)?;
+        make_special(&ctx, (kind, &[]), nbytes, Ok(&mut chunk), room)?;
         Ok(chunk)
     }
 }

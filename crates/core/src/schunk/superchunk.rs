@@ -279,6 +279,10 @@ impl SuperChunk {
     /// # Errors
     /// Those of `body`, and of putting the frame in order.
     pub fn with_frame<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+        if !self.peek()?.is_frame_in_memory() {
+            // To read it would wait for the lock of a frame on disk.
+            return Ok(None);
+        }
         {
             let state = self.read()?;
             match &state.store {

@@ -4,15 +4,14 @@
 //! is. The commit makes one change of all, as every other change is made, so that what holds for one change holds for it: after a crash
 //! it is there or not.
 
-use super::copy::metalayers_but;
 use super::staged::{Before, Staged};
 use super::state::State;
 use super::store::Store;
 use super::superchunk::{Locked, SuperChunk};
 use crate::coder::{Changed, Count, Host};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta;
-use oxiblosc_memory::{List, boxed};
+use oxiblosc_frame::meta::{self, Metalayer};
+use oxiblosc_memory::{Collect, List, ToList, boxed};
 
 /// A step of a transaction.
 type Step = fn(&mut State, &dyn Host) -> Result<()>;
@@ -55,8 +54,8 @@ impl State {
         };
         let before = &mut staged.before;
         if !before.has_metalayers {
-            before.metalayers = metalayers_but(&self.metalayers, &[])?;
-            before.vlmetalayers = metalayers_but(&self.vlmetalayers, &[])?;
+            before.metalayers = copied(&self.metalayers)?;
+            before.vlmetalayers = copied(&self.vlmetalayers)?;
             before.has_metalayers = true;
         }
         count.metalayers += before.metalayers.len();
@@ -198,6 +197,17 @@ impl SuperChunk {
 /// A transaction; see [`SuperChunk::transaction`].
 #[must_use = "it is abandoned where it is dropped"]
 pub struct Transaction<'a>(&'a SuperChunk);
+
+/// Copies of metalayers.
+fn copied(layers: &[Metalayer]) -> Result<List<Metalayer>> {
+    let copy = |layer: &Metalayer| {
+        Ok(Metalayer {
+            name: layer.name.to_list()?,
+            content: layer.content.to_list()?,
+        })
+    };
+    layers.iter().map(copy).try_list()
+}
 
 impl Transaction<'_> {
     /// Makes the changes, all at once.

@@ -2,16 +2,15 @@
 
 use super::{Array, Layout};
 use crate::b2nd::Dims;
-use crate::b2nd::array::{ArrayRef, metalayer};
+use crate::b2nd::array::{ArrayRef, metalayer, other_metalayers};
 use crate::b2nd::geometry::Geometry;
-use crate::b2nd::meta::{Meta, NAME};
-use crate::context::{Compressor, Decompressor};
+use crate::b2nd::meta::Meta;
 use crate::params::{CParams, DParams};
-use crate::schunk::copy::{VlmetalayerCoder, metalayers_but};
+use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::open::{Place, Protection};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta::{Borrowed, borrow};
+use oxiblosc_frame::meta::Borrowed;
 
 /// The shapes of chunks and of blocks.
 type Cut<'a> = (&'a [i32], &'a [i32]);
@@ -69,17 +68,13 @@ impl Array {
                 let copy = self.schunk.copy_to(place, cparams, dparams, protection)?;
                 return Ok(Self { schunk: copy });
             }
-            let encoder = Compressor::new(CParams::default());
-            let decoder = Decompressor::new(DParams::default());
-            let coder = VlmetalayerCoder {
-                decoder: &decoder,
-                encoder: &encoder,
-            };
-            let others = metalayers_but(self.schunk.read()?.metalayers(), &[NAME])?;
+            let coder = VlmetalayerCoder::defaults()?;
+            let state = self.schunk.read()?;
+            let others = other_metalayers(state.metalayers())?;
             let storage = (place, cparams, dparams, protection);
-            self.made_of(storage, &geometry, &borrow(&others)?, |copy| {
+            self.made_of(storage, &geometry, &others, |copy| {
                 copy.copy_box(src, &Dims::default())?;
-                copy.schunk.copy_vlmetalayers(&self.schunk, coder)
+                copy.schunk.copy_vlmetalayers(&self.schunk, &coder)
             })
         })
     }
