@@ -5,7 +5,7 @@ use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::salvage::{Chunks, is_proven};
 use crate::settings::Settings;
 use crate::state::State;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use oxiblosc_chunk::rebuild::{self, Rebuilt};
 use oxiblosc_codecs::Codec;
@@ -20,7 +20,7 @@ const FIRST_REGISTERED: u8 = 32;
 /// What is known of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is known of its blocks, but for those that are wrong.
+    /// What is known of its blocks, except the wrong ones.
     pub state: State,
     /// How many blocks it has, where that is known.
     pub nblocks: usize,
@@ -39,7 +39,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Of a chunk of which all blocks are alike.
+    /// For a chunk whose blocks are all in the same state.
     pub fn whole(state: State, nblocks: usize) -> Self {
         Self {
             state,
@@ -58,7 +58,7 @@ impl Verdict {
         self.wrong.is_empty() && self.one_bit.is_empty()
     }
 
-    /// Of a chunk of which nothing is left.
+    /// For a chunk that is lost entirely.
     pub fn lost() -> Self {
         Self::whole(State::Wrong, 0)
     }
@@ -251,7 +251,7 @@ impl ChunkRepair<'_> {
                     Verdict::whole(state, header.nblocks),
                 );
             }
-            // The codec is none of ours: only checksums can say that the chunk is damaged.
+            // The codec is not built in: only checksums can say that the chunk is damaged.
             Err(damage) if matches!(damage.error, Error::CodecSupport | Error::FilterPipeline) => {
                 let parsed = Chunk::parse(&header, chunk);
                 return match parsed.and_then(|chunk| chunk.check_checksums()) {

@@ -142,7 +142,7 @@ pub fn plain_sizes(
     Ok((chunk, block as i32))
 }
 
-/// The sizes of chunks and blocks of a file of `size` bytes, or 0 where nobody knows. Zstd finds again what stood anywhere before in its
+/// The sizes of chunks and blocks of a file of `size` bytes, or 0 where the size is unknown. Zstd finds again what stood anywhere before in its
 /// block, so that blocks of single bytes, which no filter puts in order, are as large as chunks.
 fn file_sizes(args: &CompressArgs, settings: &Settings, size: u64) -> Result<(usize, i32)> {
     let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
@@ -168,7 +168,7 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
     }
 }
 
-/// Compresses a file of which nothing is known.
+/// Compresses a file that is no array.
 fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let mut file = input.open()?;
     let size = file.metadata()?.len();

@@ -1,4 +1,4 @@
-//! How what is whole comes to its place, and what was there before goes, such that nobody finds neither.
+//! Puts a finished output into its place, and removes what was there before, so that at any moment one of them is there.
 
 use crate::library::c_path;
 use crate::scratch::Scratch;

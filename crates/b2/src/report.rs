@@ -37,7 +37,7 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Whether nothing is lost, and nothing doubtful but for want of checksums.
+    /// Whether nothing is lost, and nothing doubtful except where there are no checksums.
     pub fn is_complete(&self) -> bool {
         let fine = |verdict: &Verdict| {
             verdict.state != State::Wrong
@@ -50,7 +50,7 @@ impl Report<'_> {
             && self.salvage.lost.is_empty()
     }
 
-    /// The chunks of which all blocks are in this state.
+    /// The chunks all of whose blocks are in this state.
     fn chunks(&self, state: State) -> Vec<usize> {
         let all = self.verdicts.iter().enumerate();
         all.filter(|(_, verdict)| verdict.state == state && verdict.is_uniform())

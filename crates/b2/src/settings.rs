@@ -151,7 +151,7 @@ impl Settings {
     }
 }
 
-/// For the person who compresses.
+/// Shown while compressing.
 impl Display for Settings {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         let codec = codec_name(self.codec);

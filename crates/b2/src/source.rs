@@ -290,7 +290,7 @@ pub fn contexts(header: &Header, threads: i16) -> std::result::Result<SuperChunk
     Ok(contexts)
 }
 
-/// Contexts for chunks of which nothing else is known.
+/// Contexts for chunks without a header of a frame.
 pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
     let settings = Settings {
         codec: codec::BLOSCLZ,
@@ -308,7 +308,7 @@ pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
     SuperChunk::new(crate::library::Place::Memory, &settings)
 }
 
-/// A chunk of which every item is the same.
+/// A chunk whose items are all the same.
 pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     let typesize = usize::try_from(header.typesize).unwrap_or(1).max(1);
     let whole = nbytes.is_multiple_of(typesize) && typesize <= MAX_TYPESIZE;
@@ -367,7 +367,7 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     Ok((chunk.len() == header.cbytes).then_some(chunk))
 }
 
-/// Refuses a store, of which one frame has to be chosen.
+/// Refuses a store: one of its frames has to be chosen.
 pub fn refuse_store(input: &Input) -> Result<()> {
     match Store::open(input)? {
         Some(store) if !store.is_file() => Err(Failure::say(format!(
@@ -392,7 +392,7 @@ impl FrameOrChunk {
         }
     }
 
-    /// Opens what is there; a frame that cannot be opened is told apart from what is none.
+    /// Opens what is there; a frame that cannot be opened is told apart from a file that is no frame.
     pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Error>> {
         let path = input.path();
         refuse_store(input)?;

@@ -1,4 +1,4 @@
-//! Which size of items suits a file of which nothing is known, by samples of it.
+//! Chooses the item size for a raw file, by samples of it.
 
 use crate::failure::Result;
 use crate::library::{Place, SuperChunk};

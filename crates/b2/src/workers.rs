@@ -21,7 +21,7 @@ struct Results<R> {
     done: BTreeMap<usize, Result<R>>,
     /// Whether a thread delivers.
     delivering: bool,
-    /// Why no more is to be done.
+    /// What ended the work early.
     failure: Option<Failure>,
     /// Whether a thread has panicked.
     broken: bool,
@@ -108,7 +108,7 @@ pub fn in_order<S: Send, P: Send, R: Send>(
 }
 
 impl<R, D: FnMut(R) -> Result<()>> Shared<R, D> {
-    /// The next part and its number; none if there is none, or none is wanted.
+    /// The next part and its number; none at the end, and after an error.
     fn take<P>(
         &self,
         source: &Mutex<(usize, Option<impl FnMut() -> Result<Option<P>>>)>,

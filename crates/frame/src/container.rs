@@ -76,7 +76,7 @@ impl Container {
         }
     }
 
-    /// Writes a frame; of one behind others nothing counts until its last byte is written, nor what its chunks hold.
+    /// Writes a frame. One behind others does not count, nor does anything in its chunks, before its last byte is written.
     fn write(&self, pos: u64, frame: &[u8], durable: bool) -> Result<()> {
         let file = &*self.file;
         let sync = || if durable { file.sync() } else { Ok(()) };

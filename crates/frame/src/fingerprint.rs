@@ -18,8 +18,8 @@ use oxiblosc_error::{Error, Result};
 const LEN: usize = 2 + 16;
 /// The marker: 16 bytes of some type follow.
 const MARKER: u8 = 0xd8;
-/// The type, and that of a frame whose chunks all have checksums. No bit of them can be changed such that it becomes one that others know
-/// (0 to 3), nor the one the other.
+/// The type, and that of a frame whose chunks all have checksums. No change of one bit turns either into the other, or
+/// into a type that other libraries know (0 to 3).
 const TYPE: u8 = 0x5c;
 const TYPE_OF_ALL: u8 = 0x63;
 /// The mark in the header.
@@ -223,7 +223,7 @@ pub fn of_index_parts(header: &[u8], behind_crc: u32) -> u32 {
     extended(behind_crc, header)
 }
 
-/// The checksum of bytes of which eight are replaced, with `behind` more behind them.
+/// The checksum of bytes after eight of them are replaced; `behind` more follow these.
 pub fn replace_eight(crc: u32, old: [u8; 8], new: [u8; 8], behind: usize) -> u32 {
     let difference = (u64::from_le_bytes(old) ^ u64::from_le_bytes(new)).to_le_bytes();
     crc ^ shifted(crc32c(&difference) ^ crc32c(&[0; 8]), behind)

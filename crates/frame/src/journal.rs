@@ -192,7 +192,7 @@ impl Record {
         self.base.checked_add(self.old_len.max(self.new_len))
     }
 
-    /// The record as bytes, of which no part looks like a frame or another record.
+    /// The record as bytes. No part of them looks like a frame or another record.
     pub fn encode(&self) -> Result<List<u8>> {
         let mut bytes = self.encode_with(None)?;
         while has_magic(&bytes[FRONT_MAGIC.len()..]) {

@@ -152,7 +152,7 @@ pub fn hold_back<'a>(parts: &mut List<Part<'a>>, end: u64) -> Result<Held<'a>> {
     Ok(held)
 }
 
-/// Whether a frame begins in a file somewhere from `start` on, where another one ends. All that is there is looked through, but for
+/// Whether a frame begins in a file somewhere behind `start`, where another one ends. Everything there is searched except
 /// frames whose append was begun and not committed.
 ///
 /// # Errors
@@ -193,7 +193,7 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     Ok(false)
 }
 
-/// The length of a frame whose append was not committed and of which this is the front, in a file of so many bytes from there on.
+/// The length of a frame that begins with these bytes and whose append was not committed; the file has so many bytes from there on.
 fn uncommitted(front: &[u8], size: u64) -> Option<u64> {
     if !Header::is_uncommitted(front) {
         return None;

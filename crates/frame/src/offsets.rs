@@ -66,7 +66,7 @@ impl Place {
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Offsets {
-    /// The same offset many times: a frame filled with special values, of which there may be very many.
+    /// The same offset many times: a frame filled with special values. There may be very many of them.
     Repeated {
         /// The offset.
         offset: i64,

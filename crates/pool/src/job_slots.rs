@@ -6,7 +6,7 @@
 //! it, revokes the permits, waits until no worker is active, and frees the slot. If no slot is free, it works on the job alone.
 //!
 //! Waking a thread costs the one that wakes it a microsecond or more. So the caller wakes a few, and each worker that joins wakes a few
-//! more, as long as there are permits for them: the caller begins to work soon, and a job that is done meanwhile wakes nobody. Where
+//! more, as long as there are permits for them: the caller begins to work soon, and a job that is done meanwhile wakes no thread. Where
 //! those that are woken come too late, because the jobs are short or the processors busy, fewer are woken for the next one.
 //!
 //! There is no deadlock. A thread waits only for workers in a job that it posted itself, and a worker joins a job only when it is
@@ -73,7 +73,7 @@ struct Slot {
     state: Futex,
     /// The number of permits at the start, from which a worker computes its index.
     initial_permits: AtomicU32,
-    /// How many permits nobody was woken for yet.
+    /// How many permits no thread was woken for yet.
     unannounced: Hint,
     /// How many workers have joined.
     joined: Hint,

@@ -1,8 +1,8 @@
 //! Whether a worker without work spins before it sleeps.
 //!
 //! Where jobs follow each other within microseconds, spinning is what makes several threads faster than one. Where they do not, or where
-//! there are more threads than processors, it takes time from who could work. So a worker spins while that finds a job every other time,
-//! and else tries it less and less often.
+//! there are more threads than processors, it takes time from threads that could work. So a worker spins as long as that finds a job every other
+//! time; otherwise it tries less and less often.
 
 use super::sync::Spun;
 
@@ -17,7 +17,7 @@ const MISSES_PREEMPTED: u32 = FREE_MISSES + 10;
 /// What a worker remembers of its attempts.
 #[derive(Default)]
 pub struct Patience {
-    /// Vain attempts, of which each one that found a job takes away half; more for one that was preempted.
+    /// Vain attempts; one that found a job halves their number, and one that was preempted counts more.
     misses: u32,
     /// How many times it sleeps at once before it spins again.
     skips: u32,

@@ -78,7 +78,7 @@ pub fn spin_until(_done: impl Fn() -> bool) -> Spun {
 /// been stopped as a whole, which says nothing of its threads.
 #[cfg(not(all(test, loom)))]
 pub fn spin_watched(done: impl Fn() -> bool) -> Spun {
-    // Asking takes longer than a job takes to come that follows at once.
+    // To ask takes longer than the next job takes to come, where jobs follow each other at once.
     if look(&done) {
         return Spun::Done;
     }

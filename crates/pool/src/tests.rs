@@ -364,7 +364,7 @@ fn wakeups_follow_the_work() {
                 let before = settled(nthreads);
                 let inside = AtomicUsize::new(0);
                 let most = tasks.min(nthreads);
-                // Nobody leaves before all are there, so all are woken that can be.
+                // No worker leaves before all have joined, so as many are woken as can be.
                 let deadline = Instant::now() + Duration::from_secs(20);
                 run_tasks(nthreads, tasks, &|_| {
                     inside.fetch_add(1, Ordering::Relaxed);

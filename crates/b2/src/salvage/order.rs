@@ -46,7 +46,7 @@ pub(super) fn arrange(
     match expected {
         Some(expected) if slots.len() < expected => {
             let lost = expected - slots.len();
-            // A header that is damaged may ask for very many, for each of which there were some bytes.
+            // A damaged header may claim very many, but each lost chunk had some bytes in the file.
             let most = usize::try_from(size / 8).unwrap_or(MOST_CHUNKS).max(1024);
             if lost > most {
                 notes.push(format!(

@@ -205,7 +205,7 @@ impl Scan {
     }
 }
 
-/// A header for chunks of which nothing is known but themselves.
+/// A header that is made of what the chunks themselves say.
 pub(super) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Option<Header> {
     // Of damaged chunks all that counts may be damaged, too.
     let first = scan.chunks.iter().find(|(pos, _)| is_proven(*pos));

@@ -5,7 +5,7 @@ use super::Slot;
 use super::index::would_fit;
 use oxiblosc_chunk::header::Special;
 
-/// Arrangements that are tried, with each kind of value: with one in 2^32 for each, none is likely to fit by chance.
+/// How many arrangements are tried with each kind of value. One fits by chance once in 2^32, so these are few enough.
 const MOST_TRIED: usize = 4096;
 
 /// The chunks in the order in which they lie in the file, with chunks of special values between them so that there are `count`, if the

@@ -35,7 +35,7 @@ pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
 
 /// Whether a file is to be a frame: by its name or by what it begins with. Others may lie there, such as locks.
 fn is_frame(path: &Path) -> bool {
-    // What is neither file nor link to one may have no end, or make us wait.
+    // Anything but a file or a link to one (a pipe, a device) may have no end, or block.
     if !path.is_file() {
         return false;
     }

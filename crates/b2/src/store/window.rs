@@ -5,7 +5,7 @@ use oxiblosc_io::Storage;
 use oxiblosc_memory::{Shared, shared_dyn};
 use std::ops::Range;
 
-/// Something of which some bytes can be read.
+/// Bytes that can be read in part.
 pub trait Bytes: Send + Sync {
     /// Fills `into` with the bytes from `pos` on.
     fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error>;

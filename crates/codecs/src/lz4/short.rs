@@ -1,4 +1,4 @@
-//! The loop of the decompressor for short sequences, of which text and numbers that were not shuffled consist.
+//! The loop of the decompressor for short sequences, as in text and in numbers that were not shuffled.
 //!
 //! Where the next sequence begins depends on the token of this one, so the time of a sequence is that of loading a token and adding
 //! to the position, and of the branches that are predicted wrong. So the rest is kept off that path: literals and distance come from

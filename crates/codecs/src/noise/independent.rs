@@ -1,15 +1,15 @@
-//! Finds streams whose bytes say nothing of one another: what is saved there is saved by codes for single bytes, and a match that is
-//! found is one by chance.
+//! Finds streams whose bytes are independent of each other: only codes for single bytes make them smaller, and matches are found by
+//! chance alone.
 //!
 //! Two words of `w` bytes that are drawn alike are equal with the probability `p` to the power of `w`, if `p` is that of two bytes. A
-//! word is long enough if hardly any in a stream is equal to another by chance. Those are also the words a match of which takes
+//! word is long enough if hardly any in a stream is equal to another by chance. A match of such a word also takes
 //! fewer bits than codes for its bytes: it takes the logarithm of the stream's length for the distance, and some more for its own
 //! length, and saves the logarithm of `1 / p` for each byte.
 
 use super::{Noise, PIECE, SearchParams, WORD_BITS, WORD_MASK, pieces};
 use oxiblosc_error::Result;
 
-/// The shortest word: no match of the library's searches is shorter, but for those of three bytes, which save little.
+/// The shortest word: the library's searches find no shorter match, except of three bytes, which saves little.
 const MIN_WORD: u32 = 4;
 /// The longest word.
 const MAX_WORD: u32 = 16;
@@ -21,7 +21,7 @@ const LOOKED_AT: [bool; 8] = [true, true, false, false, true, false, true, false
 /// Fewer samples say nothing.
 const MIN_WORDS: usize = 48;
 
-/// The length of words of which hardly any is repeated by chance in `len` bytes, two of which are equal in `collisions` of 65,536 cases.
+/// The length from which hardly any word is repeated by chance in `len` bytes, where two bytes are equal in `collisions` of 65,536 cases.
 fn word_len(len: usize, collisions: u64) -> Option<u32> {
     let mut expected = (len as u64 * WORDS_PER_CHANCE) << 16;
     (1..=MAX_WORD)

@@ -93,7 +93,7 @@ trait Job {
     ) -> Self::Output;
 }
 
-/// Fills up a row of four items, of which only the first `len` exist, with copies. They are the ones that the format prescribes.
+/// Fills up a row of four items, whose first `len` exist, with the copies that the format prescribes.
 fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     if len < 2 {
         items[stride] = items[0];

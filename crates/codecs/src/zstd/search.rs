@@ -202,7 +202,7 @@ fn plan_of_fast(
     })
 }
 
-/// How to search a plane of bytes of which a few values are frequent, whether they are repeated or not.
+/// How to search a plane in which a few values are frequent, whether they are repeated or not.
 fn of_skewed_plane(clevel: u8) -> Plan {
     Plan::Search(match clevel {
         3 => Search::chains(ZSTD_greedy, 2, 5),

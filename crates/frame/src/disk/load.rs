@@ -222,7 +222,7 @@ fn read_index(
         return Err(Error::InvalidHeader);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
-    // One that is none of this library's is written anew before it grows.
+    // An index of another library is written anew before it grows.
     let front = stored_header(index.nbytes / WIDTH);
     let growing = has_gap && front.is_ok_and(|front| bytes.starts_with(&front));
     let (mut crc, mut offsets_crc) = (0, None);

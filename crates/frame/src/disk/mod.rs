@@ -394,7 +394,7 @@ impl Disk {
     /// A file in which there is no frame any more, since it was cut or replaced, tells nothing: what is known of the frame
     /// stays, as with the reference.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        // That is an error for who changes the frame, and for who reads chunks that are not there any more.
+        // That is an error for a change of the frame, and for a read of chunks that are gone.
         self.missing = self.follow().err();
         Ok(self.news.take())
     }

@@ -43,7 +43,7 @@ impl How {
     pub const WRITE: Self = Self(libc::O_WRONLY);
     /// Writing a file that is there; links are refused, and nothing is waited for.
     pub const WRITE_FILE: Self = Self(libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    /// Writing a file that is not there yet, nor a link.
+    /// Writing a file; neither a file nor a link may be there yet.
     pub const TEMPORARY: Self =
         Self(libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
     /// Having what was written to it brought to the disk.
@@ -159,8 +159,8 @@ fn device(device: libc::dev_t) -> u64 {
     device as u64
 }
 
-/// Device and inode that the path names. Nothing else is asked for: on a system that notes who looks at the time of the last
-/// change, the next write has to make that time a new one, which takes longer than the write.
+/// Device and inode that the path names. Nothing else is asked for: some systems note that a program saw the time of the
+/// last change, so that the next write has to set a new time, which takes longer than the write.
 #[cfg(target_os = "linux")]
 pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
     let there = ask(libc::AT_FDCWD, path, 0, libc::STATX_INO).ok()?;

@@ -62,7 +62,7 @@ impl How {
     /// Writing a file that is there; links are refused.
     pub const WRITE_FILE: Self =
         Self::new(GENERIC_WRITE, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT);
-    /// Writing a file that is not there yet, nor a link.
+    /// Writing a file; neither a file nor a link may be there yet.
     pub const TEMPORARY: Self = Self::new(GENERIC_WRITE, CREATE_NEW, FILE_FLAG_OPEN_REPARSE_POINT);
     /// Having what was written to it brought to the disk.
     pub const SYNC: Self = Self::READ_WRITE;
@@ -379,7 +379,7 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Res
     }
 }
 
-/// A place in a file, as calls take it. That of all ones, by which the system knows the end of the file, is none.
+/// A place in a file, as calls take it. All ones stand for the end of the file, and are refused.
 fn place(pos: u64) -> io::Result<OVERLAPPED> {
     i64::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
     let mut place = OVERLAPPED::default();

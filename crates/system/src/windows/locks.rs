@@ -1,5 +1,5 @@
-//! Locks between processes, on single bytes: what is locked here, others can neither read nor write, so that a byte is locked that
-//! nobody reads.
+//! Locks between processes, on single bytes: others can neither read nor write a byte that is locked, so the one that is locked is
+//! never read.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -60,7 +60,7 @@ pub fn lock(file: &File) -> io::Result<()> {
     call(file, LOCK_FILE, LOCKFILE_EXCLUSIVE_LOCK)
 }
 
-/// Waits until nobody has a lock file alone, and shares it.
+/// Waits until no process has the lock file exclusively, and shares it.
 pub fn lock_shared(file: &File) -> io::Result<()> {
     call(file, LOCK_FILE, 0)
 }
@@ -107,24 +107,24 @@ pub mod turn {
     }
 }
 
-/// The lock of those who change a file: on one byte far behind the contents. Who locks just that byte is one of this library; who locks
-/// the one behind it, too, is a stranger.
+/// The lock of writers of a file: on one byte far behind the contents. A holder that locks just that byte is this library; one that
+/// also locks the byte behind it is a stranger.
 pub mod change {
     use super::*;
 
-    /// Who has a lock that was asked for.
+    /// The holder of a lock that was asked for.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Blocked {
-        /// One who has just this lock, or who had it a moment ago.
+        /// It has just this lock, or had it a moment ago.
         Holder,
-        /// One who locks more of the file, or of whom nothing is known.
+        /// It locks more of the file, or nothing is known of it.
         Stranger,
     }
 
     /// The position of the byte.
     const AT: u64 = 1 << 62;
 
-    /// Takes the lock, `alone` or with others who share it, if nobody is in the way. On a file system without such locks nobody is.
+    /// Takes the lock, `alone` or with others who share it, if no other holder prevents it. On a file system without such locks none does.
     ///
     /// # Errors
     /// Who is in the way.

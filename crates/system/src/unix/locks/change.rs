@@ -1,17 +1,17 @@
-//! The lock of those who change a file. On Linux it is on one byte far behind the contents, and belongs to the open file: who locks just
-//! that byte is one of this library, and who locks it with others is a stranger. Locks of whole files by `flock` are another kind there,
+//! The lock of writers of a file. On Linux it is on one byte far behind the contents, and belongs to the open file: a holder that locks
+//! just that byte is this library, and one that locks more is a stranger. Locks of whole files by `flock` are another kind there,
 //! and do not count. On other systems the lock is `flock`, which does not tell who has it.
 
 use std::fs::{File, TryLockError};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 
-/// Who has a lock that was asked for.
+/// The holder of a lock that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked {
-    /// One who has just this lock, or who had it a moment ago.
+    /// It has just this lock, or had it a moment ago.
     Holder,
-    /// One who locks more of the file, or of whom nothing is known.
+    /// It locks more of the file, or nothing is known of it.
     Stranger,
 }
 
