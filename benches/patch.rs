@@ -4,7 +4,8 @@
 //! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench patch`
 
 use libloading::Symbol;
-use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::Chunk;
+use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};

@@ -8,7 +8,7 @@ use common::data::{Kind, Rng};
 use common::library::{Lib, both, ours, reference};
 use common::pipelines::{CODECS, PIPELINES};
 use common::report::{Report, difference};
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams, Touched};

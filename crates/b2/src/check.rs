@@ -3,7 +3,7 @@
 use crate::library::{SuperChunk, zeros};
 use crate::source::{Frame, array_meta};
 use crate::text::plural;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
 use oxiblosc_error::Error;
 use std::ops::Range;

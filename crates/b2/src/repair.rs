@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::text::clean;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::Error;
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode};
 use oxiblosc_memory::Buffer;
@@ -134,17 +134,7 @@ fn rebuild(
             }
             Slot::Lost => (None, Verdict::lost()),
         };
-        let chunk = chunk.or_else(|| {
-            let kind = match args.fill {
-                Fill::Zeros => Special::Zero,
-                Fill::Nan => Special::Nan,
-                Fill::Uninit => Special::Uninit,
-            };
-            // Where chunks differ in size that of a lost one is unknown: it is left out. And no such chunk goes among those of
-            // variable-length blocks.
-            let expected = expected.filter(|_| !header.vlblocks);
-            expected.and_then(|nbytes| copied(&special_chunk(kind, nbytes, header)))
-        });
+        let chunk = chunk.or_else(|| filler(args.fill, header, expected));
         let added = chunk.map(|chunk| frame.append_chunk(&chunk));
         verdicts.push(match added {
             Some(Ok(())) => verdict,
@@ -157,9 +147,32 @@ fn rebuild(
         });
         progress.add(expected.unwrap_or(0));
     }
+    copy_vlmetalayers(salvage, &contexts, &mut frame).map_err(failed)?;
+    frame.close().map_err(failed)?;
+    Ok(verdicts)
+}
+
+/// What takes the place of a lost chunk of `nbytes` bytes. A lost chunk of unknown size is left out, and nothing is put among chunks of
+/// variable-length blocks.
+fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Buffer> {
+    let kind = match fill {
+        Fill::Zeros => Special::Zero,
+        Fill::Nan => Special::Nan,
+        Fill::Uninit => Special::Uninit,
+    };
+    let nbytes = nbytes.filter(|_| !header.vlblocks)?;
+    copied(&special_chunk(kind, nbytes, header))
+}
+
+/// Copies the metalayers of variable length, and notes which of them are lost.
+fn copy_vlmetalayers(
+    salvage: &mut Salvage,
+    contexts: &SuperChunk,
+    frame: &mut SuperChunk,
+) -> std::result::Result<(), Error> {
     for layer in &salvage.vlmetalayers {
-        match vlmeta_content(&contexts, layer, i32::MAX as usize) {
-            Ok(content) => frame.add_vlmeta(&layer.name, &content).map_err(failed)?,
+        match vlmeta_content(contexts, layer, i32::MAX as usize) {
+            Ok(content) => frame.add_vlmeta(&layer.name, &content)?,
             Err(error) => salvage.lost.push(format!(
                 "variable-length metalayer '{}' is lost: {}",
                 clean(&layer.name),
@@ -167,8 +180,7 @@ fn rebuild(
             )),
         }
     }
-    frame.close().map_err(failed)?;
-    Ok(verdicts)
+    Ok(())
 }
 
 fn copied(chunk: &[u8]) -> Option<Buffer> {

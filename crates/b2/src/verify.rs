@@ -310,14 +310,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         );
     }
     let contexts = frame.contexts(threads).map_err(failed)?;
-    for layer in &frame.vlmetalayers {
-        // As large as a metalayer can be: it is one chunk.
-        if let Err(error) = vlmeta_content(&contexts, layer, i32::MAX as usize) {
-            let what = format!("variable-length metalayer '{}'", clean(&layer.name));
-            let blocks = Vec::new();
-            findings.note(&progress, &what, &Damage { error, blocks });
-        }
-    }
+    verify_vlmetalayers(frame, &contexts, &progress, findings);
     let problems = [
         check::data_size(frame, sum.nbytes),
         check::array(frame, sum.blocksize),
@@ -327,6 +320,23 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         findings.say(&progress, &problem);
     }
     Ok(())
+}
+
+/// Decompresses the metalayers of variable length.
+fn verify_vlmetalayers(
+    frame: &Frame,
+    contexts: &SuperChunk,
+    progress: &Progress,
+    findings: &mut Findings,
+) {
+    for layer in &frame.vlmetalayers {
+        // As large as a metalayer can be: it is one chunk.
+        if let Err(error) = vlmeta_content(contexts, layer, i32::MAX as usize) {
+            let what = format!("variable-length metalayer '{}'", clean(&layer.name));
+            let blocks = Vec::new();
+            findings.note(progress, &what, &Damage { error, blocks });
+        }
+    }
 }
 
 /// The chunks to look at: of a frame that says the same of all its chunks, one will do.

@@ -1,7 +1,7 @@
 //! Putting a chunk together of which some blocks were compressed again.
 
+use super::Chunk;
 use super::checksum::CHECKSUMS;
-use super::decode::Chunk;
 use super::encode_block::BlockEncoder;
 use super::header::{ChunkHeader, Special};
 use super::in_place;

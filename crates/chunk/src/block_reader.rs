@@ -1,6 +1,6 @@
 //! Decodes single blocks of a chunk, in any order.
 
-use super::decode::Chunk;
+use super::Chunk;
 use super::decode_block::BlockDecoder;
 use super::decode_part::Items;
 use super::header::Special;

@@ -15,16 +15,16 @@
 //! `filters_meta`, which count as zeros in it, and no filters. A chunk whose data are stored as they are has no block starts;
 //! it becomes one with a stored stream for each block.
 
-use crate::decode::Chunk;
-use crate::encode_block::write_raw;
+mod add;
+
+use crate::Chunk;
 use crate::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, flags2, i32_at,
-    version,
 };
+pub use add::{add, room, seal, store, stored_size, write, write_header_only};
 use oxiblosc_error::{Error, Result};
 pub use oxiblosc_filters::crc32c::{crc32c, difference, extended, shifted};
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, List, ToList};
+use oxiblosc_memory::{List, ToList};
 use std::ops::Range;
 
 /// In the second flags byte: the chunk has checksums.
@@ -380,185 +380,7 @@ fn is_header_only_denied(chunk: &[u8]) -> bool {
     extended(of_header_only(&header), behind).to_le_bytes() == chunk[IN_HEADER]
 }
 
-/// The chunk with checksums. None if it has some, or cannot have any: chunks of Blosc 1, and those that would get too long.
-///
-/// # Errors
-/// Those of a damaged chunk, [`Error::MemoryAlloc`].
-pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
-    let header = ChunkHeader::parse(chunk)?;
-    let known = [version::STABLE, version::VL_BLOCKS].contains(&header.version);
-    let other = flags2::LAZY | flags2::INSTRUMENTED;
-    if !header.is_extended() || !known || header.blosc2_flags & other != 0 || header.has_checksums()
-    {
-        return Ok(None);
-    }
-    let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
-    let is_empty = header.nbytes == 0 && header.cbytes == header.overhead();
-    if header.special() != Special::None || is_empty {
-        return add_to_header(&header, chunk).map(Some);
-    }
-    if header.nbytes == 0 {
-        return Ok(None);
-    }
-    if header.is_memcpyed() {
-        return add_to_stored(&header, chunk);
-    }
-    let parsed = Chunk::parse(&header, chunk)?;
-    let blocks = parsed.blocks_in_order()?;
-    let Some(front_len) = blocks.first().map(|(start, _)| *start) else {
-        return Ok(None);
-    };
-    let front_end = parsed.front_end();
-    // Blocks that share bytes cannot each have a checksum.
-    let apart = blocks.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-    let layout = Layout::plain(header.nblocks);
-    let more = layout.table_len();
-    let mut cbytes = header.cbytes + more;
-    if (Layout::of(&ChunkHeader { cbytes, ..header })).has_pages() {
-        // Its size says what its table is like.
-        cbytes += 1;
-    }
-    if front_len < front_end || !apart || i32::try_from(cbytes).is_err() {
-        return Ok(None);
-    }
-    let mut bytes = Buffer::new();
-    bytes.reserve(cbytes)?;
-    bytes.extend(&chunk[..front_end])?;
-    bytes.resize(front_end + more)?;
-    bytes.extend(&chunk[front_end..])?;
-    bytes.resize(cbytes)?;
-    for nblock in 0..header.nblocks {
-        let at = header.overhead() + 4 * nblock;
-        let start = i32_at(&bytes, at) + more as i32;
-        bytes[at..at + 4].copy_from_slice(&start.to_le_bytes());
-        let streams = parsed.block_streams(nblock)?;
-        layout.set_block(&mut bytes[front_end..], nblock, streams);
-    }
-    let header = ChunkHeader { cbytes, ..header };
-    finish(header, layout, front_end, &mut bytes);
-    Ok(Some(bytes))
-}
-
-/// Writes the header, the magic and the checksum of the front of a chunk that has all the rest.
-fn finish(header: ChunkHeader, layout: Layout, front_end: usize, bytes: &mut [u8]) {
-    let header = ChunkHeader {
-        blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
-        ..header
-    };
-    header.write(bytes);
-    seal(&mut bytes[..front_end + layout.table_len()], front_end);
-}
-
-/// Writes magic and checksum of the front into a front that has all the rest; the table begins at `at`.
-pub fn seal(front: &mut [u8], at: usize) {
-    front[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
-    if let Some((before, sum)) = front.split_last_chunk_mut() {
-        *sum = crc32c(before).to_le_bytes();
-    }
-}
-
-/// Bytes that make room for the checksums of nearly every chunk with so many bytes of data.
-pub fn room(nbytes: usize) -> usize {
-    nbytes / 256 + 256
-}
-
-/// Writes header and table of a chunk whose blocks are there, one behind the other. False if it would look like one of stored streams.
-pub fn write(header: ChunkHeader, front_end: usize, chunk: &mut [u8]) -> bool {
-    let layout = Layout::plain(header.nblocks);
-    let (front, streams) = chunk.split_at_mut(front_end + layout.table_len());
-    let start = |front: &[u8], nblock: usize| match nblock < header.nblocks {
-        true => i32_at(front, header.overhead() + 4 * nblock) as usize - front.len(),
-        false => streams.len(),
-    };
-    for nblock in 0..header.nblocks {
-        let streams = &streams[start(front, nblock)..start(front, nblock + 1)];
-        layout.set_block(&mut front[front_end..], nblock, streams);
-    }
-    finish(header, layout, front_end, chunk);
-    !Layout::of(&header).has_pages()
-}
-
-fn add_to_header(header: &ChunkHeader, chunk: &[u8]) -> Result<Buffer> {
-    let mut bytes = Buffer::copy_of(chunk)?;
-    write_header_only(header, &mut bytes);
-    Ok(bytes)
-}
-
-/// Writes the header of a chunk without blocks.
-pub fn write_header_only(header: &ChunkHeader, chunk: &mut [u8]) {
-    let header = ChunkHeader {
-        blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
-        filters: [0; MAX_FILTERS],
-        filters_meta: [0; MAX_FILTERS],
-        ..*header
-    };
-    header.write(chunk);
-    let sum = of_header_only(chunk).to_le_bytes();
-    chunk[IN_HEADER].copy_from_slice(&sum);
-}
-
-/// Makes a chunk of stored streams out of stored data.
-fn add_to_stored(header: &ChunkHeader, chunk: &[u8]) -> Result<Option<Buffer>> {
-    let data = &chunk[header.overhead()..];
-    let mut bytes = Buffer::new();
-    let Some(size) = stored_size(header).filter(|_| data.len() == header.nbytes) else {
-        return Ok(None);
-    };
-    bytes.resize(size)?;
-    store(header, data, &mut bytes);
-    Ok(Some(bytes))
-}
-
-/// Bytes of a chunk of stored streams with the data of a chunk that has this header; none if it cannot have checksums.
-pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
-    let Blocks::Regular { blocksize } = header.blocks else {
-        return None;
-    };
-    let table = Layout::paged(header.nblocks, blocksize, header.nbytes).table_len();
-    let size = header.overhead() + 8 * header.nblocks + table + header.nbytes;
-    i32::try_from(size).is_ok().then_some(size)
-}
-
-/// Writes a chunk of stored streams into `dest`, which has the [size](stored_size) for it.
-pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
-    let blocksize = header.blocksize_field();
-    let layout = Layout::paged(header.nblocks, blocksize, header.nbytes);
-    let front_end = header.overhead() + 4 * header.nblocks;
-    let body = front_end + layout.table_len();
-    let (front, streams) = dest.split_at_mut(body);
-    let blocks = data
-        .chunks(blocksize)
-        .zip(streams.chunks_mut(4 + blocksize));
-    for (nblock, (block, stream)) in blocks.enumerate() {
-        let start = (body + nblock * (4 + blocksize)) as i32;
-        front[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start.to_le_bytes());
-        write_raw(block, stream);
-        layout.set_block(&mut front[front_end..], nblock, stream);
-    }
-    let header = ChunkHeader {
-        cbytes: dest.len(),
-        flags: (header.flags & !flags::MEMCPYED) | flags::DONT_SPLIT,
-        filters: [0; MAX_FILTERS],
-        filters_meta: [0; MAX_FILTERS],
-        blosc2_flags: 0,
-        ..*header
-    };
-    finish(header, layout, front_end, dest);
-}
-
 impl Chunk<'_> {
-    /// From where to where each block goes, in the order of their places.
-    fn blocks_in_order(&self) -> Result<List<(usize, usize)>> {
-        let span = |nblock: usize| {
-            let streams = self.block_streams(nblock)?;
-            let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)?;
-            Ok((start, start + streams.len()))
-        };
-        let mut blocks: List<(usize, usize)> = (0..self.header().nblocks).map(span).try_list()?;
-        sort(&mut blocks);
-        Ok(blocks)
-    }
-
     /// Checks all checksums of a chunk in memory, without decompressing it. Says whether it has any.
     ///
     /// # Errors

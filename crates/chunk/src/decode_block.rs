@@ -1,6 +1,6 @@
 //! One block of a chunk on the way out: streams, then filters backward.
 
-use super::decode::Chunk;
+use super::Chunk;
 use super::encode::ttmp_size;
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
@@ -170,6 +170,24 @@ impl<'a> Streams<'a> {
             Stream::Compressed(data)
         })
     }
+}
+
+/// How many of `bytes` are the streams of a block with `bsize` bytes of data; `each` gets every stream with its size in front.
+pub(super) fn streams_len<'a>(
+    header: &ChunkHeader,
+    bytes: &'a [u8],
+    bsize: usize,
+    mut each: impl FnMut(&'a [u8]),
+) -> Result<usize> {
+    let mut streams = Streams::new(header, bytes, bsize)?;
+    let mut at = 0;
+    for _ in 0..bsize / streams.neblock {
+        streams.next()?;
+        let next = bytes.len() - streams.left();
+        each(&bytes[at..next]);
+        at = next;
+    }
+    Ok(at)
 }
 
 impl<'a> BlockDecoder<'a> {

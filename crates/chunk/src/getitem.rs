@@ -1,6 +1,6 @@
 //! Reading a few items of a chunk: only the blocks they are in are decoded.
 
-use super::decode::Chunk;
+use super::Chunk;
 use super::header::{Blocks, ChunkHeader, Special};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::Pipeline;

@@ -7,8 +7,9 @@
 //! the next one starts, and refuses to if that is further than a block can be long. A chunk that is written anew because its
 //! blocks grew gets a little room behind each of them.
 
+use super::Chunk;
 use super::checksum::{self, CHECKSUMS, Checksums, Layout};
-use super::decode::{Chunk, streams_len};
+use super::decode_block::streams_len;
 use super::encode_block::difference;
 use super::header::{ChunkHeader, Special, flags2, i32_at};
 use super::patch::Touched;
@@ -18,12 +19,12 @@ use oxiblosc_memory::sort::{sort, sort_by_key};
 use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
 use std::ops::Range;
 
-/// What is overwritten is written twice; of more than the chunk's bytes divided by this, the chunk is better written anew.
+/// What is overwritten is written twice (record and place). If that is more than the chunk's bytes divided by this, a new chunk costs less.
 const MOST_OVERWRITTEN: usize = 2;
-/// A block that leaves more of its room empty than it fills, and more than this, has the chunk written anew. A chunk in memory
-/// with blocks that are no longer than this is, too: that is little to write, and it may have become one of zeros.
+/// A chunk is written anew if a block leaves more of its room empty than it fills, and more than this; in memory also if its blocks
+/// have no more bytes than this on average: that is little to write, and the chunk may have become one of zeros.
 const WASTE: usize = 64;
-/// A chunk in memory may have its bytes divided by this between its blocks, before it is written anew.
+/// A chunk in memory is written anew when more of its bytes than its size divided by this are unused.
 const MOST_UNUSED: usize = 8;
 /// A chunk that is written anew has room behind each block for one byte in so many of it, and these, but no more than its share
 /// of what a chunk in memory may have unused: most blocks may be short runs of zeros.
@@ -43,7 +44,7 @@ enum Origin<'a> {
     Memory(&'a [u8]),
 }
 
-/// A chunk of which some blocks are to be changed.
+/// A chunk some of whose blocks are to be changed.
 pub struct PatchTarget<'a> {
     origin: Origin<'a>,
     header: &'a ChunkHeader,
@@ -109,6 +110,23 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
         rooms.push(room)?;
     }
     Ok(Some((rooms, starts)))
+}
+
+/// How changed blocks get into a chunk.
+#[derive(Default)]
+struct BlockEdits {
+    /// Blocks that fit where the old ones are.
+    inside: List<Edit>,
+    /// Where the others start.
+    starts: List<Edit>,
+    /// The bytes of these, behind the chunk.
+    behind: List<u8>,
+    /// Where they started, ascending.
+    left: List<usize>,
+    /// Where they start, ascending.
+    moved: List<usize>,
+    /// Whether a block has another length than before.
+    resized: bool,
 }
 
 impl<'a> PatchTarget<'a> {
@@ -311,7 +329,7 @@ impl<'a> PatchTarget<'a> {
             return true;
         }
         let mut changed = touched.iter().zip(changed).peekable();
-        // A block that cannot be understood is of no use.
+        // The bytes of a damaged block are unused.
         let len = |nblock| match changed.next_if(|(t, _)| t.nblock == nblock) {
             Some((_, new)) => new.len(),
             None => chunk.compressed(nblock, |_| ()).map_or(0, <[u8]>::len),
@@ -339,22 +357,74 @@ impl<'a> PatchTarget<'a> {
         changed: &[List<u8>],
     ) -> Result<Option<List<Edit>>> {
         let header = self.header;
-        let (mut inside, mut starts, mut behind) = (List::new(), List::new(), List::new());
-        let (mut left, mut moved) = (List::new(), List::new());
-        let mut resized = false;
+        let Some(mut blocks) = self.block_edits(chunk, touched, changed)? else {
+            return Ok(None);
+        };
+        let cbytes = header.cbytes + blocks.behind.len();
+        if !self.may_overwrite(&blocks.inside)
+            || blocks.behind.len() > self.tail
+            || cbytes > header.nbytes + header.overhead() + self.front().len() + 4 * self.sums()
+        {
+            return Ok(None);
+        }
+        let grows = !blocks.behind.is_empty();
+        if grows
+            && !(self.is_readable(&blocks.left, &blocks.moved, cbytes) && self.keeps_layout(cbytes))
+        {
+            return Ok(None);
+        }
+        let in_memory = matches!(self.origin, Origin::Memory(_));
+        if in_memory && blocks.resized && !self.is_dense(chunk, touched, changed, cbytes) {
+            return Ok(None);
+        }
+        let mut edits = List::new();
+        if grows {
+            let mut front = self.bytes()[..header.overhead()].to_list()?;
+            ChunkHeader { cbytes, ..*header }.write(&mut front);
+            edits.push(Edit {
+                at: 0,
+                len: front.len(),
+                new: front,
+            })?;
+            edits.extend(blocks.starts)?;
+        }
+        if self.sums() > 0 && (grows || !blocks.inside.is_empty()) {
+            self.add_checksums(touched, changed, &mut edits)?;
+        }
+        sort_by_key(&mut blocks.inside, |edit| edit.at);
+        edits.extend(blocks.inside)?;
+        if grows {
+            edits.push(Edit {
+                at: header.cbytes,
+                len: 0,
+                new: blocks.behind,
+            })?;
+        }
+        Ok(Some(edits))
+    }
+
+    /// What becomes of the blocks alone. None where a block got so much smaller that the chunk is to be written anew.
+    fn block_edits(
+        &self,
+        chunk: &Chunk,
+        touched: &[Touched],
+        changed: &[List<u8>],
+    ) -> Result<Option<BlockEdits>> {
+        let header = self.header;
+        let mut edits = BlockEdits::default();
         for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
             let old = chunk.compressed(t.nblock, |_| ())?;
-            resized |= new.len() != old.len();
+            edits.resized |= new.len() != old.len();
             if new.len() > room.len() {
-                let start = header.cbytes + behind.len();
-                starts.push(Edit {
+                let start = header.cbytes + edits.behind.len();
+                edits.starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
                     new: (start as i32).to_le_bytes().to_list()?,
                 })?;
-                left.push(room.start)?;
-                moved.push(start)?;
-                behind.extend_from_slice(new)?;
+                edits.left.push(room.start)?;
+                edits.moved.push(start)?;
+                edits.behind.extend_from_slice(new)?;
                 continue;
             }
             let smaller = new.len() < old.len();
@@ -367,52 +437,14 @@ impl<'a> PatchTarget<'a> {
                 0..new.len()
             };
             if !range.is_empty() {
-                inside.push(Edit {
+                edits.inside.push(Edit {
                     at: room.start + range.start,
                     len: range.len(),
                     new: new[range].to_list()?,
                 })?;
             }
         }
-        sort(&mut left);
-        let cbytes = header.cbytes + behind.len();
-        if !self.may_overwrite(&inside)
-            || behind.len() > self.tail
-            || cbytes > header.nbytes + header.overhead() + self.front().len() + 4 * self.sums()
-        {
-            return Ok(None);
-        }
-        let grows = !behind.is_empty();
-        if grows && !(self.is_readable(&left, &moved, cbytes) && self.keeps_layout(cbytes)) {
-            return Ok(None);
-        }
-        let in_memory = matches!(self.origin, Origin::Memory(_));
-        if in_memory && resized && !self.is_dense(chunk, touched, changed, cbytes) {
-            return Ok(None);
-        }
-        let mut edits = List::new();
-        if grows {
-            let mut front = self.bytes()[..header.overhead()].to_list()?;
-            ChunkHeader { cbytes, ..*header }.write(&mut front);
-            edits.push(Edit {
-                at: 0,
-                len: front.len(),
-                new: front,
-            })?;
-            edits.extend(starts)?;
-        }
-        if self.sums() > 0 && !(inside.is_empty() && behind.is_empty()) {
-            self.add_checksums(touched, changed, &mut edits)?;
-        }
-        sort_by_key(&mut inside, |edit| edit.at);
-        edits.extend(inside)?;
-        if grows {
-            edits.push(Edit {
-                at: header.cbytes,
-                len: 0,
-                new: behind,
-            })?;
-        }
+        sort(&mut edits.left);
         Ok(Some(edits))
     }
 

@@ -22,6 +22,7 @@ pub mod blosc1;
 pub mod checked;
 /// Checksums of blocks.
 pub mod checksum;
+mod chunk;
 /// Decompressing whole chunks.
 pub mod decode;
 mod decode_block;
@@ -66,5 +67,6 @@ pub mod tune;
 /// A queue of work for several workers.
 pub mod work_stealing;
 
+pub use chunk::Chunk;
 pub use encode_block::INSTR_SIZE;
 pub use registered::codec_id;

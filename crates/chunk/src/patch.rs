@@ -1,7 +1,7 @@
 //! Changing some blocks of a chunk: only these are decompressed and compressed again, the others are copied as they are.
 
+use super::Chunk;
 use super::assemble::assemble;
-use super::decode::Chunk;
 use super::decode_block::BlockDecoder;
 use super::encode::{EncodeParams, lock, workers};
 use super::encode_block::{BlockEncoder, BlockInput, difference};
@@ -198,19 +198,26 @@ impl Patcher<'_> {
         self.apply(touched, &DataChange::Blocks(change), mode)
     }
 
+    /// Refuses blocks that do not ascend or are not there, and a lazy chunk that is not to be changed where it is.
+    fn check(&self, touched: &[Touched], mode: PatchMode) -> Result<()> {
+        let nblocks = self.chunk.header().nblocks;
+        let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
+        let inside = touched.last().is_none_or(|t| t.nblock < nblocks);
+        let in_place = matches!(mode, PatchMode::InPlace(_));
+        if !ascend || !inside || (self.chunk.is_lazy() && !in_place) {
+            return Err(Error::InvalidParam);
+        }
+        Ok(())
+    }
+
     fn apply(
         &self,
         touched: &[Touched],
         change: &DataChange,
         mode: PatchMode,
     ) -> Result<Option<Patched>> {
+        self.check(touched, mode)?;
         let header = self.chunk.header();
-        let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
-        let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
-        let in_place = matches!(mode, PatchMode::InPlace(_));
-        if !ascend || !inside || (self.chunk.is_lazy() && !in_place) {
-            return Err(Error::InvalidParam);
-        }
         let all_new = touched.len() == header.nblocks && touched.iter().all(|t| t.whole);
         let Blocks::Regular { blocksize } = header.blocks else {
             return Ok(None);
@@ -267,20 +274,10 @@ impl Patcher<'_> {
             let whole = assemble(self.chunk, &encoder, touched, &changed, |_| 0)?;
             return Ok(whole.map(Patched::Whole));
         };
-        if let Some(edits) = target.edits(self.chunk, touched, &changed)? {
-            return Ok(Some(Patched::Edits(edits)));
+        match target.edits(self.chunk, touched, &changed)? {
+            Some(edits) => Ok(Some(Patched::Edits(edits))),
+            None => spaced(target, &encoder, touched, &changed),
         }
-        let bytes = target.whole()?;
-        let chunk = match &bytes {
-            Some(bytes) => Chunk::loaded(target.header(), bytes)?,
-            None => target.chunk()?,
-        };
-        let spaced = assemble(&chunk, &encoder, touched, &changed, |len| target.slack(len))?;
-        let whole = match spaced {
-            Some(bytes) => Some(bytes),
-            None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,
-        };
-        Ok(whole.map(Patched::Whole))
     }
 
     /// Whether each block of the chunk can be decoded and encoded without the others.
@@ -504,6 +501,26 @@ impl Patcher<'_> {
         let size = encoder.encode_again(data, &before, |i| changed[i].clone(), codec, out)?;
         Ok(Some(size))
     }
+}
+
+/// The whole chunk with the changed blocks, and room for them to grow if the chunk does not get too large by that.
+fn spaced(
+    target: &PatchTarget,
+    encoder: &BlockEncoder,
+    touched: &[Touched],
+    changed: &[List<u8>],
+) -> Result<Option<Patched>> {
+    let bytes = target.whole()?;
+    let chunk = match &bytes {
+        Some(bytes) => Chunk::loaded(target.header(), bytes)?,
+        None => target.chunk()?,
+    };
+    let spaced = assemble(&chunk, encoder, touched, changed, |len| target.slack(len))?;
+    let whole = match spaced {
+        Some(bytes) => Some(bytes),
+        None => assemble(&chunk, encoder, touched, changed, |_| 0)?,
+    };
+    Ok(whole.map(Patched::Whole))
 }
 
 /// Puts bytes into `data`, whose `planes` have been shuffled apart, so that they are there from `from` on in the data before that.

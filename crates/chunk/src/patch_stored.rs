@@ -1,7 +1,7 @@
 //! Changing data that are stored as they are.
 
+use super::Chunk;
 use super::checksum::{Checksums, Layout, PAGE, crc32c, difference, shifted};
-use super::decode::Chunk;
 use super::encode_block::difference as changed_range;
 use super::header::ChunkHeader;
 use super::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};

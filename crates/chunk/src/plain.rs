@@ -2,7 +2,7 @@
 //! thread decodes all of it. Small chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
 
 use super::checksum::{self, CHECKSUMS, Checksums, Layout};
-use super::decode::streams_len;
+use super::decode_block::streams_len;
 use super::decode_block::{Stream, Streams};
 use super::decode_part::SMALL;
 use super::encode::PARALLEL_MIN;

@@ -1,7 +1,8 @@
 //! Chunks with checksums that are damaged: put right where a checksum proves it, or says which bit is wrong, or without any.
 
+use crate::Chunk;
 use crate::checksum::{CHECKSUMS, Layout, MAGIC, PAGE, crc32c, extended};
-use crate::decode::{Chunk, streams_len};
+use crate::decode_block::streams_len;
 use crate::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use crate::one_bit;
 use oxiblosc_codecs::MAX_DICT_SIZE;

@@ -1,7 +1,7 @@
 //! Packs a chunk whose blocks were changed in place: removes the free bytes that this left between them.
 
+use super::Chunk;
 use super::checksum::{self, CHECKSUMS, Layout};
-use super::decode::Chunk;
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;

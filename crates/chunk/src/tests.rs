@@ -4,7 +4,8 @@ mod checksums;
 mod lazy;
 mod rebuild;
 
-use super::decode::{Chunk, decompress};
+use super::Chunk;
+use super::decode::decompress;
 use super::encode::{ChunkInput, EncodeParams, compress};
 use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, Special, filter_id};

@@ -5,7 +5,7 @@
 
 use crate::schunk::Parameters;
 use crate::schunk::state::State;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::ChunkHeader;

@@ -7,7 +7,7 @@ use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams, Job};
 use crate::schunk::State;
 use oxiblosc_cells::BlockShape;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, lock};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};

@@ -3,7 +3,8 @@
 use super::header::Kind;
 use super::offsets::{FREE, MAX_CHUNKS, Offsets, WIDTH};
 use super::runs::Runs;
-use oxiblosc_chunk::decode::{Chunk, decompress_block};
+use oxiblosc_chunk::Chunk;
+use oxiblosc_chunk::decode::decompress_block;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, filter_id, flags2,

@@ -476,6 +476,28 @@ fn held(index: &[u8]) -> Result<usize> {
     Ok(ChunkHeader::parse_basic(index)?.nbytes / WIDTH)
 }
 
+/// The offsets in the index of a frame with this header; there may be no index.
+fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<Offsets> {
+    let count = match (header.nchunks(), index) {
+        // The reference forgets to say so when the last chunk goes.
+        (Some(0), None | Some([])) => Some(0),
+        (_, None) => return Err(Error::InvalidHeader),
+        (Some(0) | None, _) => None,
+        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+    };
+    match (count, index) {
+        // Only in a file may an index have more offsets than count, during an append.
+        (Some(count), Some(index)) if count > 0 && held(index)? != count => {
+            Err(Error::InvalidHeader)
+        }
+        (Some(0), _) | (_, None) => Ok(Offsets::EMPTY),
+        (count, Some(index)) => match Offsets::decode(index, count, header.kind, frame_len) {
+            Err(_) if header.nbytes <= 0 => Ok(Offsets::EMPTY),
+            other => other,
+        },
+    }
+}
+
 fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::InvalidHeader);
@@ -510,26 +532,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
         .checked_add(extent.cbytes)
         .filter(|pos| *pos <= trailer_pos as u64)
         .map(|pos| &bytes[pos as usize..trailer_pos]);
-    let count = match (header.nchunks(), index) {
-        // The reference forgets to say so when the last chunk goes.
-        (Some(0), None | Some([])) => Some(0),
-        (_, None) => return Err(Error::InvalidHeader),
-        (Some(0) | None, _) => None,
-        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
-    };
-    let offsets = match (count, index) {
-        // Only in a file may an index have more offsets than count, during an append.
-        (Some(count), Some(index)) if count > 0 && held(index)? != count => {
-            return Err(Error::InvalidHeader);
-        }
-        (Some(0), _) | (_, None) => Offsets::EMPTY,
-        (count, Some(index)) => {
-            match Offsets::decode(index, count, header.kind, extent.frame_len) {
-                Err(_) if header.nbytes <= 0 => Offsets::EMPTY,
-                other => other?,
-            }
-        }
-    };
+    let offsets = offsets_in(index, &header, extent.frame_len)?;
     offsets.check(header.kind, &extent)?;
     let index_crc = || match index {
         Some(index) if !offsets.is_empty() => fingerprint::of_index(index_bytes(index)),

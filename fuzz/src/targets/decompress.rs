@@ -3,8 +3,9 @@
 use super::super::calls::{Decompression, c_len, decompress};
 use super::{Case, LARGEST, MANY_BLOCKS};
 use blosc2::capi::global::{blosc1_decompress, blosc2_decompress};
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
-use oxiblosc_chunk::decode::{self, Chunk};
+use oxiblosc_chunk::decode;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::source::BlockSource;

@@ -1,7 +1,8 @@
 //! A part of a chunk's data is overwritten: the rest is as before, if it could be read at all and no blocks overlap.
 
 use super::{Case, LARGEST, MANY_BLOCKS};
-use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::Chunk;
+use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams};

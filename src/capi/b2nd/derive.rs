@@ -98,6 +98,7 @@ pub unsafe extern "C" fn b2nd_copy(
 ///
 /// # Safety
 /// `src` is null or valid.
+#[inline(never)]
 unsafe fn snapshot<'a>(src: *const b2nd_array_t) -> Result<NewArray<'a>> {
     unsafe_granted!({
         let src = Array::open(src, false)?;

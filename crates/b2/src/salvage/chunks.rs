@@ -2,7 +2,7 @@
 
 use super::{HEADER, Image, Slot};
 use crate::library::c_path;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
 use oxiblosc_chunk::rebuild;
 use oxiblosc_io::file::Filesystem;

@@ -1,8 +1,9 @@
 //! Chunks with checksums: they give what they gave without, and any bit that is another is found.
 
+use super::super::Chunk;
 use super::super::checked::CheckedChunks;
 use super::super::checksum::{CHECKSUMS, Layout, add, room};
-use super::super::decode::{Chunk, decompress, decompress_block};
+use super::super::decode::{decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::getitem::{ItemRange, getitem, stored};
 use super::super::header::{ChunkHeader, Special};

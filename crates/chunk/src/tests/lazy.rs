@@ -1,7 +1,8 @@
 //! Chunks whose blocks are fetched: they give what chunks in memory give, and fetch no more than that takes.
 
+use super::super::Chunk;
 use super::super::checksum::MAGIC;
-use super::super::decode::{Chunk, decompress, decompress_block};
+use super::super::decode::{decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams, lock};
 use super::super::getitem::{ItemRange, getitem};
 use super::super::header::{ChunkHeader, Special, flags2, i32_at};

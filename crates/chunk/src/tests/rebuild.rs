@@ -1,7 +1,8 @@
 //! Chunks with a damaged front.
 
+use super::super::Chunk;
 use super::super::checksum::{Layout, add};
-use super::super::decode::{Chunk, decompress};
+use super::super::decode::decompress;
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::header::{ChunkHeader, i32_at};
 use super::super::hooks::{NoHooks, Serial};

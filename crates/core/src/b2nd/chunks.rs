@@ -2,8 +2,8 @@
 
 use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
 use crate::schunk::{Bytes, Location};
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
-use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::special;

@@ -3,8 +3,8 @@
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::block_reader::BlockReader;
-use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::encode::workers;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::hooks::{Executor, Hooks};

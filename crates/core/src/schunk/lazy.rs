@@ -4,7 +4,7 @@ use super::chunks::Bytes;
 use super::state::State;
 use super::store::{Location, Store, lock};
 use super::superchunk::SuperChunk;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, Special, flags2, i32_at, offset,
 };

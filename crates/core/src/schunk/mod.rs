@@ -1,7 +1,7 @@
 //! The super-chunk: chunks in order, in memory, in a file or in a directory.
 //!
 //! - [`superchunk`]: [`SuperChunk`], its readers and its changes
-//! - [`state`]: what it is, and what a change makes of that; [`store`]: where the chunks are
+//! - [`state`]: what it is, and what a change makes of that; [`Parameters`]: how its chunks are compressed; [`store`]: where the chunks are
 //! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
 //! - [`open`]: super-chunks of Rust programs
 //! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
@@ -23,6 +23,7 @@ pub mod lazy;
 pub mod metalayers;
 /// Super-chunks of Rust programs.
 pub mod open;
+mod parameters;
 /// Chunks while something is done with them.
 pub mod parsed;
 /// Ranges of items, read and written.
@@ -52,7 +53,8 @@ pub mod transaction;
 pub mod windows;
 
 pub use chunks::Bytes;
-pub use state::{Parameters, State};
+pub use parameters::Parameters;
+pub use state::State;
 pub use store::{ChunkUpdate, Location, Store, Update};
 pub use superchunk::{Changing, Peek, Reading, SuperChunk};
 pub use transaction::Transaction;

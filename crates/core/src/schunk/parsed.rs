@@ -1,7 +1,7 @@
 //! A chunk wherever it is, parsed for as long as something is done with it.
 
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
-use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::in_place::PatchTarget;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Touched};

@@ -1,85 +1,27 @@
-//! The state of a super-chunk, and changes of it.
+//! The state of a super-chunk.
 
+mod changes;
+mod sizes;
+
+use super::Parameters;
 use super::rules::{ChunkInfo, Counts, StorageKind};
 use super::slices::ChunkSizes;
 use super::staged::Before;
-use super::store::{ChunkUpdate, Location, Store, Update, keep, lock, unlocked};
+use super::store::{Location, Store, lock, unlocked};
 use crate::coder::{Changed, Count, Host};
-use oxiblosc_chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MAX_TYPESIZE, Special, flags2,
-};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_chunk::{checksum, special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_frame::change::Item;
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{Header, Kind};
-use oxiblosc_frame::meta::{self, Metalayer};
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, Edit, List, Shared, ToList};
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_memory::{Buffer, List};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
-/// More chunks of special values than this are not stored all at once.
-const MOST_SPECIAL: usize = 1 << 20;
-
-/// How the chunks to come are compressed, as the header of a frame records it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
-    /// Bytes of an item.
-    pub typesize: i32,
-    /// Bytes of a block; 0 lets the tuner choose.
-    pub blocksize: i32,
-    /// The codec's id.
-    pub compcode: u8,
-    /// A parameter of the codec.
-    pub compcode_meta: u8,
-    /// 0 (store) to 9.
-    pub clevel: u8,
-    /// Whether blocks are cut into streams: 1 always, 2 never, 3 as the tuner says, 4 as older versions could read.
-    pub splitmode: u8,
-    /// Whether chunks get a dictionary.
-    pub use_dict: bool,
-    /// The filters, in the order in which they are applied.
-    pub filters: [u8; MAX_FILTERS],
-    /// A parameter of each filter.
-    pub filters_meta: [u8; MAX_FILTERS],
-}
-
-impl Parameters {
-    /// Those that a header records.
-    pub fn of(header: &Header) -> Self {
-        Self {
-            typesize: header.typesize,
-            blocksize: header.blocksize,
-            compcode: header.compcode,
-            compcode_meta: header.compcode_meta,
-            clevel: header.clevel,
-            splitmode: header.splitmode,
-            use_dict: header.use_dict,
-            filters: header.filters,
-            filters_meta: header.filters_meta,
-        }
-    }
-
-    /// Whether a copy for which these are asked can have chunks with the parameters `known` as they are: there is no reason to compress
-    /// them again.
-    pub fn keep(&self, known: &Self) -> bool {
-        let blocksize = match self.blocksize {
-            0 => known.blocksize,
-            blocksize => blocksize,
-        };
-        let (compcode_meta, splitmode) = (known.compcode_meta, known.splitmode);
-        *known
-            == Self {
-                blocksize,
-                compcode_meta,
-                splitmode,
-                ..*self
-            }
-    }
-}
+pub(crate) use changes::Plan;
 
 /// The state of a super-chunk: its chunks, and what is known of them. Readers share it.
 ///
@@ -103,16 +45,6 @@ pub struct State {
     pub(crate) parameters: Parameters,
     pub(crate) counts: Counts,
     pub(crate) tick: i64,
-}
-
-/// A change, and the counters after it.
-pub(crate) struct Plan<'a> {
-    /// The counters after it.
-    pub counts: Counts,
-    /// The change.
-    pub change: Change<'a>,
-    /// The chunks that come in, if they are the library's and kept each on its own. They are left where the change fails.
-    pub owned: Option<&'a mut List<Buffer>>,
 }
 
 impl State {
@@ -391,304 +323,10 @@ impl State {
         host.has_set(&self.parameters, self.counts.chunksize)
     }
 
-    /// Makes a change. Gives the number of chunks after it.
-    pub(crate) fn apply(&mut self, host: &dyn Host, plan: Plan) -> Result<i64> {
-        self.apply_with(host, plan, None)
-    }
-
-    /// Makes a change, and gives the metalayer of an array other content of the same length.
-    pub(crate) fn apply_with(
-        &mut self,
-        host: &dyn Host,
-        plan: Plan,
-        content: Option<(usize, &[u8])>,
-    ) -> Result<i64> {
-        let specials = self.special_chunks_to_store(&plan)?;
-        if content.is_some() {
-            self.keep_metalayers(host, self.count())?;
-        }
-        if !self.store.is_frame() {
-            let count = self.count();
-            let count = Count {
-                separate: plan.change.count(count.separate),
-                ..count
-            };
-            host.prepare(self, count)?;
-        }
-        let header = self.header(host, &plan.counts, self.store.kind());
-        match (&mut self.store, plan.owned) {
-            (Store::Separate(chunks), Some(owned)) => keep(chunks, &plan.change, owned)?,
-            (Store::Staged(staged), Some(owned)) => {
-                staged.stage(&plan.change, &specials, Some(owned))?;
-            }
-            (store, _) => {
-                let mut layers = meta::borrow(&self.metalayers)?;
-                if let Some((at, content)) = content {
-                    layers[at].1 = content;
-                }
-                let cbytes = plan.counts.cbytes.max(0) as u64;
-                store.commit(&plan.change, &specials, &header, &layers, None, cbytes)?;
-            }
-        }
-        if let Some((at, content)) = content {
-            self.metalayers[at].content.copy_from_slice(content);
-            self.tick += 1;
-            self.reshaped = self.tick;
-        }
-        self.forget_sizes();
-        self.counts = plan.counts;
-        let changed = match plan.change {
-            Change::Append(_) => Changed::ChunksFrom(self.nchunks() - 1),
-            Change::Insert(at, _) | Change::Delete(at) => Changed::ChunksFrom(at),
-            Change::Update(items) => Changed::Updated(span(items.iter().map(|item| item.0))),
-            _ => Changed::ChunksFrom(0),
-        };
-        host.show(self, changed);
-        Ok(plan.counts.nchunks)
-    }
-
-    /// Special chunks that are only an offset in the index must be stored as soon as chunk sizes differ, since the header then no
-    /// longer has their size. A small index may have more of them than memory can hold.
-    fn special_chunks_to_store(&self, plan: &Plan) -> Result<List<(usize, List<u8>)>> {
-        let mut specials = List::new();
-        if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
-            return Ok(specials);
-        }
-        let mut gone = plan.change.leaves().list()?;
-        sort(&mut gone);
-        for nchunk in 0..self.store.nchunks() {
-            if let Location::Special(kind) = self.store.find(nchunk)?
-                && gone.binary_search(&nchunk).is_err()
-            {
-                if specials.len() == MOST_SPECIAL {
-                    return Err(Error::MaxBufsizeExceeded);
-                }
-                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
-                let chunk = self.special_chunk(kind, nbytes)?;
-                let chunk = match self.with_checksums(&chunk)? {
-                    Some(chunk) => chunk.to_list()?,
-                    None => chunk,
-                };
-                specials.push((nchunk, chunk))?;
-            }
-        }
-        Ok(specials)
-    }
-
-    /// Changes chunks, all at once.
-    pub(crate) fn update(&mut self, host: &dyn Host, updates: List<Update>) -> Result<()> {
-        let keeping = self.keeping();
-        let mut after = self.counts;
-        let (mut wholes, mut edits) = (List::new(), List::new());
-        for (nchunk, update) in updates {
-            let old = self.chunk_info(nchunk)?;
-            let info = match update {
-                ChunkUpdate::Edits(list) if list.is_empty() => continue,
-                ChunkUpdate::Edits(list) if self.store.takes(nchunk, &list) => {
-                    let info = info_after(&old, &list)?;
-                    edits.push((nchunk, list))?;
-                    info
-                }
-                ChunkUpdate::Edits(list) => {
-                    let mut chunk = match self.store.find(nchunk)? {
-                        Location::Memory(bytes, _) => Buffer::copy_of(bytes)?,
-                        Location::File(stored) => stored.whole()?,
-                        Location::Special(_) => return Err(Error::Failure),
-                    };
-                    chunk.edit(&list)?;
-                    let chunk = self.with_checksums(&chunk)?.unwrap_or(chunk);
-                    let info = ChunkInfo::of(&chunk)?;
-                    wholes.push((nchunk, chunk, info))?;
-                    info
-                }
-                ChunkUpdate::Whole(chunk) => {
-                    let chunk = self.with_checksums(&chunk)?.unwrap_or(chunk);
-                    let info = ChunkInfo::of(&chunk)?;
-                    wholes.push((nchunk, chunk, info))?;
-                    info
-                }
-            };
-            after = after.updated(nchunk as i64, &old, &info, keeping)?;
-        }
-        let in_memory = if self.store.commits_edits() {
-            List::new()
-        } else {
-            std::mem::take(&mut edits)
-        };
-        self.store.ready(&in_memory)?;
-        if !wholes.is_empty() || !edits.is_empty() {
-            let take = |whole: &mut (usize, Buffer, ChunkInfo)| std::mem::take(&mut whole.1);
-            let mut owned = None;
-            if !self.store.is_frame() {
-                owned = Some(wholes.iter_mut().map(take).list()?);
-            }
-            let mut items: List<(usize, Item)> = wholes
-                .iter()
-                .map(|(nchunk, chunk, info)| (*nchunk, self.item(after.chunksize, info, chunk)))
-                .list()?;
-            let edited = edits
-                .iter()
-                .map(|(nchunk, edits)| (*nchunk, Item::Edited(edits)));
-            items.extend(edited)?;
-            let plan = Plan {
-                counts: after,
-                change: Change::Update(&items),
-                owned: owned.as_mut(),
-            };
-            self.apply(host, plan)?;
-        }
-        if !in_memory.is_empty() {
-            self.store.edit(&in_memory)?;
-            self.counts = after;
-            let edited = span(in_memory.iter().map(|edited| edited.0));
-            host.show(self, Changed::Updated(edited));
-        }
-        Ok(())
-    }
-
-    /// Says how large the chunks to come will be.
-    pub(crate) fn set_chunksize(&mut self, host: &dyn Host, chunksize: i32) {
-        self.counts.chunksize = chunksize;
-        self.forget_sizes();
-        host.show(self, Changed::Updated(0..0));
-    }
-
-    fn forget_sizes(&mut self) {
-        *self.sizes.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// How large the chunks are.
-    ///
-    /// # Errors
-    /// [`Error::Data`] where the chunks of a frame are not what its header says; those of reading them.
-    pub fn sizes(&self) -> Result<ChunkSizes> {
-        self.sizes_of(&self.counts)
-    }
-
-    pub(crate) fn sizes_of(&self, counts: &Counts) -> Result<ChunkSizes> {
-        if counts.chunksize > 0 {
-            return Ok(ChunkSizes::Equal {
-                chunksize: counts.chunksize as u64,
-                nbytes: counts.nbytes.max(0) as u64,
-            });
-        }
-        // One thread reads the sizes; others that need them wait for it.
-        let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sizes) = &*known {
-            return Ok(sizes.clone());
-        }
-        // Memory grows with the chunks that are found, not with the number that an index claims.
-        let mut starts: List<u64> = List::new();
-        let mut end = 0;
-        for nchunk in 0..self.store.nchunks() {
-            starts.reserve(1)?;
-            starts.push(end)?;
-            end += self.chunk_info(nchunk)?.nbytes as u64;
-        }
-        starts.reserve(1)?;
-        starts.push(end)?;
-        if self.store.is_frame() && end != counts.nbytes.max(0) as u64 {
-            return Err(Error::Data);
-        }
-        self.sum_checked.store(true, Ordering::Relaxed);
-        let sizes = ChunkSizes::Starts(Shared::new(starts)?);
-        *known = Some(sizes.clone());
-        Ok(sizes)
-    }
-
-    /// Makes sure that the chunks of a frame, which differ in size, have as many bytes together as the counters say. Done once:
-    /// after that they change together.
-    fn check_sum(&self) -> Result<()> {
-        if self.sum_checked.load(Ordering::Relaxed) {
-            Ok(())
-        } else {
-            self.sizes().map(drop)
-        }
-    }
-
-    /// Checks that chunk `nchunk`, of `nbytes` bytes of data, has as many as the counters say. Programs size
-    /// their buffers by the counters. Separate chunks come from the program, and may have any size.
-    ///
-    /// # Errors
-    /// [`Error::Data`] if not.
-    pub(crate) fn check_size(&self, nchunk: usize, nbytes: usize) -> Result<()> {
-        if !self.store.is_frame() {
-            return Ok(());
-        }
-        match self.counts.nbytes_of(nchunk as i64) {
-            Some(expected) if expected as usize == nbytes => Ok(()),
-            Some(_) => Err(Error::Data),
-            None => self.check_sum(),
-        }
-    }
-
-    /// Checks the first and the last chunk of a frame that was just opened against its header. The
-    /// others are checked when they are read. If chunks differ in size, the header has only the sum, which needs the headers of all
-    /// chunks. Returns the corrected counters if the chunks have other sizes than the header says.
-    ///
-    /// # Errors
-    /// [`Error::Data`] where header and chunks do not agree; those of reading a chunk.
-    pub(crate) fn check_opened(&self) -> Result<Option<Counts>> {
-        let counts = self.counts;
-        let Some(last) = self.store.nchunks().checked_sub(1) else {
-            return if counts.nbytes == 0 {
-                Ok(None)
-            } else {
-                Err(Error::Data)
-            };
-        };
-        let first = self.chunk_info(0)?;
-        if counts.nbytes == 0 {
-            // The chunks have no data. Only where chunks may differ in size are there such.
-            let differ = counts.chunksize <= 0;
-            return if differ {
-                self.check_sum().map(|()| None)
-            } else {
-                Err(Error::Data)
-            };
-        }
-        if counts.chunksize <= 0 {
-            return Ok(None);
-        }
-        for nchunk in [0, last] {
-            let found = match nchunk {
-                0 => first.nbytes,
-                _ => self.chunk_info(nchunk)?.nbytes,
-            };
-            if counts.nbytes_of(nchunk as i64) != Some(found) {
-                // The reference leaves the header as it is when a short last chunk is moved between others. Such a frame is
-                // one whose chunks differ in size.
-                let differing = Counts {
-                    chunksize: 0,
-                    ..counts
-                };
-                self.sizes_of(&differing)?;
-                return Ok(Some(differing));
-            }
-        }
-        Ok(None)
-    }
-
     /// Whether another process may be kept out of the frame, or keep this one out.
     pub(crate) fn has_lock(&self) -> bool {
         self.store.disk().is_some_and(|disk| lock(disk).has_lock())
     }
-}
-
-/// What counts of a chunk after edits; of these, one of the header comes first.
-fn info_after(old: &ChunkInfo, edits: &[Edit]) -> Result<ChunkInfo> {
-    match edits.first() {
-        Some(first) if first.at == 0 => Ok(ChunkInfo::new(&ChunkHeader::parse(&first.new)?)),
-        _ => Ok(*old),
-    }
-}
-
-/// The range in which all these numbers are.
-fn span(numbers: impl Iterator<Item = usize>) -> Range<usize> {
-    numbers.fold(0..0, |span, n| match span.is_empty() {
-        true => n..n + 1,
-        false => span.start.min(n)..span.end.max(n + 1),
-    })
 }
 
 /// A chunk of special values, `nbytes` of them.
@@ -724,31 +362,4 @@ pub fn special_chunk(
         &mut chunk,
     );
     Ok(chunk)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_are_kept_unless_what_decides_their_bytes_is_another() {
-        let known = crate::params::CParams {
-            blocksize: 4096,
-            ..Default::default()
-        };
-        let known = known.recorded();
-        let asked = |change: fn(&mut Parameters)| {
-            let mut asked = known;
-            change(&mut asked);
-            asked.keep(&known)
-        };
-        assert!(asked(|_| ()));
-        assert!(asked(|asked| asked.blocksize = 0), "any size will do");
-        assert!(asked(
-            |asked| (asked.splitmode, asked.compcode_meta) = (1, 7)
-        ));
-        assert!(!asked(|asked| asked.blocksize = 2048));
-        assert!(!asked(|asked| asked.clevel = 9));
-        assert!(!asked(|asked| asked.filters[0] = 3));
-    }
 }

@@ -7,7 +7,8 @@ pub use changing::Changing;
 pub(crate) use changing::Locked;
 pub use reading::{Peek, Reading};
 
-use super::state::{Parameters, Plan, State};
+use super::Parameters;
+use super::state::{Plan, State};
 use super::store::{Store, lock};
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use oxiblosc_error::{Error, Result};

@@ -5,7 +5,7 @@ use crate::fingerprint::ChecksumScope;
 use crate::header::Kind;
 use crate::journal::overlay;
 use crate::offsets::Place;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};

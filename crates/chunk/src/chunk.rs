@@ -1,0 +1,410 @@
+//! A chunk that was looked through: header, block starts, dictionary and checksums.
+
+mod blocks;
+
+use super::checked::Checked;
+use super::checksum::{self, Checksums, Layout};
+use super::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
+use super::source::{BlockSource, LazyBlocks, read_front};
+use oxiblosc_codecs::{Codec, Dict};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters as filters;
+use oxiblosc_memory::{AlignedBuffer, List, boxed};
+
+/// The byte of a chunk that says it is lazy.
+const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;
+
+/// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
+pub struct Chunk<'a> {
+    pub(super) header: &'a ChunkHeader,
+    /// The whole chunk, `header.cbytes` long; of a lazy one, only the front.
+    bytes: &'a [u8],
+    lazy: Option<Box<LazyBlocks<'a>>>,
+    pub(super) dict: Option<Box<Dict>>,
+    /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end. Unknown, and
+    /// empty, in a lazy chunk.
+    pub(super) offsets: List<usize>,
+    /// Where header, block starts and dictionary end.
+    front_end: usize,
+    /// Of the blocks, if the chunk has any.
+    checksums: Option<Checksums<'a>>,
+    /// What need not be checked by them.
+    checked: Checked<'a>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Checks the chunk at the front of `src`, whose header has been read.
+    pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
+        let mut chunk = None;
+        Self::parse_into(&mut chunk, header, src)?;
+        chunk.ok_or(Error::Failure)
+    }
+
+    /// The same, of which some may have been checked before.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
+    pub fn parse_checked(
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+        checked: Checked<'a>,
+    ) -> Result<Self> {
+        let mut chunk = None;
+        Self::parse_parts(&mut chunk, header, src, checked)?;
+        chunk.ok_or(Error::Failure)
+    }
+
+    /// The same as [`Self::parse`], into the caller's variable: moving a chunk takes as long as checking a small one.
+    #[inline(always)]
+    pub fn parse_into<'c>(
+        place: &'c mut Option<Self>,
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+    ) -> Result<&'c Self> {
+        Self::parse_parts(place, header, src, Checked::NEVER)
+    }
+
+    #[inline(never)]
+    fn parse_parts<'c>(
+        place: &'c mut Option<Self>,
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+        checked: Checked<'a>,
+    ) -> Result<&'c Self> {
+        if header.cbytes > src.len() && !header.is_lazy() {
+            return Err(Error::InvalidHeader);
+        }
+        if header.is_lazy() && header.special() == Special::None {
+            // The blocks of a lazy chunk are in a frame, which is not given here.
+            return Err(Error::InvalidParam);
+        }
+        let chunk = place.insert(Self::unchecked(header, src));
+        chunk.checked = checked;
+        chunk.check(None)?;
+        Ok(chunk)
+    }
+
+    /// Checks a chunk whose blocks are fetched from `source` when they are needed. `front` is the first bytes of the
+    /// chunk, at least [`Self::front_len`].
+    ///
+    /// Everything can be done with it that can be done with a chunk in memory, and gives the same. A range of items or a
+    /// block costs one read for each block that it touches; the bytes of a stored chunk are read where they are asked for,
+    /// and of special values nothing is read.
+    pub fn lazy(
+        header: &'a ChunkHeader,
+        front: &'a [u8],
+        source: &'a dyn BlockSource,
+    ) -> Result<Self> {
+        if header.is_lazy() && header.has_checksums() {
+            // They were made for another header.
+            return Err(Error::Data);
+        }
+        Self::lazy_copy(header, front, source)
+    }
+
+    /// The same for a lazy chunk, which differs from the one in `source` by saying that it is lazy, and in all that follows its
+    /// block starts.
+    ///
+    /// # Errors
+    /// As for [`Self::lazy`].
+    pub fn lazy_copy(
+        header: &'a ChunkHeader,
+        front: &'a [u8],
+        source: &'a dyn BlockSource,
+    ) -> Result<Self> {
+        if front.len() < Self::front_len(header) {
+            return Err(Error::ReadBuffer);
+        }
+        Self::new(header, front, Some(source))
+    }
+
+    /// How many bytes from the front of a chunk say where its blocks are: header and block starts, and checksums if there are
+    /// any and no dictionary before them; or all there is of a chunk of special values.
+    pub fn front_len(header: &ChunkHeader) -> usize {
+        // In a lazy chunk there is something else behind the block starts.
+        let more = match header.has_checksums() && !header.is_lazy() {
+            true => Layout::of(header).table_len(),
+            false => 0,
+        };
+        match header.special() {
+            Special::None if header.is_memcpyed() => header.overhead(),
+            Special::None => (header.overhead() + 4 * header.nblocks + more).min(header.cbytes),
+            _ => header.cbytes,
+        }
+    }
+
+    /// As [`Self::front_len`], and as much as says that there are really no checksums where the header says so.
+    pub fn front_wanted(header: &ChunkHeader) -> usize {
+        let more = match header.has_checksums() || header.special() != Special::None {
+            true => 0,
+            false => checksum::MAGIC.len(),
+        };
+        (Self::front_len(header) + more).min(header.cbytes)
+    }
+
+    fn new(
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+        source: Option<&'a dyn BlockSource>,
+    ) -> Result<Self> {
+        let mut chunk = Self::unchecked(header, src);
+        chunk.check(source)?;
+        Ok(chunk)
+    }
+
+    /// A chunk that is still to be checked.
+    #[inline(always)]
+    fn unchecked(header: &'a ChunkHeader, src: &'a [u8]) -> Self {
+        Self {
+            header,
+            bytes: &src[..header.cbytes.min(src.len())],
+            lazy: None,
+            dict: None,
+            offsets: List::new(),
+            front_end: header.overhead(),
+            checksums: None,
+            checked: Checked::NEVER,
+        }
+    }
+
+    /// Checks the block starts, reads the dictionary, and finds out where variable-length blocks begin.
+    #[inline(always)]
+    fn check(&mut self, source: Option<&'a dyn BlockSource>) -> Result<()> {
+        let header = self.header;
+        if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
+            return Err(Error::Data);
+        }
+        let empty = header.nbytes == 0 && header.cbytes == header.overhead();
+        let streams = self.has_streams() && !empty;
+        if streams && self.starts_end() > self.bytes.len() {
+            return Err(Error::ReadBuffer);
+        }
+        if let Some(source) = source {
+            let starts = if streams { self.starts() } else { &[] };
+            let lazy = LazyBlocks::new(source, starts, header.cbytes)?;
+            self.lazy = Some(boxed(lazy)?);
+        }
+        if streams {
+            self.front_end = self.starts_end();
+            if header.blosc2_flags & flags2::USE_DICT != 0 {
+                self.front_end += 4 + self.dict_len()?;
+            }
+        }
+        if header.has_checksums() {
+            self.checksums = self.read_checksums(streams)?;
+        } else if checksum::is_denied(header, self.bytes) {
+            return Err(Error::Data);
+        }
+        if streams {
+            self.dict = self.read_dict()?;
+            if header.has_vlblocks() {
+                if header.nbytes == 0 {
+                    // No block is empty.
+                    return Err(Error::InvalidHeader);
+                }
+                if source.is_none() {
+                    self.offsets = self.read_offsets()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_checksums(&self, streams: bool) -> Result<Option<Checksums<'a>>> {
+        if !streams {
+            if self.header.nbytes > 0 && !self.is_special() {
+                return Err(Error::Data);
+            }
+            checksum::check_header_only(self.bytes)?;
+            return Ok(None);
+        }
+        let layout = Layout::of(self.header);
+        let to = self.front_end + layout.table_len();
+        if let Some(front) = self.bytes.get(..to) {
+            if !self.checked.has_front() {
+                checksum::check_front(front)?;
+                self.checked.add_front();
+            }
+            return Checksums::in_table(&front[self.front_end..], layout).map(Some);
+        }
+        let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
+            return Err(Error::Data);
+        };
+        let mut bytes = read_front(lazy.source, to)?;
+        // What was used already is what has to be right.
+        bytes[..self.bytes.len()].copy_from_slice(self.bytes);
+        if self.header.is_lazy() {
+            bytes[LAZY_FLAG] &= !flags2::LAZY;
+        }
+        Checksums::in_front(&bytes, self.header)?.kept().map(Some)
+    }
+
+    /// The checksums of the blocks.
+    pub(super) fn checksums(&self) -> Option<&Checksums<'a>> {
+        self.checksums.as_ref()
+    }
+
+    /// Whether all of block `nblock` was checked before.
+    pub(super) fn was_checked(&self, nblock: usize) -> bool {
+        self.checked.has_block(nblock)
+    }
+
+    /// Where header, block starts and dictionary end.
+    pub(super) fn front_end(&self) -> usize {
+        self.front_end
+    }
+
+    /// All bytes of a lazy chunk.
+    pub fn load(&self) -> Result<List<u8>> {
+        let source = self.lazy.as_ref().ok_or(Error::InvalidParam)?.source;
+        let mut bytes = read_front(source, self.header.cbytes)?;
+        // The header that was checked is the one that counts.
+        let front = self.bytes.len().min(bytes.len());
+        bytes[..front].copy_from_slice(&self.bytes[..front]);
+        Ok(bytes)
+    }
+
+    /// The chunk that [`Self::load`] gave, with the header that was checked.
+    pub fn loaded(header: &'a ChunkHeader, bytes: &'a [u8]) -> Result<Self> {
+        if header.cbytes > bytes.len() {
+            return Err(Error::InvalidHeader);
+        }
+        if header.is_lazy() && header.has_checksums() {
+            // As in `lazy`.
+            return Err(Error::Data);
+        }
+        Self::new(header, bytes, None)
+    }
+
+    /// Whether this is a lazy chunk: its blocks are fetched from a [`BlockSource`].
+    pub fn is_lazy(&self) -> bool {
+        self.lazy.is_some()
+    }
+
+    /// The header.
+    pub fn header(&self) -> &'a ChunkHeader {
+        self.header
+    }
+
+    /// Whether there are block starts and streams.
+    pub(super) fn has_streams(&self) -> bool {
+        self.header.special() == Special::None && !self.header.is_memcpyed()
+    }
+
+    fn starts_end(&self) -> usize {
+        self.header.overhead() + 4 * self.header.nblocks
+    }
+
+    /// The table of block starts.
+    #[inline(always)]
+    fn starts(&self) -> &'a [u8] {
+        &self.bytes[self.header.overhead()..self.starts_end()]
+    }
+
+    /// Where block `nblock` starts in the chunk, as its table says.
+    #[inline(always)]
+    pub(super) fn start(&self, nblock: usize) -> i32 {
+        i32_at(self.bytes, self.header.overhead() + 4 * nblock)
+    }
+
+    /// The bytes of the chunk from `from` to `to`, read into `buf` in a lazy chunk.
+    #[inline(always)]
+    fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut AlignedBuffer) -> Result<&'s [u8]> {
+        match &self.lazy {
+            Some(lazy) if to > self.bytes.len() => {
+                if from > to || to > self.header.cbytes {
+                    return Err(Error::ReadBuffer);
+                }
+                lazy.read(from, to - from, buf)
+            }
+            _ => self.bytes.get(from..to).ok_or(Error::ReadBuffer),
+        }
+    }
+
+    /// What follows the header of a chunk without streams, from byte `from` on, to `out`.
+    pub(super) fn stored(&self, from: usize, out: &mut [u8]) -> Result<()> {
+        let from = self.header.overhead() + from;
+        match &self.lazy {
+            Some(lazy) if from + out.len() <= self.header.cbytes => lazy.source.read_at(from, out),
+            _ => {
+                let bytes = self.bytes.get(from..from + out.len());
+                filters::copy(bytes.ok_or(Error::ReadBuffer)?, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// The repeated value that follows the header of a chunk of special values.
+    pub(super) fn value(&self) -> &'a [u8] {
+        &self.bytes[self.header.overhead()..]
+    }
+
+    /// The whole chunk; of a lazy one, only the front.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    fn dict_len(&self) -> Result<usize> {
+        let at = self.starts_end();
+        let mut buf = AlignedBuffer::default();
+        let len = i32_at(self.fetch(at, at + 4, &mut buf)?, 0);
+        let len = usize::try_from(len).unwrap_or(0);
+        match (1..=oxiblosc_codecs::MAX_DICT_SIZE).contains(&len) {
+            true => Ok(len),
+            false if self.header.has_checksums() => Err(Error::Data),
+            false => Err(Error::CodecDict),
+        }
+    }
+
+    fn read_dict(&self) -> Result<Option<Box<Dict>>> {
+        let at = self.starts_end();
+        if self.front_end == at {
+            return Ok(None);
+        }
+        let mut buf = AlignedBuffer::default();
+        // What follows says whether there are really no checksums where the header says so.
+        let end = (self.front_end + checksum::MAGIC.len()).min(self.header.cbytes);
+        let bytes = self.fetch(at + 4, end, &mut buf)?;
+        let (raw, behind) = bytes
+            .split_at_checked(self.front_end - at - 4)
+            .ok_or(Error::ReadBuffer)?;
+        if behind == checksum::MAGIC && !self.header.has_checksums() {
+            return Err(Error::Data);
+        }
+        match Codec::from_format(self.header.flags >> 5) {
+            Some(codec) if codec.supports_dict() => {
+                Ok(Some(boxed(Dict::for_decompression(codec, raw)?)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Sizes of variable-length blocks stand at the front of each; starts must rise, sizes must add up.
+    fn read_offsets(&self) -> Result<List<usize>> {
+        let nblocks = self.header.nblocks;
+        let mut offsets = List::new();
+        offsets.reserve_exact(nblocks + 1)?;
+        offsets.push(0)?;
+        let mut total = 0usize;
+        for nblock in 0..nblocks {
+            let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
+            if start < self.starts_end() || end - start < 4 {
+                return Err(Error::InvalidHeader);
+            }
+            let nbytes = i32_at(self.bytes, start);
+            if nbytes <= 0 {
+                return Err(Error::InvalidHeader);
+            }
+            total += nbytes as usize;
+            if total > self.header.nbytes {
+                return Err(Error::InvalidHeader);
+            }
+            offsets.push(total)?;
+        }
+        if total == self.header.nbytes {
+            Ok(offsets)
+        } else {
+            Err(Error::InvalidHeader)
+        }
+    }
+}

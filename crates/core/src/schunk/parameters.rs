@@ -1,0 +1,88 @@
+//! Parameters as the header of a frame records them.
+
+use oxiblosc_chunk::header::MAX_FILTERS;
+use oxiblosc_frame::header::Header;
+
+/// How the chunks to come are compressed, as the header of a frame records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Bytes of an item.
+    pub typesize: i32,
+    /// Bytes of a block; 0 lets the tuner choose.
+    pub blocksize: i32,
+    /// The codec's id.
+    pub compcode: u8,
+    /// A parameter of the codec.
+    pub compcode_meta: u8,
+    /// 0 (store) to 9.
+    pub clevel: u8,
+    /// Whether blocks are cut into streams: 1 always, 2 never, 3 as the tuner says, 4 as older versions could read.
+    pub splitmode: u8,
+    /// Whether chunks get a dictionary.
+    pub use_dict: bool,
+    /// The filters, in the order in which they are applied.
+    pub filters: [u8; MAX_FILTERS],
+    /// A parameter of each filter.
+    pub filters_meta: [u8; MAX_FILTERS],
+}
+
+impl Parameters {
+    /// Those that a header records.
+    pub fn of(header: &Header) -> Self {
+        Self {
+            typesize: header.typesize,
+            blocksize: header.blocksize,
+            compcode: header.compcode,
+            compcode_meta: header.compcode_meta,
+            clevel: header.clevel,
+            splitmode: header.splitmode,
+            use_dict: header.use_dict,
+            filters: header.filters,
+            filters_meta: header.filters_meta,
+        }
+    }
+
+    /// Whether a copy for which these are asked can have chunks with the parameters `known` as they are: there is no reason to compress
+    /// them again.
+    pub fn keep(&self, known: &Self) -> bool {
+        let blocksize = match self.blocksize {
+            0 => known.blocksize,
+            blocksize => blocksize,
+        };
+        let (compcode_meta, splitmode) = (known.compcode_meta, known.splitmode);
+        *known
+            == Self {
+                blocksize,
+                compcode_meta,
+                splitmode,
+                ..*self
+            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_kept_unless_what_decides_their_bytes_is_another() {
+        let known = crate::params::CParams {
+            blocksize: 4096,
+            ..Default::default()
+        };
+        let known = known.recorded();
+        let asked = |change: fn(&mut Parameters)| {
+            let mut asked = known;
+            change(&mut asked);
+            asked.keep(&known)
+        };
+        assert!(asked(|_| ()));
+        assert!(asked(|asked| asked.blocksize = 0), "any size will do");
+        assert!(asked(
+            |asked| (asked.splitmode, asked.compcode_meta) = (1, 7)
+        ));
+        assert!(!asked(|asked| asked.blocksize = 2048));
+        assert!(!asked(|asked| asked.clevel = 9));
+        assert!(!asked(|asked| asked.filters[0] = 3));
+    }
+}

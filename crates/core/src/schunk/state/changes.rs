@@ -1,0 +1,215 @@
+//! Changes of chunks: the counters after them, and what is shown of them.
+
+use super::State;
+use crate::coder::{Changed, Count, Host};
+use crate::schunk::rules::{ChunkInfo, Counts};
+use crate::schunk::store::{ChunkUpdate, Location, Store, Update, keep};
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_frame::meta;
+use oxiblosc_memory::sort::sort;
+use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
+use std::ops::Range;
+
+/// More chunks of special values than this are not stored all at once.
+const MOST_SPECIAL: usize = 1 << 20;
+
+/// A change, and the counters after it.
+pub(crate) struct Plan<'a> {
+    /// The counters after it.
+    pub counts: Counts,
+    /// The change.
+    pub change: Change<'a>,
+    /// The chunks that come in, if they are the library's and kept each on its own. They are left where the change fails.
+    pub owned: Option<&'a mut List<Buffer>>,
+}
+
+impl State {
+    /// Makes a change. Gives the number of chunks after it.
+    pub(crate) fn apply(&mut self, host: &dyn Host, plan: Plan) -> Result<i64> {
+        self.apply_with(host, plan, None)
+    }
+
+    /// Makes a change, and gives the metalayer of an array other content of the same length.
+    pub(crate) fn apply_with(
+        &mut self,
+        host: &dyn Host,
+        plan: Plan,
+        content: Option<(usize, &[u8])>,
+    ) -> Result<i64> {
+        let specials = self.special_chunks_to_store(&plan)?;
+        if content.is_some() {
+            self.keep_metalayers(host, self.count())?;
+        }
+        if !self.store.is_frame() {
+            let count = self.count();
+            let count = Count {
+                separate: plan.change.count(count.separate),
+                ..count
+            };
+            host.prepare(self, count)?;
+        }
+        let header = self.header(host, &plan.counts, self.store.kind());
+        match (&mut self.store, plan.owned) {
+            (Store::Separate(chunks), Some(owned)) => keep(chunks, &plan.change, owned)?,
+            (Store::Staged(staged), Some(owned)) => {
+                staged.stage(&plan.change, &specials, Some(owned))?;
+            }
+            (store, _) => {
+                let mut layers = meta::borrow(&self.metalayers)?;
+                if let Some((at, content)) = content {
+                    layers[at].1 = content;
+                }
+                let cbytes = plan.counts.cbytes.max(0) as u64;
+                store.commit(&plan.change, &specials, &header, &layers, None, cbytes)?;
+            }
+        }
+        if let Some((at, content)) = content {
+            self.metalayers[at].content.copy_from_slice(content);
+            self.tick += 1;
+            self.reshaped = self.tick;
+        }
+        self.forget_sizes();
+        self.counts = plan.counts;
+        let changed = match plan.change {
+            Change::Append(_) => Changed::ChunksFrom(self.nchunks() - 1),
+            Change::Insert(at, _) | Change::Delete(at) => Changed::ChunksFrom(at),
+            Change::Update(items) => Changed::Updated(span(items.iter().map(|item| item.0))),
+            _ => Changed::ChunksFrom(0),
+        };
+        host.show(self, changed);
+        Ok(plan.counts.nchunks)
+    }
+
+    /// Special chunks that are only an offset in the index must be stored as soon as chunk sizes differ, since the header then no
+    /// longer has their size. A small index may have more of them than memory can hold.
+    fn special_chunks_to_store(&self, plan: &Plan) -> Result<List<(usize, List<u8>)>> {
+        let mut specials = List::new();
+        if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
+            return Ok(specials);
+        }
+        let mut gone = plan.change.leaves().list()?;
+        sort(&mut gone);
+        for nchunk in 0..self.store.nchunks() {
+            if let Location::Special(kind) = self.store.find(nchunk)?
+                && gone.binary_search(&nchunk).is_err()
+            {
+                if specials.len() == MOST_SPECIAL {
+                    return Err(Error::MaxBufsizeExceeded);
+                }
+                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                let chunk = self.special_chunk(kind, nbytes)?;
+                let chunk = match self.with_checksums(&chunk)? {
+                    Some(chunk) => chunk.to_list()?,
+                    None => chunk,
+                };
+                specials.push((nchunk, chunk))?;
+            }
+        }
+        Ok(specials)
+    }
+
+    /// Changes chunks, all at once.
+    pub(crate) fn update(&mut self, host: &dyn Host, updates: List<Update>) -> Result<()> {
+        let keeping = self.keeping();
+        let mut after = self.counts;
+        let (mut wholes, mut edits) = (List::new(), List::new());
+        for (nchunk, update) in updates {
+            let old = self.chunk_info(nchunk)?;
+            let info = match update {
+                ChunkUpdate::Edits(list) if list.is_empty() => continue,
+                ChunkUpdate::Edits(list) if self.store.takes(nchunk, &list) => {
+                    let info = info_after(&old, &list)?;
+                    edits.push((nchunk, list))?;
+                    info
+                }
+                update => {
+                    let chunk = self.updated(nchunk, update)?;
+                    let info = ChunkInfo::of(&chunk)?;
+                    wholes.push((nchunk, chunk, info))?;
+                    info
+                }
+            };
+            after = after.updated(nchunk as i64, &old, &info, keeping)?;
+        }
+        let in_memory = if self.store.commits_edits() {
+            List::new()
+        } else {
+            std::mem::take(&mut edits)
+        };
+        self.store.ready(&in_memory)?;
+        if !wholes.is_empty() || !edits.is_empty() {
+            self.replace(host, wholes, &edits, after)?;
+        }
+        if !in_memory.is_empty() {
+            self.store.edit(&in_memory)?;
+            self.counts = after;
+            let edited = span(in_memory.iter().map(|edited| edited.0));
+            host.show(self, Changed::Updated(edited));
+        }
+        Ok(())
+    }
+
+    /// All of the chunk that an update makes.
+    fn updated(&self, nchunk: usize, update: ChunkUpdate) -> Result<Buffer> {
+        let chunk = match update {
+            ChunkUpdate::Whole(chunk) => chunk,
+            ChunkUpdate::Edits(edits) => {
+                let mut chunk = match self.store.find(nchunk)? {
+                    Location::Memory(bytes, _) => Buffer::copy_of(bytes)?,
+                    Location::File(stored) => stored.whole()?,
+                    Location::Special(_) => return Err(Error::Failure),
+                };
+                chunk.edit(&edits)?;
+                chunk
+            }
+        };
+        Ok(self.with_checksums(&chunk)?.unwrap_or(chunk))
+    }
+
+    /// Puts chunks in the places of others, and edits some, as one change.
+    fn replace(
+        &mut self,
+        host: &dyn Host,
+        mut wholes: List<(usize, Buffer, ChunkInfo)>,
+        edits: &[(usize, List<Edit>)],
+        counts: Counts,
+    ) -> Result<()> {
+        let take = |whole: &mut (usize, Buffer, ChunkInfo)| std::mem::take(&mut whole.1);
+        let mut owned = None;
+        if !self.store.is_frame() {
+            owned = Some(wholes.iter_mut().map(take).list()?);
+        }
+        let mut items: List<(usize, Item)> = wholes
+            .iter()
+            .map(|(nchunk, chunk, info)| (*nchunk, self.item(counts.chunksize, info, chunk)))
+            .list()?;
+        let edited = edits
+            .iter()
+            .map(|(nchunk, edits)| (*nchunk, Item::Edited(edits)));
+        items.extend(edited)?;
+        let plan = Plan {
+            counts,
+            change: Change::Update(&items),
+            owned: owned.as_mut(),
+        };
+        self.apply(host, plan).map(drop)
+    }
+}
+
+/// What counts of a chunk after edits; of these, one of the header comes first.
+fn info_after(old: &ChunkInfo, edits: &[Edit]) -> Result<ChunkInfo> {
+    match edits.first() {
+        Some(first) if first.at == 0 => Ok(ChunkInfo::new(&ChunkHeader::parse(&first.new)?)),
+        _ => Ok(*old),
+    }
+}
+
+/// The range in which all these numbers are.
+fn span(numbers: impl Iterator<Item = usize>) -> Range<usize> {
+    numbers.fold(0..0, |span, n| match span.is_empty() {
+        true => n..n + 1,
+        false => span.start.min(n)..span.end.max(n + 1),
+    })
+}

@@ -1,0 +1,135 @@
+//! How large the chunks are, and whether they are as large as the counters say.
+
+use super::State;
+use crate::coder::{Changed, Host};
+use crate::schunk::rules::Counts;
+use crate::schunk::slices::ChunkSizes;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{List, Shared};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+impl State {
+    /// Says how large the chunks to come will be.
+    pub(crate) fn set_chunksize(&mut self, host: &dyn Host, chunksize: i32) {
+        self.counts.chunksize = chunksize;
+        self.forget_sizes();
+        host.show(self, Changed::Updated(0..0));
+    }
+
+    pub(super) fn forget_sizes(&mut self) {
+        *self.sizes.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// How large the chunks are.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where the chunks of a frame are not what its header says; those of reading them.
+    pub fn sizes(&self) -> Result<ChunkSizes> {
+        self.sizes_of(&self.counts)
+    }
+
+    pub(crate) fn sizes_of(&self, counts: &Counts) -> Result<ChunkSizes> {
+        if counts.chunksize > 0 {
+            return Ok(ChunkSizes::Equal {
+                chunksize: counts.chunksize as u64,
+                nbytes: counts.nbytes.max(0) as u64,
+            });
+        }
+        // One thread reads the sizes; others that need them wait for it.
+        let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sizes) = &*known {
+            return Ok(sizes.clone());
+        }
+        // Memory grows with the chunks that are found, not with the number that an index claims.
+        let mut starts: List<u64> = List::new();
+        let mut end = 0;
+        for nchunk in 0..self.store.nchunks() {
+            starts.reserve(1)?;
+            starts.push(end)?;
+            end += self.chunk_info(nchunk)?.nbytes as u64;
+        }
+        starts.reserve(1)?;
+        starts.push(end)?;
+        if self.store.is_frame() && end != counts.nbytes.max(0) as u64 {
+            return Err(Error::Data);
+        }
+        self.sum_checked.store(true, Ordering::Relaxed);
+        let sizes = ChunkSizes::Starts(Shared::new(starts)?);
+        *known = Some(sizes.clone());
+        Ok(sizes)
+    }
+
+    /// Makes sure that the chunks of a frame, which differ in size, have as many bytes together as the counters say. Done once:
+    /// after that they change together.
+    fn check_sum(&self) -> Result<()> {
+        if self.sum_checked.load(Ordering::Relaxed) {
+            Ok(())
+        } else {
+            self.sizes().map(drop)
+        }
+    }
+
+    /// Checks that chunk `nchunk`, of `nbytes` bytes of data, has as many as the counters say. Programs size
+    /// their buffers by the counters. Separate chunks come from the program, and may have any size.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if not.
+    pub(crate) fn check_size(&self, nchunk: usize, nbytes: usize) -> Result<()> {
+        if !self.store.is_frame() {
+            return Ok(());
+        }
+        match self.counts.nbytes_of(nchunk as i64) {
+            Some(expected) if expected as usize == nbytes => Ok(()),
+            Some(_) => Err(Error::Data),
+            None => self.check_sum(),
+        }
+    }
+
+    /// Checks the first and the last chunk of a frame that was just opened against its header. The
+    /// others are checked when they are read. If chunks differ in size, the header has only the sum, which needs the headers of all
+    /// chunks. Returns the corrected counters if the chunks have other sizes than the header says.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where header and chunks do not agree; those of reading a chunk.
+    pub(crate) fn check_opened(&self) -> Result<Option<Counts>> {
+        let counts = self.counts;
+        let Some(last) = self.store.nchunks().checked_sub(1) else {
+            return if counts.nbytes == 0 {
+                Ok(None)
+            } else {
+                Err(Error::Data)
+            };
+        };
+        let first = self.chunk_info(0)?;
+        if counts.nbytes == 0 {
+            // The chunks have no data. Only where chunks may differ in size are there such.
+            let differ = counts.chunksize <= 0;
+            return if differ {
+                self.check_sum().map(|()| None)
+            } else {
+                Err(Error::Data)
+            };
+        }
+        if counts.chunksize <= 0 {
+            return Ok(None);
+        }
+        for nchunk in [0, last] {
+            let found = match nchunk {
+                0 => first.nbytes,
+                _ => self.chunk_info(nchunk)?.nbytes,
+            };
+            if counts.nbytes_of(nchunk as i64) != Some(found) {
+                // The reference leaves the header as it is when a short last chunk is moved between others. Such a frame is
+                // one whose chunks differ in size.
+                let differing = Counts {
+                    chunksize: 0,
+                    ..counts
+                };
+                self.sizes_of(&differing)?;
+                return Ok(Some(differing));
+            }
+        }
+        Ok(None)
+    }
+}
