@@ -14,8 +14,11 @@ fn data(number: u64) -> Vec<u8> {
     Kind::WalkInt32.bytes(NBYTES, number)
 }
 
+/// A field by name, and what sets it.
+type Field = (&'static str, fn(&mut blosc2_schunk, i32));
+
 /// Ways to set a field.
-const FIELDS: [(&str, fn(&mut blosc2_schunk, i32)); 8] = [
+const FIELDS: [Field; 8] = [
     ("chunksize", |s, value| s.chunksize = value),
     ("typesize", |s, value| s.typesize = value),
     ("blocksize", |s, value| s.blocksize = value),
