@@ -2,7 +2,8 @@
 //! that change it: nobody waits for ever, and where handles keep each other out by a lock file, what such a function reads is there.
 //!
 //! Each case runs in a process of its own, which ends after a time. It stands for one way in which threads could wait for each other in a
-//! circle: what the operation is, what the function does within it, and through which handle the frame is changed meanwhile.
+//! circle: what the operation is, what the function does within it, and through which handle the frame is changed meanwhile. One case in
+//! seven is run; `OXIBLOSC_CIRCLES=full` runs all, in three minutes.
 
 mod common;
 
@@ -222,7 +223,7 @@ impl Case {
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for outer in [Outer::Read, Outer::Change, Outer::Prepare] {
-            for inner in 0..INNERS.len() {
+            for (inner, does) in INNERS.into_iter().enumerate() {
                 for beside in [
                     Beside::Outer,
                     Beside::Inner,
@@ -232,7 +233,7 @@ impl Case {
                 ] {
                     for (locking, nthreads) in [(true, 1), (true, 3), (false, 1), (false, 3)] {
                         // Such waits may be given up, which takes its time.
-                        if INNERS[inner] == Inner::Change && !locking && nthreads > 1 {
+                        if does == Inner::Change && !locking && nthreads > 1 {
                             continue;
                         }
                         all.push(Self {
@@ -437,9 +438,14 @@ fn look_at(case: Case, path: &Path) -> Result<(), String> {
 #[test]
 fn nobody_waits_in_a_circle() {
     let folder = Folder::new("circles");
+    // Seven has no factor in common with the numbers of ways that a case is made of.
+    let step = match std::env::var("OXIBLOSC_CIRCLES").as_deref() {
+        Ok("full") => 1,
+        _ => 7,
+    };
     let report = divided(600, &folder.0, |part, own| {
         let mut report = Report::default();
-        for (nth, case) in Case::all().into_iter().enumerate() {
+        for (nth, case) in Case::all().into_iter().step_by(step).enumerate() {
             if part.has(nth) {
                 report.case();
                 let ran = look_at(case, &own.join(nth.to_string()));
@@ -448,6 +454,6 @@ fn nobody_waits_in_a_circle() {
         }
         report
     });
-    assert!(report.cases > 200, "{} cases", report.cases);
+    assert!(report.cases as usize > 200 / step, "{} cases", report.cases);
     report.finish("circles of locks");
 }
