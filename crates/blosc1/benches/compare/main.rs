@@ -29,10 +29,12 @@ const KINDS: [Kind; 3] = [Kind::SmoothFloat64, Kind::WalkInt32, Kind::Text];
 const CLEVEL: c_int = 5;
 /// Shorter runs are repeated.
 const LEAST: Duration = Duration::from_micros(600);
-/// How many turns each gets; the fastest counts.
-const TURNS: usize = 9;
+/// Each gets turns for so long, and three at least; the fastest counts.
+const ROW: Duration = Duration::from_millis(60);
 /// Items that are read one by one.
 const ITEMS: usize = 64;
+/// Small chunks are made of so many bytes of data, one chunk after another: a processor learns the branches of one that comes again.
+const DATA: usize = 256 * KB;
 
 /// The time of one call, of so many.
 fn time(calls: usize, call: &mut dyn FnMut()) -> f64 {
@@ -47,9 +49,9 @@ fn time(calls: usize, call: &mut dyn FnMut()) -> f64 {
 fn ratio(ours: &mut dyn FnMut(), theirs: &mut dyn FnMut()) -> f64 {
     let once = time(1, theirs).max(time(1, ours));
     let calls = (LEAST.as_secs_f64() / once) as usize + 1;
-    let turns = if once > 0.02 { 3 } else { TURNS };
+    let turns = (ROW.as_secs_f64() / (once * calls as f64)) as usize;
     let (mut best, mut their_best) = (f64::MAX, f64::MAX);
-    for _ in 0..turns {
+    for _ in 0..turns.max(3) {
         their_best = their_best.min(time(calls, theirs));
         best = best.min(time(calls, ours));
     }
@@ -89,13 +91,27 @@ impl Rows {
 /// The data of a row, and what a library needs to work on them.
 struct Case {
     kind: Kind,
-    data: Vec<u8>,
+    /// Those of each chunk, which all have one size.
+    data: Vec<Vec<u8>>,
     compressor: &'static CStr,
 }
 
 impl Case {
-    fn compress(&self, lib: &Lib, chunk: &mut [u8]) -> usize {
-        let (typesize, data) = (self.kind.typesize() as usize, &self.data);
+    fn new(kind: Kind, size: usize, compressor: &'static CStr) -> Self {
+        let chunks = (DATA / size).max(1) as u64;
+        Self {
+            kind,
+            data: (1..=chunks).map(|seed| kind.bytes(size, seed)).collect(),
+            compressor,
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.data[0].len()
+    }
+
+    fn compress(&self, lib: &Lib, which: usize, chunk: &mut [u8]) -> usize {
+        let (typesize, data) = (self.kind.typesize() as usize, &self.data[which]);
         // SAFETY: the buffers have these sizes.
         let code = unsafe {
             (lib.f.blosc_compress)(
@@ -116,12 +132,12 @@ impl Case {
         let code = unsafe {
             (lib.f.blosc_decompress)(chunk.as_ptr().cast(), back.as_mut_ptr().cast(), back.len())
         };
-        assert_eq!(black_box(code) as usize, self.data.len());
+        assert_eq!(black_box(code) as usize, self.size());
     }
 
     fn items(&self, lib: &Lib, chunk: &[u8]) {
         let typesize = self.kind.typesize() as usize;
-        let items = self.data.len() / typesize;
+        let items = self.size() / typesize;
         let mut item = [0u8; 8];
         for i in 0..ITEMS {
             let start = (i * 7919 % items) as c_int;
@@ -140,36 +156,57 @@ impl Case {
             unsafe { (lib.f.blosc_set_nthreads)(nthreads) };
         }
         let name = |what: &str| {
-            let (kb, name) = (self.data.len() / KB, self.compressor.to_string_lossy());
+            let (kb, name) = (self.size() / KB, self.compressor.to_string_lossy());
             format!(
                 "{what:10} {name:8} {kb:5} KB  {nthreads} threads  {}",
                 self.kind.name()
             )
         };
         // With less room c-blosc stores what Snappy could compress; with several threads it stores whole blocks all the same.
-        let room = 2 * self.data.len() + OVERHEAD;
+        let room = 2 * self.size() + OVERHEAD;
         let (mut chunk, mut their_chunk) = (vec![0; room], vec![0; room]);
-        let size = self.compress(ours, &mut chunk);
-        if 2 * size < self.compress(theirs, &mut their_chunk) {
+        let all = 0..self.data.len();
+        let chunks: Vec<_> = all
+            .clone()
+            .map(|which| {
+                let size = self.compress(ours, which, &mut chunk);
+                chunk[..size].to_vec()
+            })
+            .collect();
+        if 2 * chunks[0].len() < self.compress(theirs, 0, &mut their_chunk) {
             return println!("{:60} stored by c-blosc", name(""));
         }
-        let compress = ratio(&mut || _ = self.compress(ours, &mut chunk), &mut || {
-            _ = self.compress(theirs, &mut their_chunk)
+        let compress = |lib, to: &mut [u8]| {
+            for which in all.clone() {
+                self.compress(lib, which, to);
+            }
+        };
+        let faster = ratio(&mut || compress(ours, &mut chunk), &mut || {
+            compress(theirs, &mut their_chunk)
         });
-        rows.add(name("compress"), compress);
-        // Both read the same chunk.
-        chunk.truncate(size);
-        let (mut back, mut their_back) = (self.data.clone(), self.data.clone());
-        let decompress = ratio(
-            &mut || self.decompress(ours, &chunk, &mut back),
-            &mut || self.decompress(theirs, &chunk, &mut their_back),
-        );
-        rows.add(name("decompress"), decompress);
+        rows.add(name("compress"), faster);
+        // Both read the same chunks.
+        let mut back = vec![0; self.size()];
+        let decompress = |lib, to: &mut [u8]| {
+            for chunk in &chunks {
+                self.decompress(lib, chunk, to);
+            }
+        };
+        let mut their_back = back.clone();
+        let faster = ratio(&mut || decompress(ours, &mut back), &mut || {
+            decompress(theirs, &mut their_back)
+        });
+        rows.add(name("decompress"), faster);
         if nthreads == 1 {
-            let items = ratio(&mut || self.items(ours, &chunk), &mut || {
-                self.items(theirs, &chunk)
-            });
-            rows.add(name("getitem"), items);
+            let items = |lib| {
+                for chunk in &chunks {
+                    self.items(lib, chunk);
+                }
+            };
+            rows.add(
+                name("getitem"),
+                ratio(&mut || items(ours), &mut || items(theirs)),
+            );
         }
     }
 }
@@ -203,31 +240,25 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
         .flat_map(|size| KINDS.map(|kind| (*size, kind)))
     {
         for compressor in COMPRESSORS.into_iter().filter(|name| *name != c"snappy") {
-            let case = Case {
-                kind,
-                data: kind.bytes(size, 1),
-                compressor,
-            };
+            let case = Case::new(kind, size, compressor);
             theirs.set_compressor(compressor);
             // SAFETY: a C string.
             unsafe { set_compressor(compressor.as_ptr()) };
             let (mut chunk, mut their_chunk) = (vec![0u8; size + 32], vec![0u8; size + OVERHEAD]);
             let (len, room) = (size as i32, size as i32 + 32);
-            let (from, to) = (case.data.as_ptr(), chunk.as_mut_ptr());
-            // SAFETY: the buffers have these sizes.
-            let ours = || unsafe {
-                compress(
-                    CLEVEL,
-                    1,
-                    kind.typesize(),
-                    from.cast(),
-                    len,
-                    to.cast(),
-                    room,
-                )
+            let compress = |data: &[u8], to: &mut [u8]| {
+                let (from, to) = (data.as_ptr().cast(), to.as_mut_ptr().cast());
+                // SAFETY: the buffers have these sizes.
+                let code = unsafe { compress(CLEVEL, 1, kind.typesize(), from, len, to, room) };
+                usize::try_from(black_box(code)).expect("it compresses")
             };
-            let cbytes = ours();
-            let their_size = case.compress(theirs, &mut their_chunk);
+            let (chunks, their_chunks): (Vec<_>, Vec<_>) = (0..case.data.len())
+                .map(|which| {
+                    let size = compress(&case.data[which], &mut chunk);
+                    let their_size = case.compress(theirs, which, &mut their_chunk);
+                    (chunk[..size].to_vec(), their_chunk[..their_size].to_vec())
+                })
+                .unzip();
             let name = |what| {
                 format!(
                     "small2 {what:10} {:8} {:3} KB  {}",
@@ -236,19 +267,34 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
                     kind.name()
                 )
             };
-            let faster = ratio(&mut || _ = black_box(ours()), &mut || {
-                _ = case.compress(theirs, &mut their_chunk)
-            });
+            let faster = ratio(
+                &mut || {
+                    for data in &case.data {
+                        compress(data, &mut chunk);
+                    }
+                },
+                &mut || {
+                    for which in 0..case.data.len() {
+                        case.compress(theirs, which, &mut their_chunk);
+                    }
+                },
+            );
             rows.add(name("compress"), faster);
-            their_chunk.truncate(their_size);
-            let (mut back, mut their_back) = (case.data.clone(), case.data.clone());
-            // SAFETY: the same.
-            let mut ours = || unsafe {
-                decompress(chunk.as_ptr().cast(), cbytes, back.as_mut_ptr().cast(), len)
-            };
-            let faster = ratio(&mut || _ = black_box(ours()), &mut || {
-                case.decompress(theirs, &their_chunk, &mut their_back)
-            });
+            let (mut back, mut their_back) = (vec![0u8; size], vec![0u8; size]);
+            let faster = ratio(
+                &mut || {
+                    for chunk in &chunks {
+                        let (from, to) = (chunk.as_ptr().cast(), back.as_mut_ptr().cast());
+                        // SAFETY: the buffers have these sizes.
+                        black_box(unsafe { decompress(from, chunk.len() as i32, to, len) });
+                    }
+                },
+                &mut || {
+                    for chunk in &their_chunks {
+                        case.decompress(theirs, chunk, &mut their_back);
+                    }
+                },
+            );
             rows.add(name("decompress"), faster);
         }
     }
@@ -261,11 +307,7 @@ fn main() {
     for size in SIZES {
         for kind in KINDS {
             for compressor in COMPRESSORS {
-                let case = Case {
-                    kind,
-                    data: kind.bytes(size, 1),
-                    compressor,
-                };
+                let case = Case::new(kind, size, compressor);
                 for nthreads in [1, 2] {
                     case.measure((ours, theirs), nthreads, &mut rows);
                 }
