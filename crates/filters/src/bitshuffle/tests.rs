@@ -133,20 +133,20 @@ fn kernels_of_bit_matrices_do_as_defined() {
     let (mut out, mut back) = ([0; 16 * 16], [0; 16 * 16]);
     // SAFETY: every CPU of the architecture has the vector, and the buffers have the size of its tile of 16 groups of two-byte elements.
     unsafe {
-        let rows: [simd::AnyCpu; 8] = generic::matrices_forward(data.as_ptr());
+        let rows: [simd::AnyCpu; 8] = matrices::matrices_forward(data.as_ptr());
         out.chunks_exact_mut(16)
             .zip(rows)
             .for_each(|(to, row)| row.store(to.as_mut_ptr()));
         assert_eq!(out[..128], expected(1, &data[..128]));
-        generic::matrices_backward(rows, back.as_mut_ptr());
+        matrices::matrices_backward(rows, back.as_mut_ptr());
         assert_eq!(back[..128], data[..128]);
 
-        let rows: [simd::AnyCpu; 16] = generic::matrices_forward(data.as_ptr());
+        let rows: [simd::AnyCpu; 16] = matrices::matrices_forward(data.as_ptr());
         out.chunks_exact_mut(16)
             .zip(rows)
             .for_each(|(to, row)| row.store(to.as_mut_ptr()));
         assert_eq!(out[..], expected(2, &data));
-        generic::matrices_backward(rows, back.as_mut_ptr());
+        matrices::matrices_backward(rows, back.as_mut_ptr());
         assert_eq!(back[..], data);
     }
 }
