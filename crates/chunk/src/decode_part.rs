@@ -43,6 +43,17 @@ impl FilteredStreams<'_> {
     }
 }
 
+/// The planes of a block. Byte `i` of all of them together are the bytes `i * count..(i + 1) * count` of the block: an item or, in planes of
+/// bits, eight items.
+struct Planes {
+    count: usize,
+    /// Bytes of a plane.
+    row: usize,
+    /// From where to where in each plane the bytes are that are wanted.
+    lo: usize,
+    hi: usize,
+}
+
 /// Items of a block that are taken out of it one by one.
 pub struct Items<'a> {
     filtered: FilteredStreams<'a>,
@@ -203,7 +214,6 @@ impl BlockDecoder<'_> {
         part: &mut [u8],
         (bufs, codec_state): (&mut Bufs, &mut CodecState),
     ) -> Result<bool> {
-        let header = &self.chunk.header;
         let bsize = self.chunk.block_nbytes(nblock)?;
         if !self.has_parts() {
             return Ok(false);
@@ -220,35 +230,19 @@ impl BlockDecoder<'_> {
         let Some(codec) = self.codec else {
             return self.decode_registered_part((nblock, bsize), from, part, bufs);
         };
-        let (planes, group) = match self.pipeline.stages() {
-            [] => (1, 1),
-            [Stage::Shuffle(streams)] => (usize::from(*streams), 1),
-            // Bit planes hold one bit of each item, so items come in eights.
-            // Blosc 1 leaves blocks alone whose items do not come in eights.
-            [Stage::BitShuffle] if header.version <= version::BLOSC1 => return Ok(false),
-            [Stage::BitShuffle] => (8 * usize::from(header.typesize), 8),
-            _ => return Ok(false),
-        };
-        let item = planes / group;
-        let nitems = bsize / item / group * group;
-        let first = from / item / group * group;
-        let last = ((from + part.len()).div_ceil(item)).next_multiple_of(group);
-        let tail = nitems * item;
-        if last > nitems || bsize <= SMALL || (last - first) * item > bsize / 2 {
-            // Bytes left over at the end of the block are not shuffled; and large parts are not worth the detour.
-            return Ok(false);
-        }
-        let (lo, hi) = (first / group, last / group);
-        let row = tail / planes;
-        // Of each stream, the last byte that any plane needs.
-        let end = |start, len| last_needed(start, len, row, planes, hi);
-        let places = (&mut bufs.ping, &mut bufs.input);
         let span = (from, from + part.len());
+        let Some(planes) = self.planes_of_part(bsize, span) else {
+            return Ok(false);
+        };
+        let Planes { count, row, lo, hi } = planes;
+        // Of each stream, the last byte that any plane needs.
+        let end = |start, len| last_needed(start, len, row, count, hi);
+        let places = (&mut bufs.ping, &mut bufs.input);
         let filtered = self.front((nblock, bsize, codec), span, end, places, codec_state)?;
         let Some(filtered) = filtered else {
             return Ok(false);
         };
-        let size = (last - first) * item;
+        let size = (hi - lo) * count;
         let picked = bufs.pong.ensure(2 * size)?;
         let (gathered, items) = picked.split_at_mut(size);
         for (plane, out) in gathered.chunks_exact_mut(hi - lo).enumerate() {
@@ -256,12 +250,38 @@ impl BlockDecoder<'_> {
         }
         match self.pipeline.stages() {
             [Stage::Shuffle(streams)] => shuffle::unshuffle(usize::from(*streams), gathered, items),
-            [Stage::BitShuffle] => bitshuffle::bitunshuffle(item, gathered, items, version::STABLE),
+            [Stage::BitShuffle] => {
+                bitshuffle::bitunshuffle(count / 8, gathered, items, version::STABLE);
+            }
             _ => items.copy_from_slice(gathered),
         }
-        let skip = from - first * item;
+        let skip = from - lo * count;
         part.copy_from_slice(&items[skip..skip + part.len()]);
         Ok(true)
+    }
+
+    /// The bytes of the planes of a block of `bsize` bytes that hold its bytes in `span`. None where the pipeline is another one or the
+    /// block is better decoded as a whole.
+    fn planes_of_part(&self, bsize: usize, (from, to): (usize, usize)) -> Option<Planes> {
+        let header = &self.chunk.header;
+        let count = match self.pipeline.stages() {
+            [] => 1,
+            [Stage::Shuffle(streams)] => usize::from(*streams),
+            // Blosc 1 leaves blocks alone whose items do not come in eights.
+            [Stage::BitShuffle] if header.version > version::BLOSC1 => {
+                8 * usize::from(header.typesize)
+            }
+            _ => return None,
+        };
+        let row = bsize / count;
+        let (lo, hi) = (from / count, to.div_ceil(count));
+        // Bytes left over at the end of the block are not shuffled; and large parts are not worth the detour.
+        (hi <= row && bsize > SMALL && (hi - lo) * count <= bsize / 2).then_some(Planes {
+            count,
+            row,
+            lo,
+            hi,
+        })
     }
 
     /// The same for a codec that is none of the format's own, where that can read parts: without filters, of a block that

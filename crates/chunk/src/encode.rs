@@ -194,11 +194,24 @@ pub fn compress(
             return Ok(cbytes);
         }
     }
-    if variable {
-        return Ok(0);
+    match (variable, params.has_checksums()) {
+        (true, _) => Ok(0),
+        (false, true) => store_with_checksums(params, header, source, dest, hooks, exec),
+        (false, false) => store(params, header, source, dest, hooks, exec),
     }
-    if params.has_checksums()
-        && nbytes > 0
+}
+
+/// As [`store`], with checksums where there is room for them.
+fn store_with_checksums(
+    params: &EncodeParams,
+    header: ChunkHeader,
+    source: ChunkInput,
+    dest: &mut [u8],
+    hooks: &dyn Hooks,
+    exec: &dyn Executor,
+) -> Result<usize> {
+    let nbytes = source.nbytes();
+    if nbytes > 0
         && let ChunkInput::Buffer(data) = source
         && !hooks.has_prefilter()
         && let Some(chunk) = checksum::stored_size(&header).and_then(|size| dest.get_mut(..size))
@@ -207,7 +220,7 @@ pub fn compress(
         return Ok(chunk.len());
     }
     let cbytes = store(params, header, source, dest, hooks, exec)?;
-    if params.has_checksums() && nbytes == 0 {
+    if nbytes == 0 {
         let header = ChunkHeader::parse(&dest[..cbytes])?;
         checksum::write_header_only(&header, &mut dest[..cbytes]);
     }

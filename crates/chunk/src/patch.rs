@@ -236,9 +236,21 @@ impl Patcher<'_> {
         if let PatchMode::InPlace(target) = mode {
             target.check(touched)?;
         }
-        let Some(params) = self.params_of_chunk(blocksize) else {
-            return Ok(None);
-        };
+        match self.params_of_chunk(blocksize) {
+            Some(params) => self.patch_blocks(touched, change, mode, &params),
+            None => Ok(None),
+        }
+    }
+
+    /// Compresses the touched blocks again, and puts them where they were or, if they do not fit, makes the chunk anew.
+    fn patch_blocks(
+        &self,
+        touched: &[Touched],
+        change: &DataChange,
+        mode: PatchMode,
+        params: &EncodeParams,
+    ) -> Result<Option<Patched>> {
+        let header = self.chunk.header();
         let mut backward = Pipeline::EMPTY;
         let decoder = self.chunk.decoder(&mut backward, self.decoding)?;
         let mut forward = Pipeline::EMPTY;
@@ -248,7 +260,7 @@ impl Patcher<'_> {
             return Ok(None);
         }
         let encoder = BlockEncoder {
-            params: &params,
+            params,
             hooks: self.encoding,
             pipeline: &forward,
             reference: None,

@@ -64,21 +64,10 @@ impl Encoder {
         // The libraries' lengths are of type `int`. No result needs more room than that.
         let dst_len = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..dst_len];
-        // Look for incompressible data first where the codec would search it for long. Fast levels skip it as quickly, zlib does
-        // this for parts of a stream, and LZ4HC is faster for short streams. With a dictionary even random bytes may have matches.
-        // Zstd does it with what it samples anyway, up to level 5.
         let sampled = self.layout != Layout::Unknown && zstd::is_sampled(clevel, src.len());
-        let slow = match codec {
-            Codec::Lz4hc => clevel >= 3 && src.len() >= noise::PIECE,
-            Codec::Zstd => clevel > 5 || (clevel == 5 && !sampled),
-            _ => false,
-        };
-        let check_first = slow && dict.is_none() && dst_len <= src.len();
-        let give_up = |noise: &mut Noise| -> Result<bool> {
-            Ok(noise.is_incompressible(src)?
-                || (codec == Codec::Lz4hc && noise.rarely_repeats(src)?))
-        };
-        if check_first && give_up(&mut self.noise)? {
+        // With a dictionary even random bytes may have matches.
+        let must_shrink = dict.is_none() && dst_len <= src.len();
+        if must_shrink && self.is_not_worth_a_search(codec, clevel, sampled, src)? {
             return Ok(0);
         }
         #[cfg(feature = "blosc1")]
@@ -109,6 +98,25 @@ impl Encoder {
             }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
+        }
+    }
+
+    /// Whether a codec that would search a stream for long would not make it shorter. Fast levels skip such data as quickly, zlib looks for
+    /// it in parts of a stream, and LZ4HC is faster for short streams. Zstd does it with what it samples anyway (`sampled`), up to level 5.
+    fn is_not_worth_a_search(
+        &mut self,
+        codec: Codec,
+        clevel: u8,
+        sampled: bool,
+        src: &[u8],
+    ) -> Result<bool> {
+        let noise = &mut self.noise;
+        match codec {
+            Codec::Lz4hc if clevel >= 3 && src.len() >= noise::PIECE => {
+                Ok(noise.is_incompressible(src)? || noise.rarely_repeats(src)?)
+            }
+            Codec::Zstd if clevel > 5 || (clevel == 5 && !sampled) => noise.is_incompressible(src),
+            _ => Ok(false),
         }
     }
 }

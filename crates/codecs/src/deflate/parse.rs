@@ -49,92 +49,15 @@ enum Strategy {
 /// written at Intel). Figures and ideas are theirs, the code is not.
 const fn config(clevel: u8) -> Config {
     let (max_chain, nice_length, strategy) = match clevel {
-        ..=2 => (4, 8, Strategy::Medium { max_insert: 16 }),
-        3 => (8, 16, Strategy::Medium { max_insert: 96 }),
-        4 => (24, 32, Strategy::Medium { max_insert: 192 }),
-        5 => (32, 32, Strategy::Medium { max_insert: 256 }),
-        6 => (192, 128, Strategy::Medium { max_insert: 256 }),
-        7 => (
-            256,
-            MAX_MATCH,
-            Strategy::Lazy {
-                max_lazy: 32,
-                good_length: 8,
-            },
-        ),
-        8 => (
-            4096,
-            MAX_MATCH,
-            Strategy::Lazy {
-                max_lazy: MAX_MATCH,
-                good_length: 32,
-            },
-        ),
-        // Behind the levels of Blosc 2 come those of Blosc 1, with zlib's own figures or higher ones: streams as small as zlib's. Level 5, which
-        // most programs take, has half of zlib's `max_chain`: its streams are as small with that, too.
+        ..=2 => (4, 8, medium(16)),
+        3 => (8, 16, medium(96)),
+        4 => (24, 32, medium(192)),
+        5 => (32, 32, medium(256)),
+        6 => (192, 128, medium(256)),
+        7 => (256, MAX_MATCH, lazy(32, 8)),
+        8 => (4096, MAX_MATCH, lazy(MAX_MATCH, 32)),
         #[cfg(feature = "blosc1")]
-        10..=11 => (
-            6,
-            16,
-            Strategy::Zlib {
-                max_lazy: 4,
-                good_length: 4,
-            },
-        ),
-        #[cfg(feature = "blosc1")]
-        12 => (
-            12,
-            32,
-            Strategy::Zlib {
-                max_lazy: 6,
-                good_length: 4,
-            },
-        ),
-        #[cfg(feature = "blosc1")]
-        13 => (
-            16,
-            32,
-            Strategy::Zlib {
-                max_lazy: 8,
-                good_length: 8,
-            },
-        ),
-        #[cfg(feature = "blosc1")]
-        14 => (
-            16,
-            32,
-            Strategy::Zlib {
-                max_lazy: 16,
-                good_length: 8,
-            },
-        ),
-        #[cfg(feature = "blosc1")]
-        15 => (
-            128,
-            128,
-            Strategy::Zlib {
-                max_lazy: 24,
-                good_length: 8,
-            },
-        ),
-        #[cfg(feature = "blosc1")]
-        16 => (
-            256,
-            MAX_MATCH,
-            Strategy::Zlib {
-                max_lazy: 32,
-                good_length: 8,
-            },
-        ),
-        #[cfg(feature = "blosc1")]
-        17 => (
-            4096,
-            MAX_MATCH,
-            Strategy::Zlib {
-                max_lazy: MAX_MATCH,
-                good_length: 32,
-            },
-        ),
+        10..=17 => return config_of_blosc1(clevel - 9),
         9.. => (16384, MAX_MATCH, Strategy::LazyMatch3),
     };
     Config {
@@ -143,6 +66,42 @@ const fn config(clevel: u8) -> Config {
             nice_length,
         },
         strategy,
+    }
+}
+
+const fn medium(max_insert: usize) -> Strategy {
+    Strategy::Medium { max_insert }
+}
+
+const fn lazy(max_lazy: usize, good_length: usize) -> Strategy {
+    Strategy::Lazy {
+        max_lazy,
+        good_length,
+    }
+}
+
+/// The configuration of a level up to 8 of Blosc 1, with zlib's own figures or higher ones: streams as small as zlib's. Level 5, which most
+/// programs take, has half of zlib's `max_chain`: its streams are as small with that, too.
+#[cfg(feature = "blosc1")]
+const fn config_of_blosc1(clevel: u8) -> Config {
+    let (max_chain, nice_length, max_lazy, good_length) = match clevel {
+        ..=2 => (6, 16, 4, 4),
+        3 => (12, 32, 6, 4),
+        4 => (16, 32, 8, 8),
+        5 => (16, 32, 16, 8),
+        6 => (128, 128, 24, 8),
+        7 => (256, MAX_MATCH, 32, 8),
+        8.. => (4096, MAX_MATCH, MAX_MATCH, 32),
+    };
+    Config {
+        limits: SearchLimits {
+            max_chain,
+            nice_length,
+        },
+        strategy: Strategy::Zlib {
+            max_lazy,
+            good_length,
+        },
     }
 }
 

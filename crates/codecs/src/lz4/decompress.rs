@@ -75,22 +75,34 @@ pub(super) fn decompress(
         if len > dst_len - LAST_LITERALS - out {
             return Err(Error::Data);
         }
-        let mut done = 0;
-        if distance == 0 {
-            // Not valid, but the library accepts it and writes zeros.
-            dst[out..out + len].fill(0);
-            done = len;
-        } else if distance > out {
-            let back = distance - out;
-            let from = dict.len().checked_sub(back).ok_or(Error::Data)?;
-            done = back.min(len);
-            dst[out..out + done].copy_from_slice(&dict[from..from + done]);
-        }
-        if done < len {
-            copy_match(dst, out + done, distance, len - done);
-        }
+        copy_checked_match(dict, dst, out, distance, len)?;
         out += len;
     }
+}
+
+/// Copies a match of `len` bytes to `out`, of which the first may be in the dictionary.
+fn copy_checked_match(
+    dict: &[u8],
+    dst: &mut [u8],
+    out: usize,
+    distance: usize,
+    len: usize,
+) -> Result<()> {
+    let mut done = 0;
+    if distance == 0 {
+        // Not valid, but the library accepts it and writes zeros.
+        dst[out..out + len].fill(0);
+        done = len;
+    } else if distance > out {
+        let back = distance - out;
+        let from = dict.len().checked_sub(back).ok_or(Error::Data)?;
+        done = back.min(len);
+        dst[out..out + done].copy_from_slice(&dict[from..from + done]);
+    }
+    if done < len {
+        copy_match(dst, out + done, distance, len - done);
+    }
+    Ok(())
 }
 
 /// A length: `code` from the token, and its extra bytes at `at`. An error if fewer than `min_rest` bytes follow an extra byte.

@@ -151,20 +151,9 @@ pub(super) fn plan(
         Distribution::Uniform | Distribution::Even => false,
     };
     if !block && distribution != Distribution::Uniform {
-        // How many of 256 matter to the choice.
-        let enough = if skewed || clevel == 3 { 32 } else { 256 };
         let is_sampled = distribution != Distribution::Runs && collisions <= max_collisions(clevel);
-        let long_repeats = match is_sampled {
-            true => noise.long_repeats(stream, collisions, enough)?,
-            false => None,
-        };
-        return Ok(match long_repeats {
-            Some(..=INDEPENDENT) => Plan::Literals,
-            Some(230..) | None if clevel == 3 => Plan::Level,
-            _ if skewed => of_skewed_plane(clevel),
-            Some(repeats) => of_plane(clevel, repeats),
-            None => Plan::Level,
-        });
+        let collisions = is_sampled.then_some(collisions);
+        return plan_of_plane(clevel, stream, skewed, collisions, noise);
     }
     if clevel == 3 && distribution != Distribution::Uniform {
         return Ok(of_block_at_3(
@@ -180,6 +169,29 @@ pub(super) fn plan(
         7.. => of_large_block(clevel, repeats, collisions),
         _ if block => of_block(clevel, repeats),
         _ => of_plane(clevel, repeats),
+    })
+}
+
+/// The plan of a plane whose bytes are not all equally frequent. Words of it are sampled where `collisions` are given.
+fn plan_of_plane(
+    clevel: u8,
+    stream: &[u8],
+    skewed: bool,
+    collisions: Option<u64>,
+    noise: &mut Noise,
+) -> Result<Plan> {
+    // How many of 256 matter to the choice.
+    let enough = if skewed || clevel == 3 { 32 } else { 256 };
+    let long_repeats = match collisions {
+        Some(collisions) => noise.long_repeats(stream, collisions, enough)?,
+        None => None,
+    };
+    Ok(match long_repeats {
+        Some(..=INDEPENDENT) => Plan::Literals,
+        Some(230..) | None if clevel == 3 => Plan::Level,
+        _ if skewed => of_skewed_plane(clevel),
+        Some(repeats) => of_plane(clevel, repeats),
+        None => Plan::Level,
     })
 }
 
