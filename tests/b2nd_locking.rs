@@ -5,7 +5,7 @@
 
 mod common;
 
-use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
+use blosc2::capi::types::blosc2_cparams;
 use common::b2nd::{Array, Spec, c_path, our_arrays};
 use common::isolated::{Child, start};
 use common::schunk::our_schunks;
@@ -19,14 +19,8 @@ const COLUMNS: i64 = 7;
 const ROWS: i64 = 3;
 
 fn open(path: &Path) -> Result<Array, String> {
-    let mut params = blosc2_stdio_params { locking: true };
-    let io = blosc2_io {
-        params: (&raw mut params).cast(),
-        ..blosc2_io::defaults()
-    };
-    let schunk = our_schunks()
-        .open_io(path, &io)
-        .ok_or("the frame does not open")?;
+    let opened = our_schunks().open_locking(path);
+    let schunk = opened.ok_or("the frame does not open")?;
     our_arrays()
         .adopt(schunk.into_raw())
         .map_err(|rc| format!("the super-chunk is no array: {rc}"))

@@ -6,7 +6,6 @@
 
 mod common;
 
-use blosc2::capi::types::{blosc2_io, blosc2_stdio_params};
 use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
 use common::folder::Folder;
 use common::report::Report;
@@ -31,12 +30,7 @@ struct Library {
 
 impl Library {
     fn open(self, path: &Path) -> Schunk {
-        let mut params = blosc2_stdio_params { locking: true };
-        let io = blosc2_io {
-            params: (&raw mut params).cast(),
-            ..blosc2_io::defaults()
-        };
-        self.schunks.open_io(path, &io).expect("a frame")
+        self.schunks.open_locking(path).expect("a frame")
     }
 
     fn array(self, schunk: Schunk) -> Array {
@@ -124,16 +118,9 @@ const CALLS: [Call; 33] = [
 
 fn make(library: Library, contiguous: bool, path: &Path) {
     let spec = Spec {
-        shape: vec![200],
-        chunks: vec![100],
-        blocks: vec![50],
-        cparams: blosc2::capi::types::blosc2_cparams {
-            typesize: 4,
-            ..blosc2::capi::types::blosc2_cparams::defaults()
-        },
-        nthreads: 1,
         contiguous,
         path: Some(c_path(path)),
+        ..Spec::of_int32(200)
     };
     let data: Vec<u8> = (0..200u32).flat_map(u32::to_le_bytes).collect();
     drop(library.arrays.array_of(&spec, &data).expect("an array"));

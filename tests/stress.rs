@@ -6,7 +6,7 @@
 
 mod common;
 
-use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
+use blosc2::capi::types::blosc2_cparams;
 use common::data::{Kind, Rng};
 use common::folder::Folder;
 use common::isolated::{Child, start};
@@ -53,12 +53,7 @@ fn parse(chunk: &[u8]) -> Result<(u32, u32), String> {
 }
 
 fn open(lib: &'static SchunkLib, path: &Path) -> Result<Schunk, String> {
-    let params = Box::leak(Box::new(blosc2_stdio_params { locking: true }));
-    let io = blosc2_io {
-        params: std::ptr::from_mut(params).cast(),
-        ..blosc2_io::defaults()
-    };
-    let opened = lib.open_io(path, &io);
+    let opened = lib.open_locking(path);
     opened.ok_or_else(|| format!("{}: the frame does not open", lib.lib.name))
 }
 

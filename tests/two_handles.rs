@@ -5,7 +5,7 @@
 
 mod common;
 
-use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
+use blosc2::capi::types::{blosc2_cparams, blosc2_io};
 use common::b2nd::{Array, Spec, c_path, our_arrays};
 use common::data::Kind;
 use common::folder::Folder;
@@ -61,12 +61,7 @@ fn make(contiguous: bool, path: Option<&Path>) -> Result<Array, String> {
 
 /// Opens an array whose handles keep each other out.
 fn open(path: &Path) -> Result<Array, String> {
-    let mut params = blosc2_stdio_params { locking: true };
-    let io = blosc2_io {
-        params: (&raw mut params).cast(),
-        ..blosc2_io::defaults()
-    };
-    let schunk = our_schunks().open_io(path, &io).ok_or("does not open")?;
+    let schunk = our_schunks().open_locking(path).ok_or("does not open")?;
     let array = our_arrays().adopt(schunk.into_raw());
     array.map_err(|rc| format!("no array: {rc}"))
 }

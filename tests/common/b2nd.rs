@@ -107,6 +107,24 @@ pub struct Spec {
     pub path: Option<CString>,
 }
 
+impl Spec {
+    /// Items of four bytes in one dimension, in memory, in a frame: 100 in a chunk, 50 in a block.
+    pub fn of_int32(shape: i64) -> Self {
+        Self {
+            shape: vec![shape],
+            chunks: vec![100],
+            blocks: vec![50],
+            cparams: blosc2_cparams {
+                typesize: 4,
+                ..blosc2_cparams::defaults()
+            },
+            nthreads: 1,
+            contiguous: true,
+            path: None,
+        }
+    }
+}
+
 /// A path as C has it.
 pub fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("a path without a 0")

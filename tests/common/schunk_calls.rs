@@ -147,6 +147,16 @@ impl SchunkLib {
         self.made(unsafe { (self.s.blosc2_schunk_open_udio)(path.as_ptr(), io) })
     }
 
+    /// Opens a frame with locking. The back end's parameters stay for the life of the process.
+    pub fn open_locking(&'static self, path: &Path) -> Option<Schunk> {
+        let params = Box::leak(Box::new(blosc2_stdio_params { locking: true }));
+        let io = blosc2_io {
+            params: std::ptr::from_mut(params).cast(),
+            ..blosc2_io::defaults()
+        };
+        self.open_io(path, &io)
+    }
+
     /// `blosc2_schunk_from_buffer` of a copy of `frame`: with `copy` the library copies it again, else it owns ours.
     pub fn open_buffer(&'static self, frame: &[u8], copy: bool) -> Option<Schunk> {
         let buffer = malloced(frame);

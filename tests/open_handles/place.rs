@@ -4,7 +4,6 @@ use crate::common::b2nd::{B2ndLib, Spec, c_path};
 use crate::common::maps::{map_io, map_params};
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
-use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
 use std::ffi::CStr;
 use std::fs;
 use std::io::Write;
@@ -113,16 +112,9 @@ impl Storage {
     pub fn make(self, lib: Library, folder: &Path, name: &str, chunks: i64) {
         let path = folder.join(name);
         let spec = |shape: i64, path: &Path| Spec {
-            shape: vec![shape],
-            chunks: vec![100],
-            blocks: vec![50],
-            cparams: blosc2_cparams {
-                typesize: 4,
-                ..blosc2_cparams::defaults()
-            },
-            nthreads: 1,
             contiguous: !self.is_directory(),
             path: Some(c_path(path)),
+            ..Spec::of_int32(shape)
         };
         let make = |shape: i64, path: &Path| {
             let items = (0..shape).flat_map(|item| (item * 37 + shape).pow(2).to_le_bytes());
@@ -155,12 +147,7 @@ impl Storage {
             return lib.schunks.open_io(&path, &map_io(params));
         }
         if matches!(self, Self::LockedFile | Self::LockedDirectory) {
-            let params = Box::leak(Box::new(blosc2_stdio_params { locking: true }));
-            let io = blosc2_io {
-                params: std::ptr::from_mut(params).cast(),
-                ..blosc2_io::defaults()
-            };
-            return lib.schunks.open_io(&path, &io);
+            return lib.schunks.open_locking(&path);
         }
         lib.schunks.open_at(&path, self.offset(folder))
     }

@@ -9,7 +9,6 @@ use crate::common::schunk::{our_schunks, reference_schunks};
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::read;
 use crate::common::workers::{Part, divided};
-use blosc2::capi::types::blosc2_cparams;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -82,22 +81,6 @@ fn error(rc: i64) -> String {
 
 fn array<T: std::fmt::Debug>(result: Result<T, i32>) -> String {
     result.map_or_else(|rc| error(rc.into()), |value| format!("{value:?}"))
-}
-
-/// An array in memory.
-fn spec(shape: &[i64]) -> Spec {
-    Spec {
-        shape: shape.to_vec(),
-        chunks: vec![100],
-        blocks: vec![50],
-        cparams: blosc2_cparams {
-            typesize: 4,
-            ..blosc2_cparams::defaults()
-        },
-        nthreads: 1,
-        contiguous: true,
-        path: None,
-    }
 }
 
 const READS: [Read; 35] = [
@@ -212,12 +195,12 @@ const READS: [Read; 35] = [
         Err(rc) => error(rc.into()),
     }),
     read_of("copy of an array", |d| {
-        let copy = d.array.copy(&spec(&[d.items()]));
+        let copy = d.array.copy(&Spec::of_int32(d.items()));
         array(copy.and_then(|copy| copy.to_buffer()))
     }),
     read_of("slice as an array", |d| {
         let to = d.items().min(150);
-        let part = d.array.slice(&spec(&[to]), &[0], &[to]);
+        let part = d.array.slice(&Spec::of_int32(to), &[0], &[to]);
         array(part.and_then(|part| part.to_buffer()))
     }),
     read_of("refresh of an array", |d| {
