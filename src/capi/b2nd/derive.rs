@@ -150,22 +150,19 @@ pub unsafe extern "C" fn b2nd_concatenate(
             // An array cannot grow by itself.
             return Err(Error::InvalidParam);
         }
-        // One array is in use at a time: who waits for one while he has the other waits for ever for who has them the other way round.
+        // One array is locked at a time: two threads that join two arrays crosswise would wait for each other.
         let axis = size(axis)?;
         check_joinable(src1, src2, axis)?;
         if !copy {
             let second = snapshot(src2)?;
             let mut first = Array::open(src1, true)?;
-            let shape = first.joined(&second.array, axis)?;
             *array = src1.cast_mut();
-            return first.reshape(&mut |first| first.join(&second.array, axis, &shape));
+            return first.reshape(&mut |first| first.join(&second.array, axis));
         }
         let params = Params::from_c(ctx)?;
         deliver(array, || {
             self::copy(params, Array::open(src1, false)?, &mut |copy| {
-                let second = Array::open(src2, false)?;
-                let shape = copy.joined(&second, axis)?;
-                copy.join(&second, axis, &shape)
+                copy.join(&Array::open(src2, false)?, axis)
             })
         })
     }))

@@ -206,14 +206,15 @@ impl ArrayRef<'_> {
         Ok(shape)
     }
 
-    /// Puts another array behind the end of this one along an axis; `shape` is what [`Self::joined`] gave.
+    /// Puts another array behind the end of this one along an axis.
     ///
     /// # Errors
-    /// As for [`Self::resize`].
-    pub fn join(&mut self, src: &ArrayRef, axis: usize, shape: &Dims) -> Result<()> {
+    /// As for [`Self::joined`] and [`Self::resize`].
+    pub fn join(&mut self, src: &ArrayRef, axis: usize) -> Result<()> {
+        let shape = self.joined(src, axis)?;
         let ndim = self.geometry.ndim;
         let begin = self.geometry.shape[axis];
-        let new = on_heap(|| self.geometry.reshaped(shape))?;
+        let new = on_heap(|| self.geometry.reshaped(&shape))?;
         let write = |resizing: &Resizing| {
             let mut updates: List<Update> = List::new();
             for nchunk in 0..new.nchunks()? {

@@ -60,11 +60,6 @@ impl Array {
                 .schunk
                 .copy_to(Place::Frame, cparams, dparams, protection)?,
         };
-        other.with(|other| {
-            self.change(|array| {
-                let shape = array.joined(other, axis)?;
-                array.join(other, axis, &shape)
-            })
-        })
+        other.with(|other| self.change(|array| array.join(other, axis)))
     }
 }
