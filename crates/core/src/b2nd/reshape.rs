@@ -7,6 +7,7 @@ use super::runs::{Run, StridedCopy};
 use super::write::Rewriter;
 use super::{Dims, MAX_DIM};
 use crate::schunk::Update;
+use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::patch::Touched;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
@@ -218,6 +219,19 @@ impl<'a> Reshape<'a> {
         Ok(kept)
     }
 
+    /// Whether a block has items outside of the first `keeps` items of the chunk along each dimension, and, if that is given, within the
+    /// first `has`.
+    fn reaches_out(&self, nblock: usize, keeps: &Dims, has: Option<&Dims>) -> bool {
+        let ndim = self.old.ndim;
+        let origin = self.origin_of(nblock);
+        let end = |d: usize| {
+            let end = origin[d] + i64::from(self.old.blockshape[d]);
+            has.map_or(end, |has| end.min(has[d]))
+        };
+        has.is_none_or(|has| (0..ndim).all(|d| origin[d] < has[d]))
+            && (0..ndim).any(|d| keeps[d] < end(d))
+    }
+
     /// The blocks of a chunk in which something has to become zeros, and how much of the chunk is kept along each dimension:
     /// what the array had, since other things may have come into the padding; or, of a repeated item, what is not cut off.
     fn dirty(
@@ -248,28 +262,21 @@ impl<'a> Reshape<'a> {
             }
             let hooks = rewriter.chunks.hooks(old, front)?;
             let mut scratch = scratch::borrow()?;
+            let most = if repeats { None } else { Some(has) };
             for nblock in 0..self.old.nblocks() as usize {
-                let origin = self.origin_of(nblock);
-                let end = |d: usize| origin[d] + i64::from(self.old.blockshape[d]);
-                let concerned = if repeats {
-                    (0..ndim).any(|d| keeps[d] < end(d))
-                } else {
-                    (0..ndim).all(|d| origin[d] < has[d])
-                        && (0..ndim).any(|d| had[d] < end(d).min(has[d]))
-                };
-                if !concerned {
+                if !self.reaches_out(nblock, &keeps, most) {
                     continue;
                 }
                 let mut data = std::mem::take(&mut scratch.data);
                 let block = data.ensure(sizes.block)?;
-                let range = oxiblosc_chunk::getitem::ItemRange {
+                let range = ItemRange {
                     start: nblock * sizes.block,
                     len: sizes.block,
                 };
                 if chunk.is_special() && !hooks.has_postfilter() {
                     chunk.fill_special(range.start, block)?;
                 } else {
-                    oxiblosc_chunk::getitem::getitem(chunk, range, block, &*hooks)?;
+                    getitem(chunk, range, block, &*hooks)?;
                 }
                 if *block != self.kept(nblock, &keeps, block, sizes.item)?[..] {
                     dirty.push(Touched {

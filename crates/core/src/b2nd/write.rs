@@ -104,10 +104,8 @@ impl Rewriter<'_> {
                     self.patched(chunk, &*decoding, (touched, mode), change, workers)
                 },
             )?;
-            match patched {
-                Some(Patched::Whole(chunk)) => return Ok(ChunkUpdate::Whole(chunk)),
-                Some(Patched::Edits(edits)) => return Ok(ChunkUpdate::Edits(edits)),
-                None => {}
+            if let Some(patched) = patched {
+                return Ok(patched.into());
             }
         }
         let Some(bytes) = whole(&found)? else {
@@ -130,15 +128,26 @@ impl Rewriter<'_> {
         };
         let wanted = (touched, mode);
         match self.patched(&chunk, &*decoding, wanted, change, workers)? {
-            Some(Patched::Whole(chunk)) => return Ok(ChunkUpdate::Whole(chunk)),
-            Some(Patched::Edits(edits)) => return Ok(ChunkUpdate::Edits(edits)),
-            None => {}
+            Some(patched) => Ok(patched.into()),
+            None => self.remade(&chunk, &*decoding, nchunk, touched, change, workers),
         }
+    }
+
+    /// A chunk with other data in some blocks, all of which are decompressed and compressed again.
+    fn remade(
+        &self,
+        chunk: &Chunk,
+        decoding: &dyn Hooks,
+        nchunk: usize,
+        touched: &[Touched],
+        change: &Fill,
+        workers: Workers,
+    ) -> Result<ChunkUpdate> {
         let mut data = List::new();
         data.reserve_exact(self.sizes.chunk)?;
         data.resize(self.sizes.chunk, 0)?;
         let Workers { nthreads, exec } = workers;
-        decompress(&chunk, &mut data, None, nthreads, &*decoding, exec)?;
+        decompress(chunk, &mut data, None, nthreads, decoding, exec)?;
         let fill = |nblock: usize, block: &mut [u8]| {
             block.copy_from_slice(&data[nblock * self.sizes.block..][..block.len()]);
             change_touched(touched, nblock, block, change)

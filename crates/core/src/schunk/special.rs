@@ -72,34 +72,45 @@ impl SuperChunk {
         let kind = kind.ok_or(error)?;
         let chunk = sample(kind, chunksize).map_err(|why| why.or(error))?;
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
-        if !framed {
+        let done = if framed {
+            let filled = Counts {
+                nchunks: nchunks as i64,
+                nbytes,
+                chunksize,
+                ..counts
+            };
+            let blocksize = ChunkHeader::parse(&chunk)?.blocksize_field() as i32;
+            self.fill_frame(&mut changing, filled, kind, blocksize)
+        } else {
             let last = sample(kind, last)?;
             let done = self.fill_separate(&mut changing, (&chunk, &last), nchunks);
-            changing.finish()?;
-            return done.map_err(|why| why.or(error));
-        }
-        let filled = Counts {
-            nchunks: nchunks as i64,
-            nbytes,
-            chunksize,
-            ..counts
+            done.map_err(|why| why.or(error))
         };
-        let blocksize = ChunkHeader::parse(&chunk)?.blocksize_field() as i32;
-        let done = changing.commit(|state| {
+        changing.finish()?;
+        done
+    }
+
+    /// Puts as many chunks as `filled` says into a frame without chunks, all at once. Gives their number.
+    fn fill_frame(
+        &self,
+        changing: &mut Changing,
+        filled: Counts,
+        kind: Special,
+        blocksize: i32,
+    ) -> Result<i64> {
+        changing.commit(|state| {
             if state.store.nchunks() > 0 {
                 return Err(Error::FrameSpecial);
             }
             let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
             let plan = Plan {
                 counts: filled,
-                change: Change::Fill(Place::Special(kind), nchunks),
+                change: Change::Fill(Place::Special(kind), filled.nchunks as usize),
                 owned: None,
             };
             let done = state.apply(self.host(), plan);
             done.inspect_err(|_| state.parameters.blocksize = before)
-        });
-        changing.finish()?;
-        done
+        })
     }
 
     /// Puts so many chunks behind those that there are, all at once; the last of them is another one. Gives the number of chunks.

@@ -38,7 +38,7 @@ impl Array {
             let mut from = Dims::default();
             from[..start.len()].copy_from_slice(start);
             let storage = (place, cparams, dparams, protection);
-            self.made_of(storage, &geometry, &[], |copy| copy.copy_box(src, &from))
+            self.create_like(storage, &geometry, &[], |copy| copy.copy_box(src, &from))
         })
     }
 
@@ -72,7 +72,7 @@ impl Array {
             let state = self.schunk.read()?;
             let others = other_metalayers(state.metalayers())?;
             let storage = (place, cparams, dparams, protection);
-            self.made_of(storage, &geometry, &others, |copy| {
+            self.create_like(storage, &geometry, &others, |copy| {
                 copy.copy_box(src, &Dims::default())?;
                 copy.schunk.copy_vlmetalayers(&self.schunk, &coder)
             })
@@ -80,7 +80,7 @@ impl Array {
     }
 
     /// A new array of zeros whose items are of the same kind as this one's, and which `fill` then fills.
-    fn made_of(
+    fn create_like(
         &self,
         storage: Storage,
         geometry: &Geometry,
