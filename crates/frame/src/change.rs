@@ -1,4 +1,4 @@
-//! What can be done to the chunks of a frame, and what that does to its index.
+//! The changes of the chunks of a frame, and how each changes the index.
 
 use super::fingerprint::ChecksumScope;
 use super::offsets::{MAX_CHUNKS, Offsets, Place};
@@ -6,7 +6,7 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
 
-/// Chunks that are all alike are listed one by one where one of them changes, but no more than these.
+/// If one of many equal special chunks changes, all have to be listed one by one. No more than these are.
 const MOST_LISTED: usize = 1 << 23;
 
 /// A chunk that is put into a frame.
@@ -16,8 +16,8 @@ pub enum Item<'a> {
     Stored(&'a [u8]),
     /// A special chunk, which is only an offset in the index.
     Special(Place),
-    /// One that is there already and stays where it is: what is changed in it, in ascending order. What comes behind its
-    /// end lies where [`FreeList::tail`](super::free_list::FreeList::tail) said that there is room. Only for a file, in an update.
+    /// A chunk that stays where it is: its edits, in ascending order. Edits behind its end lie in the room that
+    /// [`FreeList::tail`](super::free_list::FreeList::tail) found. Only in an update of a file.
     Edited(&'a [Edit]),
 }
 
@@ -45,7 +45,7 @@ pub enum Slot<'a> {
 /// One change of a frame's chunks. Positions were checked by the caller.
 #[derive(Clone, Debug)]
 pub enum Change<'a> {
-    /// None: the header or the trailer changes.
+    /// No change of chunks: only the header or the trailer changes.
     Nothing,
     /// A chunk behind the last one.
     Append(Item<'a>),
@@ -109,7 +109,7 @@ impl Delta {
         list.reserve(more)
     }
 
-    /// Does it.
+    /// Changes the offsets.
     #[inline(never)]
     pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
         match self {
@@ -158,7 +158,7 @@ impl<'a> Change<'a> {
         one.into_iter().chain(items).chain(new)
     }
 
-    /// What a frame with these checksums has after the change.
+    /// Which checksums the frame has after the change.
     pub fn checksums(&self, before: ChecksumScope) -> ChecksumScope {
         let has = |item: Item| match item {
             Item::Stored(chunk) => ChunkHeader::parse(chunk).is_ok_and(|h| h.has_checksums()),
@@ -181,7 +181,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Whether every position that it names is one of `count` chunks.
+    /// Whether every position in the change is one of `count` chunks.
     pub fn fits(&self, count: usize) -> bool {
         match *self {
             Self::Nothing | Self::Append(_) => true,
@@ -200,8 +200,8 @@ impl<'a> Change<'a> {
     /// Checks that the change can be made to the chunks with these offsets.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where it names others; [`Error::MaxBufsizeExceeded`] for more chunks than memory can list,
-    /// which a small index may have.
+    /// [`Error::InvalidParam`] for positions out of range; [`Error::MaxBufsizeExceeded`] for more chunks than memory can list, which even a
+    /// small index may have.
     #[inline(never)]
     pub fn check(&self, offsets: &Offsets) -> Result<()> {
         if !self.fits(offsets.len()) {

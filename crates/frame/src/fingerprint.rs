@@ -1,12 +1,12 @@
 //! Checksums of what a frame has besides its chunks, in the fingerprint of its trailer.
 //!
-//! The trailer ends with a type and 16 bytes, for which the format has no use yet: other writers write zeros, with every change
-//! of chunks or of variable-length metalayers, and readers pass over them. A frame with checksums has there, under a type of its
+//! The trailer ends with a type and 16 bytes that the format does not use yet: other writers set them to zero with every change of chunks
+//! or of variable-length metalayers, and readers ignore them. A frame with checksums has there, under a type of its
 //! own, four CRC-32C: of the header, of the index (the chunk of offsets; none is that of no bytes), of the trailer before the
 //! type, and of these three.
 //!
-//! Other writers rewrite the header alone where a fixed metalayer changes. So a header that counts has a mark in a byte which
-//! they write as zero: without it, the checksum of the header is out of date, and no damage. The chunks have [checksums of their
+//! Other writers rewrite only the header when a fixed-length metalayer changes. So a header with a valid checksum has a mark in a byte that
+//! they write as zero: without the mark, the checksum of the header is out of date, which is not damage. The chunks have [checksums of their
 //! own](oxiblosc_chunk::checksum).
 
 use crate::header::MARK;
@@ -33,7 +33,7 @@ pub enum ChecksumScope {
     None,
     /// Those of header, index and trailer. A chunk without any is of another writer, or cannot have them.
     Some,
-    /// Those, and every chunk that is not told by its offset alone has its own: one without is damaged.
+    /// Those, and every stored chunk has its own: one without is damaged.
     All,
 }
 
@@ -52,7 +52,7 @@ impl ChecksumScope {
         }
     }
 
-    /// What a frame has from now on that is to have some, or none.
+    /// What a frame has once checksums are switched on or off.
     pub fn wanted(self, wanted: bool) -> Self {
         match (wanted, self) {
             (false, _) => Self::None,
@@ -61,7 +61,7 @@ impl ChecksumScope {
         }
     }
 
-    /// What a frame has when a chunk that has checksums, or none, comes into it.
+    /// What a frame has once a chunk with or without checksums was added.
     pub fn with_chunk(self, has_checksums: bool) -> Self {
         match self {
             Self::All if !has_checksums => Self::Some,
@@ -69,7 +69,7 @@ impl ChecksumScope {
         }
     }
 
-    /// Checks that a chunk has those that it must have.
+    /// Checks that a chunk has checksums if it must.
     ///
     /// # Errors
     /// [`Error::Data`].
@@ -84,7 +84,7 @@ impl ChecksumScope {
 /// What a fingerprint says of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// Nothing: there is none, or another writer changed the frame.
+    /// Nothing: the frame has no fingerprint, or another writer changed the frame.
     None,
     /// Index and trailer are right; the header was changed by another writer.
     AllButHeader,
@@ -98,7 +98,7 @@ impl Coverage {
         self != Self::None
     }
 
-    /// Which checksums the frame has whose trailer this is.
+    /// Which checksums the frame with this trailer has.
     pub fn scope(self, trailer: &[u8]) -> ChecksumScope {
         match self {
             Self::None => ChecksumScope::None,
@@ -143,7 +143,7 @@ pub fn sums(end: &[u8]) -> Option<Sums> {
     })
 }
 
-/// Whether the checksum of a header counts: another writer would have taken out the mark.
+/// Whether the checksum of a header is valid: another writer would have removed the mark.
 pub fn is_marked(header: &[u8]) -> bool {
     header.get(MARK) == Some(&MARKED)
 }
@@ -153,8 +153,8 @@ pub fn without(trailer: &[u8]) -> &[u8] {
     &trailer[..trailer.len().saturating_sub(LEN)]
 }
 
-/// Writes the fingerprint into a trailer, and the mark into the header, which is not to change any more. Without the checksum of the
-/// index, takes out both.
+/// Writes the fingerprint into a trailer, and the mark into the header, which must not change any more. Without the checksum of the index,
+/// removes both.
 pub fn stamp(
     checksums: ChecksumScope,
     index_crc: Option<u32>,
@@ -182,8 +182,7 @@ pub fn stamp(
     fingerprint[LEN - 4..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Checks header, index and trailer of a frame, as far as there are checksums of them. The index is told by its checksum, which
-/// is asked for if it is needed.
+/// Checks header, index and trailer of a frame against the checksums that it has. `index_crc` computes that of the index, if it is needed.
 ///
 /// # Errors
 /// [`Error::Data`] where one is wrong.
@@ -194,7 +193,7 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
     let mark = header.get(MARK).copied().unwrap_or(0);
     match fingerprint[1] {
         TYPE | TYPE_OF_ALL if fingerprint[0] == MARKER => {}
-        // Others' fingerprints, and none.
+        // A fingerprint of another writer, or none.
         1..=3 if mark == 0 => return Ok(Coverage::None),
         0 if fingerprint[2..] == [0; 16] => return Ok(Coverage::None),
         _ if mark == 0 => return Ok(Coverage::None),
@@ -209,8 +208,8 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
     }
 }
 
-/// The checksum of an index: of the bytes behind its header, and then the header, so that it can be had from the checksum of
-/// offsets when more of them come.
+/// The checksum of an index: of the bytes behind its header and then the header, so that it can be computed from the checksum of the offsets
+/// when offsets are added.
 pub fn of_index(bytes: &[u8]) -> u32 {
     match bytes.split_at_checked(EXTENDED_HEADER_LENGTH) {
         Some((header, behind)) => of_index_parts(header, crc32c(behind)),

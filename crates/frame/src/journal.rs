@@ -1,13 +1,13 @@
 //! The undo record of a change under way, behind the end of a frame's file.
 //!
-//! A change first writes its new bytes where nothing is that counts, and behind all that a record of the bytes that it is
-//! about to overwrite; then it overwrites them; then it cuts the file to the new length of the frame, and the record with it.
-//! That cut is the commit: as long as the record is whole, the frame is what it was before the change, and a handle that finds it
-//! reads the old bytes ([`overlay`]) or puts them back ([`roll_back`]). Between two changes a file ends where its frame ends.
-//! Other readers of the format do not look behind the end of a frame.
+//! A change first writes new bytes into free room, and behind all that a record of the bytes that it is about to overwrite. Then it
+//! overwrites them. Then it cuts the file to the new length of the frame, which cuts off the record. That cut is the commit: as long as the
+//! record is complete, the frame counts as it was before the change, and a handle that finds the record reads the old bytes ([`overlay`]) or
+//! puts them back ([`roll_back`]). Between two changes a file ends where its frame ends. Other readers of the format do not look behind the
+//! end of a frame.
 //!
-//! A record belongs to one frame: it begins where that frame ends, before the change or after it, whichever is further; it
-//! names where the frame begins, its length before and after, and the header before; and its patches lie within the old frame.
+//! A record belongs to one frame. It begins where that frame ends before or after the change, whichever is further. It has the position of
+//! the frame, its lengths before and after, and a hash of its header before; and its patches lie within the old frame.
 //!
 //! A record: magic; bytes in all (u32); device and inode of the file (2 u64, 0 where there are none); where the frame begins
 //! in the file (u64); length of the frame before and after (2 u64); length (u32) and hash (u64) of the header before;
@@ -15,8 +15,9 @@
 //! patch: position in the frame (u64), length (u32), old bytes; hash of all that (u64); bytes in all (u32); magic.
 //! Little-endian.
 //!
-//! Bytes of chunks may look like a frame or a record, and of a record a part may be there. One that would look so is masked: its magic is
-//! another, a mask (u64) follows the position of what changes in the header, and all from there to the hash is its exclusive or with the mask.
+//! The old bytes in a record may contain something that looks like a frame or another record. Such a record is masked: it has another magic,
+//! a mask (u64) after the position of what changes in the header, and everything from there to the hash is combined with the mask by
+//! exclusive or.
 
 use super::header::{Extent, Header};
 use super::leftovers::has_magic;
@@ -32,8 +33,8 @@ const END_MAGIC: &[u8; 4] = b"\x02jnl";
 const FRONT: usize = 8 + 4 + 8 + 8 + 8 + 8 + 8 + 4 + 8 + 4 + 4;
 /// Hash, size, magic.
 const END: usize = 8 + 4 + 4;
-/// The least bytes of a record, which has no patch.
-const LEAST: usize = FRONT + 4 + END;
+/// Bytes of the shortest record, which has no patch.
+const MIN_LEN: usize = FRONT + 4 + END;
 /// Position and length of a patch.
 const PATCH_FRONT: usize = 8 + 4;
 /// Bytes of a mask.
@@ -76,11 +77,11 @@ pub struct Record {
     pub changed_pos: u32,
     /// What is there after the change.
     pub changed: List<u8>,
-    /// What is overwritten: in ascending order, none over another, none of no bytes.
+    /// What is overwritten: in ascending order, not overlapping, none empty.
     pub patches: List<Patch>,
 }
 
-/// Tells whether bytes are what they were. Not meant to withstand a deliberate collision.
+/// A hash by which changed bytes are noticed. It does not withstand deliberate collisions.
 pub fn hash(bytes: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |h: u64, word: u64| (h ^ word).wrapping_mul(K).rotate_left(29);
@@ -97,7 +98,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
     step(h ^ (h >> 32), K)
 }
 
-/// Makes `bytes`, which were read at `pos`, those that `patches` have there.
+/// Writes what `patches` have over `bytes`, which were read at `pos`.
 pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     let end = pos + bytes.len() as u64;
     let first = patches.partition_point(|patch| patch.end() <= pos);
@@ -108,7 +109,7 @@ pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     }
 }
 
-/// Puts a mask on bytes, or takes it off.
+/// Combines bytes with a mask; a second time undoes it.
 fn put_mask(mask: u64, bytes: &mut [u8]) {
     if mask != 0 {
         let mask = mask.to_le_bytes();
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What [`Record::find`] found in a file that is only read: patches that lie over it, as long as the record is there.
+/// The patches of a record in a file that is only read. They count as long as the record is there.
 pub struct Overlay {
     /// What was overwritten, as in a record.
     pub patches: List<Patch>,
@@ -151,7 +152,7 @@ impl Overlay {
     /// # Errors
     /// Those of that.
     pub fn find(file: &dyn Storage, size: u64, base: u64) -> Result<Option<Self>> {
-        if size < LEAST as u64 {
+        if size < MIN_LEN as u64 {
             return Ok(None);
         }
         let end = read_end(file, size)?;
@@ -196,7 +197,7 @@ impl Record {
     pub fn encode(&self) -> Result<List<u8>> {
         let mut bytes = self.encode_with(None)?;
         while has_magic(&bytes[FRONT_MAGIC.len()..]) {
-            // Nobody can have foreseen it.
+            // The hash is a mask that no one could foresee when the old bytes were written.
             bytes = self.encode_with(Some(hash(&bytes)))?;
         }
         Ok(bytes)
@@ -205,7 +206,7 @@ impl Record {
     fn encode_with(&self, mask: Option<u64>) -> Result<List<u8>> {
         let patches = self.patches.iter();
         let patches: usize = patches.map(|p| PATCH_FRONT + p.bytes.len()).sum();
-        let size = LEAST + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
+        let size = MIN_LEN + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
         let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
         let mut out = List::with_capacity(size)?;
         out.extend_from_slice(mask.map_or(FRONT_MAGIC, |_| MASKED_MAGIC))?;
@@ -237,7 +238,7 @@ impl Record {
         Ok(out)
     }
 
-    /// Reads a record; `None` if the bytes are none.
+    /// Parses a record; `None` if the bytes are not a valid one.
     fn decode(bytes: &[u8]) -> Result<Option<Self>> {
         let body = bytes.len().checked_sub(END).map(|at| bytes.split_at(at));
         let Some((body, end)) = body else {
@@ -267,7 +268,7 @@ impl Record {
             return Ok(None);
         };
         record.changed = changed_len.to_list()?;
-        // Each patch has some bytes, so the number is bounded by those that there are.
+        // Every patch takes some bytes, which bounds their number.
         if count as usize > size / PATCH_FRONT {
             return Ok(None);
         }
@@ -316,7 +317,7 @@ impl Record {
     /// # Errors
     /// [`Error::MemoryAlloc`], and those of reading.
     pub fn find(file: &dyn Storage, size: u64, base: Option<u64>) -> Result<Option<Self>> {
-        match size >= LEAST as u64 {
+        match size >= MIN_LEN as u64 {
             true => Self::find_by(read_end(file, size)?, file, size, base),
             false => Ok(None),
         }
@@ -330,10 +331,10 @@ impl Record {
     ) -> Result<Option<Self>> {
         let [.., a, b, c, d, _, _, _, _] = end;
         let len = u64::from(u32::from_le_bytes([a, b, c, d]));
-        if end[12..] != *END_MAGIC || len < LEAST as u64 || len > size {
+        if end[12..] != *END_MAGIC || len < MIN_LEN as u64 || len > size {
             return Ok(None);
         }
-        // Its front is looked at before memory is asked for all of it.
+        // The front is checked before memory is allocated for the whole record.
         let pos = size - len;
         let front = read(file, pos, FRONT)?;
         let Some(front) = Self::decode_front(&mut Reader(&front), len as usize) else {
@@ -383,8 +384,8 @@ impl Record {
         Ok(known && (0..now.len()).all(written) && !self.hides_a_frame(file)?)
     }
 
-    /// Whether another frame begins where this one ends, if only half of it was appended. Then what looks like a record is part of that one: no change is
-    /// made to a frame that has another one behind it.
+    /// Whether another frame, or a part of it, begins where this one ends. Then what looks like a record is part of that frame: this library
+    /// does not change a frame that has another one behind it.
     fn hides_a_frame(&self, file: &dyn Storage) -> Result<bool> {
         let mut front = [0; super::header::MIN_LEN];
         let pos = self.base + self.old_len;
@@ -398,13 +399,12 @@ impl Record {
     }
 }
 
-/// Makes the frame at `base`, or the one that ends where the file does, what it was before a change that was not committed, if
-/// there is a record of one; gives whether.
-/// No other process may change the file meanwhile. With `only`, a record of another file than this (device and inode) does not count:
+/// If the file has the record of a change that was not committed, restores the frame at `base`, or the one that ends where the file does, as
+/// it was before the change. Gives whether it did. No other process may change the file meanwhile. With `only`, a record of another file than this (device and inode) does not count:
 /// such a file is a copy, which its reader leaves as it is.
 ///
 /// # Errors
-/// Those of reading and writing; the record is then there as before.
+/// Those of reading and writing; then the record stays.
 pub fn roll_back(
     file: &dyn Storage,
     base: Option<u64>,
@@ -425,7 +425,7 @@ pub fn roll_back(
     Ok(true)
 }
 
-/// Writes bytes back that were overwritten.
+/// Writes the old bytes back.
 ///
 /// # Errors
 /// Those of writing.

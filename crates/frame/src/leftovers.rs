@@ -1,8 +1,8 @@
-//! What a process that died leaves behind a frame, and how it is told from another frame that stands there.
+//! Bytes behind a frame: what a process that died has left there, or another frame.
 //!
-//! Behind the end of a frame this library writes no magic of a frame or record until a record, whole and at the end of the file, says that
-//! all of that does not count: what chunks have of them is held back, and records are masked. A frame that is
-//! appended to others gets its magic last. So bytes behind a frame that have a magic belong to a frame there, and all others are left over.
+//! This library writes no magic of a frame or record behind the end of a frame, unless a complete record at the end of the file says that
+//! those bytes do not count. Chunks that contain a magic are held back until then, and records that do are masked. A frame that is appended
+//! to others gets its magic last. So a magic behind a frame is that of another frame, and other bytes are left over.
 
 use super::header::{Extent, Header, MAGIC_POS, MIN_LEN};
 use oxiblosc_error::Result;
@@ -17,7 +17,7 @@ pub type Part<'a> = (u64, &'a [u8]);
 /// The fronts of the magics of frames, uncommitted ones too, and of records. All have [`PAIR`] in them.
 const STEMS: [&[u8]; 2] = [b"b2fram", b"oxb2jnl"];
 const PAIR: [u8; 2] = *b"b2";
-/// The bytes before the last one of the longest of them.
+/// The length of the longest stem, less one.
 const OVERLAP: usize = 6;
 /// So many bytes are read at a time.
 const PIECE: u64 = 1 << 20;
@@ -26,7 +26,7 @@ const PIECE: u64 = 1 << 20;
 fn pair_from(bytes: &[u8], from: usize) -> Option<usize> {
     const BLOCK: usize = 256;
     let mut at = from;
-    // Whole blocks in which it is not, many bytes at a time.
+    // Skips blocks without the pair, many bytes at a time.
     while let Some(block) = bytes.get(at..at + BLOCK + 1) {
         let pairs = block[..BLOCK].iter().zip(&block[1..]);
         let is = |(a, b): (&u8, &u8)| u8::from(*a == PAIR[0]) & u8::from(*b == PAIR[1]);
@@ -80,7 +80,7 @@ fn stems_in(parts: &[Part]) -> Option<Range<u64>> {
         let known = all.take().unwrap_or(start..end);
         all = Some(known.start.min(start)..known.end.max(end));
     };
-    // The last bytes before a part, which may begin what ends in it.
+    // The last bytes before a part: a stem may begin in them and end in the part.
     let (mut before, mut have, mut end) = ([0; 2 * OVERLAP], 0, 0);
     for (pos, bytes) in parts {
         if *pos != end {
@@ -177,7 +177,7 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
             let pos = at + front as u64;
             if let Some(len) = uncommitted(&bytes[front..], size - pos) {
                 next = next.max(pos + len);
-                // In this piece the search goes on behind it, so that no bytes are read twice for it.
+                // The search goes on behind that frame in the same piece, so that no bytes are read twice.
                 let end = front as u64 + len;
                 if end >= bytes.len() as u64 {
                     break;

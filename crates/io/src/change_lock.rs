@@ -1,4 +1,4 @@
-//! The lock of those who change a file, as the handles of this library take it, and who of the process has it.
+//! The lock that the handles of this library take to change a file, and the list of the threads of this process that hold it.
 
 use super::operation;
 use oxiblosc_error::{Error, Result};
@@ -8,14 +8,13 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long somebody is waited for who locks all of a file, and so does not use this lock: the program itself, it may be, which has
-/// reasons of its own.
+/// How long to wait for a lock of the whole file. It is not this library's: perhaps the program itself locks the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What has no holder.
+/// An unused entry of [`HOLDERS`].
 const NOBODY: u64 = 0;
 
-/// Which threads have which files; those for which there is no room are not found.
+/// Which threads hold the lock of which files. Holders for which there is no room are not found.
 static HOLDERS: [AtomicU64; 64] = [const { AtomicU64::new(NOBODY) }; 64];
 
 fn replace_holder(old: u64, new: u64) {
@@ -25,7 +24,7 @@ fn replace_holder(old: u64, new: u64) {
     });
 }
 
-/// A number for the calling thread and a file, which two have together once in 2^64.
+/// A number for the calling thread and a file. Two pairs have the same number with a chance of one in 2^64.
 fn holder(identity: Option<(u64, u64)>) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let (device, number) = identity.unwrap_or_default();
@@ -45,7 +44,7 @@ impl Pauses {
         Self(Duration::from_micros(20))
     }
 
-    /// Waits; gives how long, which on a busy machine is longer than what was asked for.
+    /// Waits, and gives for how long: on a busy machine that is longer than the pause.
     fn wait(&mut self) -> Duration {
         const MOST: Duration = Duration::from_millis(1);
         let since = Instant::now();
@@ -59,15 +58,15 @@ impl Pauses {
 #[derive(Debug)]
 pub struct ChangeLock {
     holder: AtomicU64,
-    /// Whether a thread has it alone: the system tells files apart, and no threads.
+    /// Whether a thread holds it exclusively: the system's lock belongs to the file, so it does not exclude other threads.
     taken: AtomicBool,
-    /// Somebody else locks all of the file, and was waited for: until that ends, those who use this lock have one on the whole file
-    /// that goes with the stranger's.
+    /// Whether `flock` is used because another program holds a lock of the whole file that did not end within [`PATIENCE`]. `flock` does not
+    /// conflict with that one.
     uses_flock: AtomicBool,
 }
 
 impl ChangeLock {
-    /// It is not taken.
+    /// An unlocked one.
     pub const fn new() -> Self {
         Self {
             holder: AtomicU64::new(NOBODY),
@@ -76,12 +75,12 @@ impl ChangeLock {
         }
     }
 
-    /// Takes it alone. Others who use it are waited for as long as it takes, as they release it at their end if not before; within another
-    /// operation for a while.
+    /// Takes it exclusively. Waits as long as other users of this lock hold it, since they release it when they end at the latest; within
+    /// another operation only for a while.
     ///
     /// # Errors
-    /// [`Error::Lock`]: somebody else locks all of the file in every way that there is, this thread has the lock through another open
-    /// file, or it was waited for too long.
+    /// [`Error::Lock`]: another program holds both kinds of locks of the whole file, this thread holds the lock through another open file,
+    /// or the wait was too long.
     pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<()> {
         let holder = holder(identity);
         let known = self.uses_flock.load(Ordering::Relaxed);
@@ -113,12 +112,12 @@ impl ChangeLock {
         Ok(())
     }
 
-    /// Takes the byte, if neither another thread nor another file has it.
+    /// Locks the byte, if neither another thread nor another open file has.
     fn try_now(&self, file: &File) -> std::result::Result<(), Blocked> {
         self.among_threads(|| change::try_take(file, true))
     }
 
-    /// Takes something by `take`, unless another thread has it.
+    /// Runs `take`, unless another thread holds the lock.
     fn among_threads(
         &self,
         take: impl FnOnce() -> std::result::Result<(), Blocked>,
@@ -133,7 +132,7 @@ impl ChangeLock {
         taken
     }
 
-    /// The same, of the lock of those that are beside a stranger.
+    /// The same with `flock`; see [`Self::uses_flock`].
     fn try_whole(&self, file: &File) -> bool {
         let take = || match change::try_take_whole(file) {
             true => Ok(()),
@@ -154,7 +153,7 @@ impl ChangeLock {
         Ok(())
     }
 
-    /// Takes it alone if nobody has it. Whether that was so.
+    /// Takes it exclusively if it is free. Gives whether it did.
     pub fn try_take(&self, file: &File, identity: Option<(u64, u64)>) -> bool {
         let known = self.uses_flock.load(Ordering::Relaxed);
         let taken = match self.try_now(file) {
@@ -171,7 +170,7 @@ impl ChangeLock {
         taken
     }
 
-    /// Shares it, once nobody has it alone; waits at most as long as `patience`. Whether it was done.
+    /// Takes it shared, once no one holds it exclusively; waits for at most `patience`. Gives whether it did.
     pub fn share(&self, file: &File, patience: Duration) -> bool {
         let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
         while change::try_take(file, false).is_err() {
@@ -183,7 +182,7 @@ impl ChangeLock {
         true
     }
 
-    /// Ends what any of these began.
+    /// Releases it.
     pub fn leave(&self, file: &File) {
         if self.uses_flock.load(Ordering::Relaxed) {
             change::leave_whole(file);

@@ -1,10 +1,9 @@
 //! The lock file beside a frame: how the handles of one frame, in this process or another, in this library or the
-//! reference's, keep out of each other's way.
+//! reference's, exclude each other.
 //!
-//! The lock is the system's advisory lock on the whole lock file (`flock`): readers share it, a writer has it alone.
-//! Eight bytes at offset 8 of the lock file count the writers, in the machine's byte order: a process that takes the lock
-//! alone adds one, so a handle that finds another count than it last saw knows that the frame has changed. A file that
-//! is too short counts zero.
+//! The lock is the system's advisory lock on the whole lock file (`flock`): shared for readers, exclusive for a writer. Eight bytes at offset
+//! 8 of the lock file count the writers, in the machine's byte order: each process that takes the exclusive lock adds one, so a handle that
+//! finds another count than it last saw knows that the frame has changed. In a file that is too short the count is zero.
 
 use super::file::{read_up_to, write_up_to};
 use super::{operation, turnstile};
@@ -19,39 +18,37 @@ use std::time::{Duration, Instant};
 
 /// Where the count of writers lies.
 const COUNT: u64 = 8;
-/// Readers that overlap give the lock back after this time, so that a writer gets it.
+/// Overlapping readers release the lock after this time, so that a writer gets it.
 const LONG: Duration = Duration::from_millis(5);
-/// How long who does not wait for ever sleeps between two attempts.
+/// The pause between two attempts of a wait with a time limit.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// What became of an attempt to take the lock.
 pub enum Attempt {
-    /// It was taken. Says whether another process has had it alone since this handle last looked, so that what is known of the frame may
-    /// be out of date.
+    /// It was taken. Says whether there was a writer since this handle last looked, so that its state may be out of date.
     Taken(bool),
-    /// An operation of this thread has it through another handle, which keeps writers out for this one too: there is nothing to end.
+    /// An operation of this thread holds it through another handle, which excludes writers for this one, too: there is nothing to release.
     /// Says the same.
     Held(bool),
-    /// Others have it, or come first.
+    /// Others hold it, or wait for it and come first.
     Busy(Waiter),
 }
 
-/// Waits for the lock through an open file of its own, so that the handle need not be kept from other threads meanwhile: they may be those
-/// who have the lock.
+/// Waits for the lock through an open file of its own, so that other threads can use the handle meanwhile: it may be they who hold the lock.
 pub struct Waiter {
     file: OwnFile,
     exclusive: bool,
 }
 
-/// The lock, as the one who waited has it: until this is dropped, or is made that of the handle.
-pub struct Waited(Waiter);
+/// The lock that a [`Waiter`] got. It is released when this is dropped, unless [`SidecarLock::attempt`] makes it the handle's.
+pub struct LockGuard(Waiter);
 
 impl Waiter {
-    /// Waits for it, shared once writers that wait have had it.
+    /// Waits for it. A reader lets writers that wait go first.
     ///
     /// # Errors
     /// [`Error::Lock`], also after `patience`, if there is such a limit.
-    pub fn wait(self, patience: Option<Duration>) -> Result<Waited> {
+    pub fn wait(self, patience: Option<Duration>) -> Result<LockGuard> {
         let file = &self.file;
         match (patience, self.exclusive) {
             (None, true) => wait_alone(file).map_err(|_| Error::Lock)?,
@@ -69,7 +66,7 @@ impl Waiter {
                 }
             }
         }
-        Ok(Waited(self))
+        Ok(LockGuard(self))
     }
 }
 
@@ -89,7 +86,7 @@ pub struct SidecarLock {
     seen: u64,
     /// Device and inode of the lock file that was last locked: the counts of two files say nothing of each other.
     identity: Option<(u64, u64)>,
-    /// When the lock was taken that is held.
+    /// When the lock was taken, if it is held.
     since: Option<Instant>,
     /// The process that opened `file`.
     owner: u32,
@@ -118,25 +115,25 @@ impl SidecarLock {
         }
     }
 
-    /// Takes the lock, alone (`exclusive`) or with other readers, waiting for it as long as it takes; within another operation only for
-    /// a while. Returns whether another process has had it alone since this handle last looked, so that what is known of the
-    /// frame may be out of date. A reader within an operation that has the lock through another handle relies on that.
+    /// Takes the lock, exclusively or shared with other readers, waiting for it as long as it takes; within another operation only for a
+    /// while. Returns whether there was a writer since this handle last looked, so that its state may be out of date. A reader within an
+    /// operation that holds the lock through another handle relies on that lock.
     ///
     /// # Errors
-    /// [`Error::Lock`] if the lock file cannot be made, locked or read; where a writer would wait for its own operation; or for too long. Then
-    /// the lock is not taken.
+    /// [`Error::Lock`] if the lock file cannot be made, locked or read, if a writer would wait for its own operation, or if the wait was too
+    /// long. Then the lock is not taken.
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
-        let mut waited = None;
+        let mut guard = None;
         loop {
-            match self.attempt(exclusive, false, waited)? {
+            match self.attempt(exclusive, false, guard)? {
                 Attempt::Taken(changed) | Attempt::Held(changed) => return Ok(changed),
-                Attempt::Busy(waiter) => waited = Some(waiter.wait(operation::patience(0))?),
+                Attempt::Busy(waiter) => guard = Some(waiter.wait(operation::patience(0))?),
             }
         }
     }
 
-    /// As [`Self::lock`], without waiting. With `after_writers` a writer that waits comes first. `waited` is what the last attempt was
-    /// waited for with, and is let go.
+    /// As [`Self::lock`], without waiting. With `after_writers` a writer that waits comes first. `guard` is what the waiter of the last
+    /// attempt got; it becomes the handle's lock or is released.
     ///
     /// # Errors
     /// As for that.
@@ -144,7 +141,7 @@ impl SidecarLock {
         &mut self,
         exclusive: bool,
         after_writers: bool,
-        waited: Option<Waited>,
+        guard: Option<LockGuard>,
     ) -> Result<Attempt> {
         self.leave_to_parent();
         if self.depth > 0 {
@@ -155,12 +152,12 @@ impl SidecarLock {
             return self.busy(exclusive);
         }
         let (mut is_locked, mut _until_then) = (false, None);
-        match waited {
-            Some(Waited(waiter)) if waiter.exclusive && exclusive => {
+        match guard {
+            Some(LockGuard(waiter)) if waiter.exclusive && exclusive => {
                 (self.file, is_locked) = (Some(waiter.file), true);
             }
-            // Who shares it keeps writers out.
-            waited => _until_then = waited,
+            // A shared lock keeps writers out until this attempt is over.
+            guard => _until_then = guard,
         }
         let Some((file, identity)) = self.acquire(exclusive, is_locked)? else {
             return self.among_others(exclusive);
@@ -169,7 +166,7 @@ impl SidecarLock {
         let changed = self.is_news(identity, count);
         let count = count.wrapping_add(u64::from(exclusive));
         if exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
-            // Whether it is unlocked here or by closing the file, the lock is gone.
+            // If this fails, closing the file ends the lock.
             let _ = locks::unlock(&file);
             return Err(Error::Lock);
         }
@@ -181,7 +178,7 @@ impl SidecarLock {
         Ok(Attempt::Taken(changed))
     }
 
-    /// What to do where others have the lock.
+    /// What an attempt gives where others have the lock.
     fn among_others(&mut self, exclusive: bool) -> Result<Attempt> {
         let file = self.file()?;
         let identity = files::identity(file).map_err(|_| Error::Lock)?;
@@ -195,18 +192,19 @@ impl SidecarLock {
         }
     }
 
-    /// The turn of a writer and the lock belong to an open file, and the handle's may be a writer's of this handle by then.
+    /// What waits for the lock, through a file of its own: the lock and the turn of a writer belong to an open file, and by the time the
+    /// lock is free the handle's own file may be in use for another change.
     fn busy(&self, exclusive: bool) -> Result<Attempt> {
         let file = self.open()?;
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
 
-    /// Whether somebody has had the lock file alone, if it is this one and has counted so many.
+    /// Whether a writer has had the lock since this handle last looked: the lock file is another one, or counts more writers.
     fn is_news(&self, identity: (u64, u64), count: u64) -> bool {
         count != self.seen || self.identity.is_some_and(|known| known != identity)
     }
 
-    /// Whether an operation of this thread has the lock through another handle.
+    /// Whether an operation of this thread holds the lock through another handle.
     pub fn is_held_around(&self) -> bool {
         self.identity.is_some_and(operation::has_locked)
     }
@@ -229,7 +227,7 @@ impl SidecarLock {
         file.map(OwnFile::new).map_err(|_| Error::Lock)
     }
 
-    /// Ends what the last `lock` began; without one it does nothing. Where the system refuses, the lock goes with its file.
+    /// Releases what the last `lock` took; without one it does nothing. If the system refuses, the file is closed, which ends the lock.
     pub fn unlock(&mut self) -> Result<()> {
         self.leave_to_parent();
         if self.depth > 1 {
@@ -245,7 +243,7 @@ impl SidecarLock {
             .as_ref()
             .map_or(Ok(()), |file| locks::unlock(file));
         if unlocked.is_err() {
-            // Closing the file takes the lock with it. Whatever was done under it was done.
+            // Closing the file ends the lock. What was done under it is done.
             self.file = None;
         }
         Ok(())
@@ -262,7 +260,7 @@ impl SidecarLock {
         self.depth
     }
 
-    /// In a child process, forgets what the parent holds. Closing the file here unlocks nothing there.
+    /// In a child process, forgets what the parent holds. Closing the file here does not unlock the parent's.
     fn leave_to_parent(&mut self) {
         let process = std::process::id();
         if self.owner != process {
@@ -272,8 +270,8 @@ impl SidecarLock {
         }
     }
 
-    /// The lock file, locked, and which it is; none where others have it. A file that was removed or replaced while it was open or waited
-    /// for is let go: processes that come later would not look at it. The one that is open may be locked already (`is_locked`).
+    /// Locks the lock file, unless `is_locked`, and gives it with its identity; none if others hold the lock. If the file was removed or
+    /// replaced meanwhile, the one that is there now is opened, since other processes look at that one.
     fn acquire(
         &mut self,
         exclusive: bool,
@@ -293,7 +291,7 @@ impl SidecarLock {
             match files::stat(&self.path, true) {
                 Ok(named) if named.identity != open => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    // Where none can be made, the frame's directory is gone: nobody comes later.
+                    // If none can be made, the frame's directory is gone, and with it all others who could want the lock.
                     match self.open() {
                         Ok(made) => self.file = Some(made),
                         Err(_) => return Ok(Some((file, open))),
@@ -305,7 +303,7 @@ impl SidecarLock {
     }
 }
 
-/// How many have had the lock file alone. One that is too short counts none.
+/// The count of writers in a lock file.
 fn count_in(file: &File) -> u64 {
     let mut count = [0; 8];
     match read_up_to(file, COUNT, &mut count) {
@@ -314,7 +312,7 @@ fn count_in(file: &File) -> u64 {
     }
 }
 
-/// Locks a file if nobody is in the way. Whether it was done.
+/// Locks a file if it is free. Gives whether it did.
 fn try_now(file: &File, exclusive: bool) -> Result<bool> {
     loop {
         let locked = match exclusive {
@@ -330,7 +328,7 @@ fn try_now(file: &File, exclusive: bool) -> Result<bool> {
     }
 }
 
-/// Has a file alone, once all others have left it.
+/// Locks a file exclusively, once no one else has it locked.
 fn wait_alone(file: &File) -> io::Result<()> {
     let _closed = turnstile::WriterTurn::new(file);
     uninterrupted(|| locks::lock(file))

@@ -2,8 +2,8 @@
 //!
 //! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive lock. So a waiting writer holds a
 //! second lock, on one byte far behind the file's contents, and a new reader first waits until that one is free, unless it is within an
-//! operation for which the writer may be waiting. It belongs to the open file, so the system releases it when the process ends. The reference library does not use it: its readers do not wait for our
-//! writers, and its writers may starve as before.
+//! operation for which the writer may be waiting. The lock belongs to the open file, so the system releases it when the process ends. The
+//! reference library does not use it: its readers do not wait for our writers, and its writers may starve as before.
 
 use oxiblosc_system::locks::turn;
 use std::fs::File;

@@ -17,8 +17,8 @@ use oxiblosc_frame::change::Change;
 use oxiblosc_memory::{Buffer, List};
 use std::ops::Deref;
 
-/// Chunks of at most so many bytes of data are rather copied into memory of their own than compressed there, since that has
-/// to be asked for and zeroed before it is known how much of it is needed.
+/// Chunks of at most so many bytes of data are compressed into memory that is kept, and then copied. To compress them into memory of their
+/// own, that would have to be allocated and zeroed before it is known how much of it is needed.
 const COPIED: usize = 64 << 10;
 
 /// All bytes of a chunk.
@@ -168,7 +168,7 @@ impl State {
 }
 
 impl SuperChunk {
-    /// The place of a chunk that this handle knows of. (What goes before a chunk may come behind one that only another handle knows yet:
+    /// The position of a chunk that this handle knows of. ([`Position::Before`] may also name a chunk that only another handle knows yet:
     /// [`Self::put_chunk`] looks.)
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl SuperChunk {
     /// with the others; those of a damaged chunk, and of output.
     pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<i64> {
         let header = ChunkHeader::parse(chunk)?;
-        // A lazy chunk is no chunk without the frame that it is from.
+        // Of a lazy chunk only the front is here.
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidParam)?;
         let info = ChunkInfo::new(&header);
         let mut changing = self.reserve()?;
@@ -216,7 +216,7 @@ impl SuperChunk {
         chunk: Buffer,
     ) -> std::result::Result<i64, (Error, Buffer)> {
         let header = match ChunkHeader::parse(&chunk) {
-            // A lazy chunk is no chunk without the frame that it is from.
+            // Of a lazy chunk only the front is here.
             Ok(header) if header.cbytes > chunk.len() => return Err((Error::InvalidParam, chunk)),
             Ok(header) => header,
             Err(error) => return Err((error, chunk)),
@@ -234,7 +234,7 @@ impl SuperChunk {
             if let Some(chunk) = chunk.take() {
                 owned.push_within_capacity(chunk);
             }
-            // Where chunks are each on their own, nothing but their number is asked of the bytes.
+            // For chunks that are each on their own, `put` does not use the bytes.
             let result = state.put(self, place, (&[], info), &mut owned);
             chunk = owned.pop();
             result
@@ -400,7 +400,7 @@ impl SuperChunk {
                 return Err(Error::InvalidParam);
             }
             if header.nbytes == 0 {
-                // A header alone stands for no data, however many blocks it claims; there is no block to give.
+                // A chunk that is only a header has no blocks, whatever number it claims.
                 return Err(Error::InvalidHeader);
             }
             let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
@@ -430,7 +430,7 @@ impl SuperChunk {
     /// Bytes of the frame, as it is or will be once it is closed; without a frame an estimate.
     ///
     /// # Errors
-    /// Those of putting a frame in order.
+    /// Those of writing the frame's index and trailer.
     pub fn frame_len(&self) -> Result<u64> {
         if let Some(len) = self.peek()?.store.disk_len() {
             return Ok(len);

@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a part of a chunk, unless that needs the program's functions. Gives whether it did.
+    /// Reads a part of a chunk, unless that needs callbacks of the program. Gives whether it did.
     fn read_plain(&self, part: &ChunkPart, dest: &mut [u8], nthreads: usize) -> Result<bool> {
         if let Some(bytes) = self.state.store.separate(part.nchunk) {
             prefetch(bytes);
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         }
         let len = last - first + 1;
         let queue = StealingQueue::new(queue, len, nthreads.min(len))?;
-        // What needs the program's functions is left for this thread.
+        // Parts that need callbacks of the program are left for this thread.
         let left = Mutex::new(List::new());
         queue.work(nthreads, self.decoder.executor(), |tid| {
             while let Some((part, dest)) = queue.next(tid) {
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// ChunkParts that are still to be read, with where they go.
+/// Parts of chunks that are still to be read, and their destinations.
 struct Queue<'a> {
     parts: ChunkParts<'a>,
     dest: &'a mut [u8],
@@ -181,7 +181,7 @@ impl<'a> Iterator for Queue<'a> {
     }
 }
 
-/// What a part of a chunk is written with.
+/// Writes parts of chunks.
 struct Writer<'a> {
     state: &'a State,
     encoder: &'a dyn Encoder,
@@ -247,7 +247,7 @@ impl Writer<'_> {
             if let Some(patched) = patch_stored(stored, touched, patch)? {
                 return Ok(patched.into());
             }
-            // What had to be read whole is written anew.
+            // A chunk that had to be read as a whole is written as a whole.
             let whole = (&stored.whole()?[..], Checked::NEVER);
             return self.rewrite_whole(whole, part, new, PatchMode::Whole, patch);
         }
@@ -403,7 +403,7 @@ impl SuperChunk {
     /// the blocks that change are compressed again.
     ///
     /// # Errors
-    /// Those of a range that there is not, of damaged chunks, of compression and output.
+    /// Those for a range out of bounds, of damaged chunks, of compression and output.
     pub fn write_bytes(&self, start: u64, mut new: &[u8]) -> Result<()> {
         let mut changing = self.reserve()?;
         let mut updates = List::new();

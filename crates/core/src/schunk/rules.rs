@@ -64,13 +64,13 @@ impl ChunkInfo {
         }
     }
 
-    /// The same for a chunk that comes into a frame. Where its checksum does not fit, its header may tell of special values that it does
-    /// not have: it is stored as it is, and an error of those who read it. As an offset it would be taken for right.
+    /// The same for a chunk that comes into a frame. If its checksum is wrong, it is stored as it is, even if its header says that it is
+    /// special: readers then find the damage, which an offset for special values would hide.
     pub fn of(chunk: &[u8]) -> Result<Self> {
         Ok(Self::new(&ChunkHeader::parse(chunk)?).checked(chunk))
     }
 
-    /// What [`Self::of`] gives for this chunk.
+    /// Does of [`Self::of`] what follows from the bytes of the chunk.
     pub fn checked(mut self, chunk: &[u8]) -> Self {
         if self.checksums && self.special.is_some() && check_header_only(chunk).is_err() {
             self.special = None;
@@ -93,7 +93,7 @@ impl ChunkInfo {
         self.flags2 & VL_BLOCKS != 0
     }
 
-    /// What the chunk adds to `cbytes`.
+    /// What `cbytes` grows by when the chunk comes in.
     fn adds(&self, keeping: StorageKind) -> i64 {
         if keeping != StorageKind::Separate && self.special.is_some() {
             0
@@ -102,7 +102,7 @@ impl ChunkInfo {
         }
     }
 
-    /// What is subtracted from `cbytes` when the chunk is removed: nothing for one that is only a header.
+    /// What `cbytes` shrinks by when the chunk is removed: 0 for a chunk that is only a header.
     fn takes(&self) -> i64 {
         if self.cbytes == EXTENDED_HEADER_LENGTH as i32 {
             0
@@ -113,7 +113,7 @@ impl ChunkInfo {
 }
 
 impl Counts {
-    /// Those of a super-chunk without chunks.
+    /// The counters of a super-chunk without chunks.
     pub const EMPTY: Self = Self {
         nchunks: 0,
         nbytes: 0,
@@ -132,12 +132,12 @@ impl Counts {
         self.nchunks > 0 && (self.flags2 & VL_BLOCKS != 0) != chunk.has_vlblocks()
     }
 
-    /// A frame counts its chunks by their size, so a chunk without data must not be counted that way.
+    /// Whether a frame could not count this chunk: it computes the number of chunks from their sizes, so none may be empty.
     fn uncountable(chunk: &ChunkInfo, keeping: StorageKind) -> bool {
         keeping != StorageKind::Separate && chunk.nbytes == 0
     }
 
-    /// After a chunk was put before chunk `nchunk`, or behind the last one. `error` is what a refusal is called.
+    /// The counters after a chunk was put before chunk `nchunk`, or behind the last one; `error` if that is refused.
     fn added(
         &self,
         nchunk: i64,
@@ -178,17 +178,17 @@ impl Counts {
         Ok(counts)
     }
 
-    /// After a chunk was put behind the last one.
+    /// The counters after a chunk was put behind the last one.
     pub fn appended(&self, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
         self.added(self.nchunks, chunk, keeping, Error::ChunkAppend)
     }
 
-    /// After a chunk was put before chunk `nchunk`.
+    /// The counters after a chunk was put before chunk `nchunk`.
     pub fn inserted(&self, nchunk: i64, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
         self.added(nchunk, chunk, keeping, Error::ChunkInsert)
     }
 
-    /// After `chunk` took the place of `old`.
+    /// The counters after `chunk` took the place of `old`.
     pub fn updated(
         &self,
         nchunk: i64,
@@ -226,7 +226,7 @@ impl Counts {
         Ok(counts)
     }
 
-    /// After a chunk was removed.
+    /// The counters after a chunk was removed.
     pub fn deleted(&self, old: &ChunkInfo, keeping: StorageKind) -> Self {
         let mut counts = *self;
         counts.nchunks -= 1;
@@ -240,7 +240,7 @@ impl Counts {
         counts
     }
 
-    /// After chunks were put into another order; `last_moved` if the last one is no longer the last.
+    /// The counters after chunks were put into another order; `last_moved` if the last chunk is another one then.
     pub fn reordered(&self, last_moved: bool) -> Self {
         let mut counts = *self;
         if last_moved && self.chunksize > 0 && self.last_nbytes() < i64::from(self.chunksize) {

@@ -1,4 +1,4 @@
-//! The chunks of a super-chunk in a transaction: those that it was begun with, where they are, and over them what was changed since.
+//! The chunks of a super-chunk in a transaction: those that it began with, which stay in place, and the changes since, in memory.
 
 use super::rules::Counts;
 use super::store::{Location, Store};
@@ -11,10 +11,10 @@ use oxiblosc_frame::offsets::{Offsets, Place};
 use oxiblosc_frame::runs::Runs;
 use oxiblosc_memory::{Buffer, List};
 
-/// What the numbers in [`Staged::order`] of new chunks begin with. There are fewer chunks than that.
+/// New chunks have numbers from here on in [`Staged::order`]. It is more than a super-chunk can have chunks.
 const NEW: u64 = 1 << 32;
 
-/// What of the state is as it was when the transaction began.
+/// What the state was when the transaction began.
 pub struct Before {
     /// The counters.
     pub counts: Counts,
@@ -22,7 +22,7 @@ pub struct Before {
     pub blocksize: i32,
     /// Whether chunks got checksums.
     pub checksums: bool,
-    /// Whether the metalayers of the state are others than those here.
+    /// Whether the metalayers below were saved, because those of the state have changed.
     pub has_metalayers: bool,
     /// Those of fixed length.
     pub metalayers: List<Metalayer>,
@@ -36,14 +36,14 @@ pub struct Staged {
     base: Store,
     /// What the state was.
     pub before: Before,
-    /// What each chunk is, in numbers that follow the rules of an index: one of the old chunks, a chunk of special values, or,
-    /// from [`NEW`] on, one of those in `new`.
+    /// What each chunk is, encoded like the offsets of an index: the number of an old chunk, special values, or, from [`NEW`] on, a chunk
+    /// in `new`.
     order: Offsets,
-    /// Chunks that came in; nothing of those that have left again.
+    /// Chunks that came in; those that have left again are empty.
     new: List<Buffer>,
     /// Whether anything was changed.
     changed: bool,
-    /// Whether metalayers of variable length were.
+    /// Whether metalayers of variable length were changed.
     trailer_changed: bool,
 }
 
@@ -70,7 +70,7 @@ fn number_of(new: usize) -> i64 {
 }
 
 impl Staged {
-    /// No change yet of `count` chunks, which are still to be put into [`Self::base_mut`].
+    /// No changes yet. The caller then puts the `count` chunks into [`Self::base_mut`].
     pub fn new(count: usize, before: Before) -> Result<Self> {
         Ok(Self {
             base: Store::EMPTY,
@@ -92,7 +92,7 @@ impl Staged {
         &mut self.base
     }
 
-    /// Gives the chunks as they were, which are gone from here.
+    /// Takes the chunks as they were out of this.
     pub fn take_base(&mut self) -> Store {
         std::mem::replace(&mut self.base, Store::EMPTY)
     }
@@ -136,8 +136,7 @@ impl Staged {
         }
     }
 
-    /// Makes a change; see [`Store::commit`]. The chunks that come in are those of `owned`, if it is there, and left in it where the
-    /// change fails.
+    /// Makes a change; see [`Store::commit`]. If `owned` is given, the new chunks are taken from it, unless the change fails.
     ///
     /// # Errors
     /// Those of a change that cannot be; [`Error::MemoryAlloc`].
@@ -162,7 +161,7 @@ impl Staged {
         Ok(number_of(self.new.len() - 1))
     }
 
-    /// As [`Self::stage`], but may leave chunks behind the new ones.
+    /// As [`Self::stage`], but a failure may leave copies of chunks at the end of `new`.
     fn try_stage(
         &mut self,
         change: &Change,
@@ -206,8 +205,8 @@ impl Staged {
         delta.apply(&mut self.order)
     }
 
-    /// As [`Self::stage`], for a frame that gets a header of so many bytes, and other metalayers of variable length if `has_trailer` is set:
-    /// what they are, [`Self::commit`] is told.
+    /// As [`Self::stage`], for a frame that gets a header of so many bytes and, if `has_trailer`, other metalayers of variable length. Their
+    /// contents are only passed to [`Self::commit`].
     ///
     /// # Errors
     /// As for that; [`Error::InvalidParam`] for a header of another length than before where chunks lie behind that.
@@ -218,9 +217,9 @@ impl Staged {
         header_len: usize,
         has_trailer: bool,
     ) -> Result<()> {
-        // Later changes bring back none of the chunks that have left.
-        let is_first = matches!(change, Change::Nothing);
-        if is_first && self.base.header_len() != header_len as u64 && self.keeps_stored()? {
+        // Only a change of metalayers changes the length of the header, and after it no chunk comes back that has left.
+        let may_be_longer = matches!(change, Change::Nothing);
+        if may_be_longer && self.base.header_len() != header_len as u64 && self.keeps_stored()? {
             return Err(Error::InvalidParam);
         }
         self.stage(change, specials, None)?;
@@ -228,7 +227,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Whether there is still one of the chunks that are stored in the frame.
+    /// Whether any chunk that is stored in the frame is still there.
     fn keeps_stored(&self) -> Result<bool> {
         for nchunk in 0..self.nchunks() {
             if let Source::Old(old) = self.source(nchunk)?
@@ -275,7 +274,7 @@ impl Staged {
         let count = self.nchunks();
         let mut all = List::with_capacity(count)?;
         for nchunk in 0..count {
-            // Each is there, and none is named twice.
+            // Every old chunk is there, and is named at most once.
             if let Some(chunk) = self.separate_chunk(nchunk) {
                 all.push_within_capacity(std::mem::take(chunk));
             }
@@ -284,7 +283,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Runs something on the chunks as they were, and the change that makes of them what they are to be.
+    /// Runs `body` with the chunks as they were, and the one change that leads from them to the staged chunks.
     fn with_change(&mut self, body: impl FnOnce(&mut Store, &Change) -> Result<()>) -> Result<()> {
         let count = self.base.nchunks();
         let mut stays = List::filled(false, count)?;
@@ -314,7 +313,7 @@ impl Staged {
                     left.push(old)?;
                 }
             }
-            // In memory, what is behind a chunk that changes its size would have to be moved for each.
+            // In memory, every single update of another size would move all bytes behind it.
             let updates = old_ones > 0 && self.base.disk().is_some();
             match same {
                 true if old_ones == count => Change::Nothing,

@@ -25,17 +25,17 @@ pub(crate) use changes::Plan;
 
 /// The state of a super-chunk: its chunks, and what is known of them. Readers share it.
 ///
-/// What is seldom read comes first. In front of the state are the words of the locks, which each reader writes, so that the others would
-/// wait for what they read in the same cache line.
+/// Fields that are seldom read come first, beside the words of the lock. Each reader writes these, so that other readers would wait for
+/// whatever they read in the same cache line.
 #[repr(C)]
 pub struct State {
-    /// How large the chunks are, where they differ, once asked for.
+    /// The sizes of the chunks, if they differ and were asked for.
     sizes: Mutex<Option<ChunkSizes>>,
-    /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
+    /// Whether it was checked that chunks of different sizes have as many bytes in sum as the header of the frame says.
     sum_checked: AtomicBool,
     /// Whether chunks get checksums when they come into the frame.
     checksums: bool,
-    /// The tick when shapes of arrays that were known last became others: one got another shape, or a transaction was abandoned.
+    /// The tick of the last change after which an array may have another shape: it was reshaped, or a transaction was abandoned.
     reshaped: i64,
     /// The tick when the frame was last read again.
     pub(super) loaded: i64,
@@ -90,13 +90,13 @@ impl State {
         self.tick
     }
 
-    /// Whether the shapes of an array may be others than at this tick: another handle changed them, another thread did, which
-    /// says so only afterwards, or a transaction was abandoned.
+    /// Whether an array may have another shape than at this tick: another handle or thread may have reshaped it, or a transaction was
+    /// abandoned.
     pub fn may_differ_since(&self, tick: i64) -> bool {
         tick != self.tick && (self.is_frame() || tick < self.reshaped)
     }
 
-    /// Makes the state what it was before a transaction, whose chunks are gone already.
+    /// Makes the state what it was before a transaction. The chunks are those before it already.
     pub(crate) fn restore(&mut self, before: &mut Before) {
         self.counts = before.counts;
         self.parameters.blocksize = before.blocksize;
@@ -136,7 +136,7 @@ impl State {
         self.store.nchunks()
     }
 
-    /// How many there are of what a window shows one by one.
+    /// How many chunks and metalayers a window shows one by one.
     pub fn count(&self) -> Count {
         let nchunks = self.store.nchunks();
         Count {
@@ -155,7 +155,7 @@ impl State {
         }
     }
 
-    /// How a chunk goes into the store when chunks will be of `chunksize`: as a special offset without any bytes, if that is enough.
+    /// How a chunk is stored when chunks are of `chunksize`: as a special offset without any bytes, if that is enough.
     pub(crate) fn item<'a>(&self, chunksize: i32, chunk: &ChunkInfo, bytes: &'a [u8]) -> Item<'a> {
         match chunk.special {
             Some(place) if self.store.is_frame() && chunksize > 0 => Item::Special(place),
@@ -168,14 +168,14 @@ impl State {
         self.checksums
     }
 
-    /// Has chunks that come into the frame get checksums from now on, and the frame too; or none.
+    /// Sets whether the frame and chunks that come into it get checksums from now on.
     pub(crate) fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         self.store.set_checksums(checksums)?;
         self.checksums = checksums && self.store.is_frame();
         Ok(())
     }
 
-    /// The chunk as the frame is to have it, if that is another: with checksums.
+    /// The chunk with checksums, if the frame is to have it so and it has none.
     pub(crate) fn with_checksums(&self, chunk: &[u8]) -> Result<Option<Buffer>> {
         if !self.checksums || !self.store.is_frame() {
             return Ok(None);
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// What counts of a chunk.
+    /// What the counters need to know of a chunk.
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
         Ok(match self.store.find(nchunk)? {
             Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
@@ -264,7 +264,7 @@ impl State {
         self.metalayers = header.metalayers;
         self.vlmetalayers = loaded.vlmetalayers;
         let first = self.chunk_info(0).ok();
-        // Other writers leave nothing but those of chunks.
+        // After a change by another writer only chunks have checksums.
         let checksums = loaded.coverage.is_any() || first.is_some_and(|chunk| chunk.checksums);
         self.set_checksums(checksums)?;
         self.counts.flags2 = first.map_or(0, |chunk| chunk.flags2);
@@ -280,7 +280,7 @@ impl State {
             return Ok(());
         };
         if is_staged {
-            // What is staged belongs to the frame with which the transaction began.
+            // The staged changes apply to the frame as it was when the transaction began.
             return if disk.is_current() {
                 Ok(())
             } else {
@@ -297,8 +297,8 @@ impl State {
         Ok(())
     }
 
-    /// Takes over what the program has set for the chunks to come. How large those are that are there it cannot set, nor that items have no
-    /// bytes: a frame that says so cannot be opened.
+    /// Takes over what the program has set for the chunks to come. It cannot set the size of chunks that are there, nor items without bytes: a
+    /// frame that says so could not be opened.
     fn follow_settings(&mut self, host: &dyn Host) -> Result<()> {
         let Some(settings) = host.settings() else {
             return Ok(());

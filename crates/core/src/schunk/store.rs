@@ -21,7 +21,7 @@ pub enum Store {
     Memory(Memory),
     /// In a file or directory that is a frame. Readers share it, and lock it for moments.
     Disk(Mutex<Box<Disk>>),
-    /// In one of the others, but for what a transaction has changed and not committed.
+    /// In one of the others, with the changes of a transaction that are not committed.
     Staged(Box<Staged>),
 }
 
@@ -29,7 +29,7 @@ pub enum Store {
 pub enum Location<'a> {
     /// In memory, all of it; and what of it was checked.
     Memory(&'a [u8], Checked<'a>),
-    /// Nowhere: its items are all of this kind.
+    /// It has no bytes: all of its items are of this kind.
     Special(Special),
     /// In a file.
     File(Stored),
@@ -60,7 +60,7 @@ impl Store {
     /// No chunks.
     pub const EMPTY: Self = Self::Separate(List::new());
 
-    /// The chunks without what a transaction has changed.
+    /// The chunks without the changes of a transaction.
     fn beneath(&self) -> &Self {
         match self {
             Self::Staged(staged) => staged.base(),
@@ -116,7 +116,7 @@ impl Store {
         !matches!(self.beneath(), Self::Separate(_))
     }
 
-    /// Has the next change of a frame say that every chunk has checksums.
+    /// Makes the next change of a frame record that every chunk has checksums.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -129,7 +129,7 @@ impl Store {
         Ok(())
     }
 
-    /// Has the next change of a frame write checksums of what it has besides chunks, or none.
+    /// Makes the next change of a frame write checksums of header, index and trailer, or remove them.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -137,7 +137,7 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.set_checksums(checksums)?,
             Self::Disk(disk) => unlocked(disk).set_checksums(checksums),
-            // The change comes when the transaction is committed.
+            // The commit of the transaction makes the change.
             Self::Separate(_) | Self::Staged(_) => {}
         }
         Ok(())
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Whether edits of chunks are of use at all.
+    /// Whether chunks can be edited in place at all.
     pub fn edits(&self) -> bool {
         match self {
             Self::Separate(_) | Self::Memory(_) => true,
@@ -198,13 +198,13 @@ impl Store {
         }
     }
 
-    /// Whether edits are part of a [`Change::Update`], so that they are made together with other changes or not at all.
-    /// Those of chunks in memory are made by [`Self::edit`], which does not fail.
+    /// Whether edits are part of a [`Change::Update`], and so succeed or fail together with other changes. Chunks in memory are edited by
+    /// [`Self::edit`], which does not fail.
     pub fn commits_edits(&self) -> bool {
         matches!(self, Self::Disk(_) | Self::Staged(_))
     }
 
-    /// Does of [`Self::edit`] all that can fail.
+    /// Does everything of [`Self::edit`] that can fail.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for chunks that are not there or cannot be changed so, [`Error::MemoryAlloc`].
@@ -228,7 +228,7 @@ impl Store {
     /// Changes bytes of chunks where they are.
     ///
     /// # Errors
-    /// As for [`Self::ready`], which makes sure that there is none.
+    /// As for [`Self::ready`]; none after that has succeeded.
     pub fn edit(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
@@ -301,7 +301,7 @@ impl Store {
         }
     }
 
-    /// As [`Self::find`]. With `rereads`, a frame is read again whose chunk is not there, so that it may become another.
+    /// As [`Self::find`]. With `rereads`, a frame is read again if the chunk is not where the index says.
     pub(super) fn find_in(&self, nchunk: usize, rereads: bool) -> Result<Location<'_>> {
         let special = |place| match place {
             Place::Special(kind) => Ok(Location::Special(kind)),
@@ -336,8 +336,8 @@ impl Store {
         }
     }
 
-    /// Applies a change; see [`Disk::commit`]. `owned`, if it is there, are the bytes of the only chunk that comes in, to
-    /// be kept if they can be. Without `vlmetalayers`, those stay as they are.
+    /// Applies a change; see [`Disk::commit`]. `owned`, if given, has the bytes of the only new chunk, which are kept instead of a copy where
+    /// that is possible. Without `vlmetalayers`, those stay as they are.
     pub fn commit(
         &mut self,
         change: &Change,
@@ -358,7 +358,7 @@ impl Store {
                 unlocked(disk).commit(change, specials, next)
             }
             Self::Staged(staged) if staged.base().is_frame() => {
-                // What cannot be written fails here and not at the end of the transaction.
+                // If this header or trailer cannot be written, it fails now and not at the commit.
                 let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
                 let has_trailer = next.trailer.is_some();
                 staged.stage_frame(change, specials, next.header.len(), has_trailer)
@@ -368,7 +368,7 @@ impl Store {
     }
 }
 
-/// The frame on disk, for a moment.
+/// Locks the frame on disk, for a moment.
 #[inline(never)]
 pub(super) fn lock(disk: &Mutex<Box<Disk>>) -> MutexGuard<'_, Box<Disk>> {
     // A panic leaves nothing half done that counts: changes of a frame are all or nothing.
@@ -391,8 +391,8 @@ fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
     keep(chunks, change, &mut new)
 }
 
-/// Applies a change to chunks that each are on their own; `new` are those that come in. All or nothing: where it fails, `new`
-/// has them still.
+/// Applies a change to chunks that are each on their own; `new` has those that come in. If it fails, nothing has changed, and `new` still
+/// has them.
 pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) -> Result<()> {
     if !change.fits(chunks.len()) {
         return Err(Error::InvalidParam);

@@ -1,4 +1,4 @@
-//! The super-chunk, and the locks of those that read and change it: threads through one handle, and other handles of its frame.
+//! The super-chunk, and the locks that protect it from other threads and from other handles of its frame.
 
 mod changing;
 mod reading;
@@ -12,7 +12,7 @@ use super::state::{Plan, State};
 use super::store::{Store, lock};
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Kept, Loaded, NewFrame, Waited, Waiter};
+use oxiblosc_frame::disk::{Loaded, LockGuard, LockState, NewFrame, Waiter};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
@@ -30,9 +30,9 @@ pub struct SuperChunk {
     lock: StateLock<State>,
     /// The program's side.
     host: Box<dyn Host>,
-    /// What the operations of a thread know this super-chunk by.
+    /// Identifies this super-chunk in the list of a thread's operations.
     id: usize,
-    /// How often the program locked the frame itself.
+    /// How many calls of [`Self::lock`] are waiting for their [`Self::unlock`].
     program_locks: AtomicUsize,
 }
 
@@ -63,8 +63,8 @@ impl SuperChunk {
         state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
-        // A frame whose first chunk cannot be read, or whose chunks are not what it says, is no frame. Another process may
-        // have moved them since the frame was read: then it is checked once more, with the lock.
+        // If the first chunk cannot be read, or the chunks are not what the header says, the frame is refused. But another process may have
+        // moved the chunks since the header was read, so they are checked once more, with the frame locked.
         let checked = checked.or_else(|_| opened.read()?.check_opened())?;
         if let Some(counts) = checked {
             let state = opened.lock.get_mut();
@@ -79,17 +79,16 @@ impl SuperChunk {
         self.lock.into_inner().store.into_beneath()
     }
 
-    /// The files that were made for this super-chunk, so that they can be removed; none if there are none, or once they were asked
-    /// for.
+    /// The files that were made for this super-chunk, so that the caller can remove them. The second call gives none.
     pub fn take_new_frame(&self) -> Option<NewFrame> {
         let state = self.peek().ok()?;
         lock(state.store.disk()?).take_made()
     }
 
-    /// This super-chunk, which was just made, where the rest was `done`; else its files are removed again.
+    /// This super-chunk, which was just made, if what followed was `done`. Otherwise removes its files again.
     ///
     /// # Errors
-    /// That of what was not done.
+    /// The one in `done`.
     pub fn or_discard<T>(self, done: Result<T>) -> Result<Self> {
         if let Err(error) = done {
             let made = self.take_new_frame();
@@ -105,7 +104,7 @@ impl SuperChunk {
     /// The bytes of a contiguous frame in memory, which is the library's own.
     ///
     /// # Errors
-    /// [`Error::Failure`] if the super-chunk is none; those of putting the frame in order.
+    /// [`Error::Failure`] if the super-chunk is not such a frame; those of writing its index and trailer.
     pub fn into_frame(self) -> Result<Buffer> {
         match self.into_store() {
             Store::Memory(memory) => memory.into_frame(),
@@ -113,7 +112,7 @@ impl SuperChunk {
         }
     }
 
-    /// Puts a frame on disk in order and closes its files. Gives its size.
+    /// Writes the index and trailer of a frame on disk to their final places and closes its files. Gives its size.
     ///
     /// # Errors
     /// [`Error::Failure`] without one; those of output.
@@ -145,12 +144,13 @@ impl SuperChunk {
         self.host.decoder()
     }
 
-    /// What the operations of a thread know this super-chunk by.
+    /// Identifies this super-chunk in the list of a thread's operations.
     pub fn id(&self) -> usize {
         self.id
     }
 
-    /// Says which chunk is worked on: to functions that are called for it, and to the program, which sees that of one thread.
+    /// Records which chunk is worked on, for callbacks and for the program. Where several threads read, the program sees the chunk of one of
+    /// them.
     pub fn set_current(&self, nchunk: usize) {
         operation::set_chunk(self.id, nchunk as i64);
         self.show_current(nchunk);
@@ -158,40 +158,40 @@ impl SuperChunk {
 
     /// As [`Self::set_current`], where the operation knows it already.
     pub(super) fn show_current(&self, nchunk: usize) {
-        // Threads that read side by side would wait for each other's writes to the same cache line.
+        // Several readers would contend for the cache line of this field.
         if !self.lock.has_several_readers() {
             self.host.at_chunk(nchunk as i64);
         }
     }
 
-    /// The state, for a thread in an operation that keeps changes out.
+    /// The state, for a thread whose operation has it locked.
     #[inline]
     fn guard(&self) -> Result<Reader<'_, State>> {
         self.lock.nested().ok_or(Error::Lock)
     }
 
-    /// The state, to change it, once all readers have left; for the thread that reserved it.
+    /// The state, for writing, once all readers have left; for the thread that reserved it.
     ///
     /// # Errors
-    /// [`Error::Lock`] where this operation reads it, too, and would wait for itself, and after `patience`.
+    /// [`Error::Lock`] if an outer operation of this thread reads it, which would wait for itself, and after `patience`.
     fn exclusively(&self, patience: Option<Duration>) -> Result<Exclusive<'_, State>> {
         self.lock.upgrade(patience).ok_or(Error::Lock)
     }
 
-    /// Reserves the state. Who has it may need the frame to go on: so what the frame was `waited` for with is let go if it is not free.
+    /// Reserves the state. The thread that has it may need the frame's lock to go on, so `guard` is released if the state is not free.
     ///
     /// # Errors
     /// [`Error::Lock`] after `patience`.
     fn reserve_with(
         &self,
-        waited: &mut Option<Waited>,
+        guard: &mut Option<LockGuard>,
         patience: Option<Duration>,
     ) -> Result<Reserved<'_, State>> {
-        if waited.is_some() {
+        if guard.is_some() {
             if let Some(reserved) = self.lock.reserve(Some(Duration::ZERO)) {
                 return Ok(reserved);
             }
-            *waited = None;
+            *guard = None;
         }
         self.lock.reserve(patience).ok_or(Error::Lock)
     }
@@ -209,8 +209,8 @@ impl SuperChunk {
         }
     }
 
-    /// Keeps other handles and processes away from the frame until [`Self::unlock`], so that what happens in between happens at
-    /// once for them. Calls may nest. Without locking it does nothing.
+    /// Locks the frame against other handles and processes until [`Self::unlock`], so that they see all changes in between at once. Calls
+    /// may nest. Does nothing if the frame was not opened with locking.
     ///
     /// # Errors
     /// [`Error::Lock`] within an operation on the super-chunk, which has its own lock; those of locking.
@@ -219,26 +219,26 @@ impl SuperChunk {
             return Err(Error::Lock);
         }
         let patience = operation::patience(0);
-        let mut waited = None;
-        while let Some(waiter) = self.try_lock(&mut waited, patience)? {
-            waited = Some(waiter.wait(patience)?);
+        let mut guard = None;
+        while let Some(waiter) = self.try_lock(&mut guard, patience)? {
+            guard = Some(waiter.wait(patience)?);
         }
         Ok(())
     }
 
-    /// As [`Self::lock`], but gives who waits where others have the frame.
+    /// As [`Self::lock`], but without waiting: if others have locked the frame, gives what waits for it.
     fn try_lock(
         &self,
-        waited: &mut Option<Waited>,
+        guard: &mut Option<LockGuard>,
         patience: Option<Duration>,
     ) -> Result<Option<Waiter>> {
-        let _reserved = self.reserve_with(waited, patience)?;
+        let _reserved = self.reserve_with(guard, patience)?;
         self.guard()?.check_lock()?;
         let state = self.exclusively(patience)?;
         if !state.has_lock() {
             return Ok(None);
         }
-        let waiter = state.lock_frame(waited.take())?;
+        let waiter = state.lock_frame(guard.take())?;
         if waiter.is_none() {
             self.program_locks.fetch_add(1, Ordering::Relaxed);
         }
@@ -275,13 +275,13 @@ impl SuperChunk {
         Ok(self.read()?.loaded != before)
     }
 
-    /// Runs something on the bytes of a frame in memory, all of them. None if the super-chunk is no such frame.
+    /// Runs `body` on all bytes of a frame in memory. None if the super-chunk is no such frame.
     ///
     /// # Errors
-    /// Those of `body`, and of putting the frame in order.
+    /// Those of `body`, and of writing the frame's index and trailer.
     pub fn with_frame<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
         if !self.peek()?.is_frame_in_memory() {
-            // To read it would wait for the lock of a frame on disk.
+            // `read` below would wait for the lock of a frame on disk.
             return Ok(None);
         }
         {
@@ -295,7 +295,7 @@ impl SuperChunk {
                 Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => return Ok(None),
             }
         }
-        // The index and the trailer are put behind the chunks, which may move all of them.
+        // This writes the index and trailer behind the chunks, which may move the buffer.
         self.change(|state| match &mut state.store {
             Store::Memory(memory) => body(memory.whole()?).map(Some),
             Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => Ok(None),
@@ -337,7 +337,7 @@ impl SuperChunk {
 
 impl State {
     /// # Errors
-    /// [`Error::Lock`] where an operation of this thread has locked the frame through another handle: a change would wait for it.
+    /// [`Error::Lock`] if an operation of this thread has locked the frame through another handle: a change would wait for it for ever.
     fn check_lock(&self) -> Result<()> {
         match self.store.disk() {
             Some(disk) if lock(disk).is_locked_around() => Err(Error::Lock),
@@ -345,19 +345,19 @@ impl State {
         }
     }
 
-    /// Keeps other handles out of the frame, for a change; or gives who waits where others have it.
-    fn lock_frame(&self, waited: Option<Waited>) -> Result<Option<Waiter>> {
+    /// Locks the frame for a change. If others have locked it, gives what waits for it.
+    fn lock_frame(&self, guard: Option<LockGuard>) -> Result<Option<Waiter>> {
         match self.store.disk() {
-            Some(disk) => lock(disk).try_lock(waited),
+            Some(disk) => lock(disk).try_lock(guard),
             None => Ok(None),
         }
     }
 
-    /// Keeps changes by other handles out, if none is being made, nor with `after_writers` one waits to be made.
-    fn lock_shared(&self, after_writers: bool) -> Result<Kept> {
+    /// Locks the frame against changes by other handles, unless one is being made or, with `after_writers`, waits to be made.
+    fn lock_shared(&self, after_writers: bool) -> Result<LockState> {
         match self.store.disk() {
             Some(disk) => lock(disk).lock_shared(after_writers),
-            None => Ok(Kept::Open),
+            None => Ok(LockState::NotNeeded),
         }
     }
 
@@ -368,13 +368,13 @@ impl State {
         }
     }
 
-    /// Whether this is the frame as it is, and what the program has set.
+    /// Whether this state is up to date with the frame, and with the parameters that the program has set.
     fn is_current(&self, host: &dyn Host) -> bool {
         let disk = self.store.disk();
         self.has_settings(host) && disk.is_none_or(|disk| lock(disk).is_current())
     }
 
-    /// Makes this the super-chunk as it is. Where that fails, changes by other handles are let in again, if they were `locked` out.
+    /// Brings this state up to date. If that fails, a frame that was `locked` is unlocked again.
     fn refresh_shared(&mut self, host: &dyn Host, locked: bool) -> Result<()> {
         let refreshed = self.refresh(host);
         if refreshed.is_err()

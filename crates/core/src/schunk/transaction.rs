@@ -28,7 +28,7 @@ impl State {
             return Err(Error::InvalidParam);
         }
         if let Some(disk) = self.store.disk_mut() {
-            disk.settle()?;
+            disk.roll_back_pending()?;
         }
         let before = Before {
             counts: self.counts,

@@ -1,5 +1,4 @@
-//! Where a program sees the metalayers of a super-chunk: one window for each, which stays where it is, and goes by the same name, as long as
-//! there is the metalayer.
+//! Where a program sees the metalayers of a super-chunk: a window for each, whose address stays the same as long as the metalayer is there.
 
 use super::state::State;
 use crate::coder::Count;
@@ -9,7 +8,7 @@ use oxiblosc_memory::{List, boxed};
 
 /// One window.
 struct Window<W> {
-    /// Where the super-chunk has the name: what tells one metalayer from another.
+    /// The address of the metalayer's name, which identifies the metalayer.
     key: usize,
     window: W,
 }
@@ -25,7 +24,7 @@ struct Windows<W>(List<Box<Window<W>>>);
 pub struct LayerWindows<W> {
     fixed: Windows<W>,
     variable: Windows<W>,
-    /// For metalayers to come.
+    /// Unused windows, for new metalayers.
     spare: List<Box<Window<W>>>,
 }
 
@@ -60,8 +59,8 @@ impl<W: Default> LayerWindows<W> {
         Ok(())
     }
 
-    /// Gives each metalayer a window, and `show`s it there: those of fixed length, and, when they all have been, those of variable length.
-    /// `show` gets the kind, the place in its order, the window, and the metalayer.
+    /// Gives each metalayer a window, and calls `show` for it: first for all of fixed length, then for those of variable length. `show` gets
+    /// the kind, the index, the window, and the metalayer.
     pub fn update(&mut self, state: &State, mut show: impl FnMut(Kind, usize, &mut W, &Metalayer)) {
         let kinds = [
             (Kind::Fixed, &mut self.fixed, state.metalayers()),
@@ -100,7 +99,7 @@ impl<W> Windows<W> {
                 // The one before it was deleted.
                 spare.push_within_capacity(shown.remove(at));
             } else if let Some(new) = spare.pop().or_else(|| shown.pop()) {
-                // Where there is none to spare, all are other ones than before. There is room: see `prepare`.
+                // Without a spare window, the one of a metalayer that is gone is used. There is room in the list: see `prepare`.
                 let _ = shown.insert(at.min(shown.len()), new);
             }
         }

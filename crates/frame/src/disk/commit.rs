@@ -1,4 +1,4 @@
-//! Writing to a frame's file such that it is as before or as after, whenever the process is stopped or the power fails.
+//! Writes to a frame's file such that it has all of a change or nothing of it, whenever the process is killed or the power fails.
 //!
 //! See [`journal`](crate::journal) for the order in which things are written.
 
@@ -13,10 +13,10 @@ use oxiblosc_io::Storage;
 use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{List, ToList};
 
-/// What goes over bytes of one page of a file, which has at least so many on every system, is copied before the process is stopped.
+/// The smallest page size of any system. A write within one page is not interrupted by a signal that kills the process.
 const PAGE: u64 = 4 << 10;
 
-/// The header and the trailer as they are to be.
+/// The new header and trailer.
 pub struct Next {
     /// From [`Header::encode`].
     pub header: List<u8>,
@@ -27,7 +27,7 @@ pub struct Next {
 }
 
 impl Next {
-    /// From what they are to say. Without `vlmetalayers`, the trailer stays as it is.
+    /// Encodes them. Without `vlmetalayers`, the trailer stays as it is.
     pub fn new(
         header: &Header,
         metalayers: &[Borrowed],
@@ -55,9 +55,9 @@ pub struct Overwrite<'a> {
 /// What one change writes into the frame's file. Positions count from the start of the frame.
 #[derive(Default)]
 pub struct Writes<'a> {
-    /// Where nothing is that counts.
+    /// Bytes that go where no bytes of the old frame are.
     pub dead: List<Part<'a>>,
-    /// Over what counts; none over another.
+    /// Bytes that go over those of the old frame. They do not overlap.
     pub live: List<Overwrite<'a>>,
     /// The header, all of it, with its sizes.
     pub header: List<u8>,
@@ -66,7 +66,7 @@ pub struct Writes<'a> {
 }
 
 impl<'a> Writes<'a> {
-    /// Has `new` written over what is at `pos`.
+    /// Adds a write of `new` over the bytes at `pos`.
     pub fn over(&mut self, pos: u64, new: &'a [u8]) -> Result<()> {
         let old = None;
         self.live.push(Overwrite { pos, new, old })
@@ -78,15 +78,15 @@ struct Prepared<'a> {
     dead: List<Part<'a>>,
     /// In the order of writing: the header comes last.
     live: List<Part<'a>>,
-    /// The first byte of what may look like a frame behind the old one. If that begins where the old one ends, no record counts any more
-    /// once the byte is there.
+    /// The first byte behind the old frame of what may look like a frame there. It is written last: if it is where the old frame ends, the
+    /// record does not count any more once the byte is there.
     last: Option<Part<'a>>,
     record: Record,
 }
 
 impl Disk {
-    /// Writes all of a change and commits it; what is known of header and sizes is then that of the new frame. When this fails
-    /// the frame is as it was, or has a record that says so, and is to be read again.
+    /// Writes all of a change and commits it; `self.view` then has the new header and sizes. If this fails, the frame is as it was, or has a
+    /// record with which it is so, and has to be read again.
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let header = std::mem::take(&mut writes.header);
@@ -117,9 +117,9 @@ impl Disk {
         Ok(())
     }
 
-    /// What an append overwrites, if it is committed by that: bytes of one page, so that a process is stopped before it or after it,
-    /// and the file then ends where the frame does. Readers without a lock must notice: the frame gets longer, and of the header only
-    /// the part changes that they compare after reading.
+    /// What an append overwrites, if that one write commits it: it must be within one page, so that a kill comes before or after it, and the
+    /// file must then end where the frame does. Readers without a lock must notice the change: the frame gets longer, and in the header
+    /// only the part changes that they compare after reading.
     fn in_one_step(
         &self,
         prepared: &Prepared,
@@ -151,12 +151,12 @@ impl Disk {
         Ok(Some((self.base + at, new)))
     }
 
-    /// Takes away what was written behind the frame. It does not count: the next change cuts it off if that cannot be done now.
+    /// Cuts off what was written behind the frame. If that fails, the next change does it.
     fn cut_behind(&self, file: &dyn Storage) {
         let _ = file.truncate(self.base + self.view.extent.frame_len);
     }
 
-    /// Writes a change with a record of what it overwrites, until it is committed.
+    /// Writes and commits a change, with a record of what it overwrites.
     fn write_with_record(
         &mut self,
         file: &dyn Storage,
@@ -195,12 +195,12 @@ impl Disk {
         if self.options.durable
             && let Err(error) = file.sync()
         {
-            // The file has no record any more, but needs one while the old bytes are put back. It counts only where the end of
-            // the old frame is, which was cut off, so that comes first.
+            // The file has no record any more, but needs one while the old bytes are put back. A record counts only at the end of the old
+            // frame, whose last bytes were cut off, so these are written first.
             let again = match cut_off.is_empty() {
                 true => Ok(()),
                 false => file.write_at(self.base + frame_len, &cut_off).map(|()| {
-                    // On a disk that syncs nothing any more the record tells other handles at least.
+                    // Even if the disk cannot sync any more, other handles see the record.
                     let _ = file.sync();
                 }),
             };
@@ -216,7 +216,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The bytes of the frame that a durable change cuts off, which may have to be written again.
+    /// The bytes of the frame that a durable change cuts off, in case that they have to be written again.
     fn cut_off(&self, file: &dyn Storage, new_len: u64) -> Result<List<u8>> {
         match self.view.extent.frame_len.checked_sub(new_len) {
             Some(len) if self.options.durable && len > 0 => {
@@ -227,7 +227,7 @@ impl Disk {
         }
     }
 
-    /// Looks up the old bytes, and splits what is written at the end of the old frame.
+    /// Reads the old bytes for the record, and splits writes that reach over the end of the old frame.
     fn prepare_writes<'a>(
         &self,
         file: &dyn Storage,
@@ -270,7 +270,7 @@ impl Disk {
         sort_by_key(&mut patches, |patch| patch.pos);
         let mut held = hold_back(&mut dead, old.frame_len)?;
         held.rest.append(&mut live)?;
-        // A header that was moved or cut is told by its bytes as far as both have them.
+        // If the header gets shorter or longer, the record has what changes in the part that both have.
         let both = changed.start..changed.end.min(old_header.len());
         let changed_new = header.get(both.clone()).unwrap_or_default();
         Ok(Prepared {
@@ -291,7 +291,7 @@ impl Disk {
         })
     }
 
-    /// The bytes of the frame that a change goes over, as they are now.
+    /// The bytes of the frame that a change overwrites, as they are now.
     fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
         if let Some(known) = self.view.known(pos, len) {
             return known.to_list();
@@ -301,7 +301,7 @@ impl Disk {
         Ok(bytes)
     }
 
-    /// Writes parts at their positions in the frame, those that follow one another together.
+    /// Writes parts at their positions in the frame. Adjacent parts are one write.
     fn write_parts(&self, file: &dyn Storage, parts: &[(u64, &[u8])]) -> Result<()> {
         let mut run: List<&[u8]> = List::with_capacity(parts.len())?;
         let (mut start, mut end) = (0, 0);
@@ -324,8 +324,7 @@ impl Disk {
         }
     }
 
-    /// Takes back a change that was begun and not committed. Where that cannot be done, its record stays and says what the
-    /// frame is; it is read again.
+    /// Rolls back a change that was begun and not committed. If that fails, its record stays, and the frame has to be read again.
     fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<Part>) {
         let durable = self.options.durable;
         let counts = match last {
@@ -342,8 +341,8 @@ impl Disk {
     }
 }
 
-/// Which bytes of a new header differ from those of the old one. They never begin with the magic, which would make a record
-/// look like the start of a frame.
+/// Which bytes of a new header differ from the old one's. They never include the magic, so a record does not look like the start of a
+/// frame.
 fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
     let differs = |(old, new): (&u8, &u8)| old != new;
     let first = old.iter().zip(new).position(differs);

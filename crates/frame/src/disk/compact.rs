@@ -1,8 +1,8 @@
-//! Closing the holes that replaced and deleted chunks left between others, and putting a frame in order.
+//! Closes the holes that replaced and deleted chunks have left, and brings a frame into the layout of the format's documents.
 //!
-//! In a small frame all from the first hole on is written anew, in one change. In a large one chunks move down into the holes,
-//! as many at once as there is room for, and the index is changed after each such step. Copies go where nothing is that counts,
-//! so that the frame is whole all the time.
+//! In a small frame everything from the first hole on is rewritten in one change. In a large one chunks are copied down into the holes, as
+//! many at once as there is room for, and the index is changed after each such step. Copies only go into free room, so the frame is valid
+//! all the time.
 
 use super::commit::Writes;
 use super::places::ChunkWrite;
@@ -17,20 +17,20 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Buffer, Collect, List};
 
-/// Holes are left in a large frame when it is closed, if they have fewer bytes than one in so many of the chunks'.
+/// Closing a large frame leaves holes of fewer bytes than the chunks' divided by this.
 const WORTH: u64 = 256;
-/// A chunk with free bytes between its blocks is packed when the frame is closed, if that gains one byte in so many.
+/// Closing the frame packs a chunk with free bytes between its blocks, if that gains its length divided by this.
 const WORTH_PACKING: usize = 64;
 /// So many bytes of packed chunks are written as one change: with `BLOSC_DURABLE` each change waits for the disk.
 const PACKED_AT_ONCE: usize = 8 << 20;
-/// Chunks of at least one byte in so many move behind all others first, and of at least so many bytes, so that those that
-/// follow can move down in few steps.
+/// The first chunks move behind all others first, so that the others can move down in few steps: as many as have all chunks' bytes divided
+/// by the first, and at least the second.
 const STEPS: (u64, u64) = (16, 1 << 20);
 
-/// A chunk that moves: where it is, its bytes.
+/// A chunk that moves: its place, and its length.
 type Moving = (u64, u64);
 
-/// Tells where chunks are after they moved: from where to where, in ascending order.
+/// Where the chunk at `place` is after these moves, which are old and new places in ascending order.
 fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
     let found = moved.binary_search_by_key(&place, |(from, _)| *from);
     found.map_or(place, |i| moved[i].1)
@@ -46,11 +46,11 @@ impl Disk {
         self.view.has_gap || free || !writer.loose.is_empty()
     }
 
-    /// Puts the frame in order: as short as it can be, with a compressed index.
+    /// Makes the frame as short as it can be, with a compressed index.
     pub(super) fn finalize(&mut self) -> Result<()> {
         let file = self.prepare()?;
         if !self.is_loose() {
-            // Another handle has been here, and there is nothing left to do.
+            // Another handle has changed the frame, and has to do this.
             return Ok(());
         }
         let mut holes = 0;
@@ -97,7 +97,7 @@ impl Disk {
         self.write_packed(file, &packed)
     }
 
-    /// Writes chunks that got shorter over what they were, in one change: where they are, and how long they were.
+    /// Writes chunks that got shorter over their old bytes, in one change; `packed` has their places, old lengths, and new bytes.
     fn write_packed(&mut self, file: &dyn Storage, packed: &[(u64, u64, Buffer)]) -> Result<()> {
         if packed.is_empty() {
             return Ok(());
@@ -131,8 +131,8 @@ impl Disk {
         self.write(file, writes)
     }
 
-    /// Closes the holes of a frame that is about to be written anew: gives where the first byte is that changes, and all from
-    /// there on. `parts` are what is written into the chunks as they are in the file. None where chunks cannot be told apart.
+    /// Closes the holes of a frame that is about to be rewritten: gives the position of the first byte that changes, and all bytes from there
+    /// on. `parts` are writes into the chunks, at their places in the file. None if the chunks' places are not known.
     pub(super) fn tighten(
         &mut self,
         file: &dyn Storage,
@@ -203,7 +203,7 @@ impl Disk {
         let end = self.free_list().end();
         let longest = moving.iter().map(|(_, len)| *len).max().unwrap_or(0);
         let most = least.max(end / part).max(longest);
-        // Those that come first move behind all others, and down to their places last.
+        // The first chunks move behind all others, and down to their places last.
         let mut step = 0;
         let away = moving.iter().take_while(|(_, len)| {
             let more = step < most;
@@ -222,7 +222,7 @@ impl Disk {
         let mut to = first;
         let mut rest = &moving[..];
         while let Some((place, _)) = rest.first() {
-            // All before the next chunk is free, and that is more than the longest chunk.
+            // Everything before the next chunk is free, and that is more than the longest chunk needs.
             let room = place - to;
             let mut sum = 0;
             let fits = rest.iter().take_while(|(_, len)| {
@@ -255,8 +255,8 @@ impl Disk {
         places.into_iter().map(chunk).try_list()
     }
 
-    /// Copies chunks one behind the other to `to`, where nothing is that counts, and has the index name the copies. Gives from
-    /// where to where each moved.
+    /// Copies chunks one behind the other to `to`, where there is free room, and makes the index name the copies. Gives the old and the new
+    /// place of each.
     fn shift(
         &mut self,
         file: &dyn Storage,
@@ -287,7 +287,7 @@ impl Disk {
         let unchanged = self.unchanged()?;
         self.write_edit(file, delta, &[], &[], unchanged)?;
         if let Some(writer) = &mut self.writer {
-            // Until all is done, holes are not to be filled.
+            // Holes must not be filled before all chunks have moved.
             let end = writer.free.end().max(end);
             writer.free = FreeList::opaque(end);
             writer.surveyed = false;

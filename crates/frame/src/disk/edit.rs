@@ -14,13 +14,13 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Collect, List, ToList};
 
-/// Before an index that can grow there is room for chunks: one byte in so many of theirs, and at least and at most these.
+/// The room for chunks before an index that can grow: their bytes divided by the first, at least the second, at most the third.
 const SLACK: (u64, u64, u64) = (64, 16 << 10, 16 << 20);
-/// A trailer of more than one byte in so many of the chunks' is kept where it belongs.
+/// A trailer longer than the chunks' bytes divided by this is not moved with every change.
 const LONG_TRAILER: u64 = 32;
-/// In a larger frame one byte in so many, and at least these, may be free before holes are closed.
+/// In a large frame holes are closed once more bytes are free than the chunks' divided by the first, and more than the second.
 const HOLES: (u64, u64) = (16, 64 << 10);
-/// Chunks that became part of the frame: their index among the new ones, and their bytes.
+/// Special chunks that get bytes in the frame: their numbers, and the bytes.
 pub type Specials = [(usize, List<u8>)];
 
 /// The bytes of the chunks that come in, those of `specials` first.
@@ -56,20 +56,20 @@ pub(super) fn slack(end: u64) -> u64 {
 }
 
 impl Disk {
-    /// Applies a change, for good. If it fails, the frame is as it was. `specials` are chunks that had no place until now
-    /// because their offsets told all, and that get one before the change: their numbers before it, and their bytes.
+    /// Applies and commits a change. If it fails, the frame is as it was. `specials` are chunks that were only offsets until now and get bytes
+    /// in the frame before the change: their numbers before it, and the bytes.
     pub fn commit(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
         self.lock()?;
         let changed = self.change(change, specials, next);
         if changed.is_ok() {
             self.after_change(change);
         }
-        // The change is made, or not, whatever becomes of the lock: it goes with the file at the latest.
+        // Whether the change was made does not depend on this. If it fails, the lock ends when the file is closed.
         let _ = self.unlock();
         changed
     }
 
-    /// What a change that is done leaves to be tidied up. Where this cannot be done now, nothing is lost by it.
+    /// Tidies up after a change. If that fails, only room is lost.
     fn after_change(&mut self, change: &Change) {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
         let _ = match self.kind {
@@ -79,8 +79,7 @@ impl Disk {
         };
     }
 
-    /// Closes the holes of a large frame if they are many, and moves its index down if there is much room before it. A frame that was in
-    /// order is so again.
+    /// Closes the holes of a large frame if they are many, and moves its index down if there is much room before it.
     fn limit_room(&mut self) -> Result<()> {
         let (part, least) = HOLES;
         let list = self.free_list();
@@ -88,6 +87,7 @@ impl Disk {
         if list.free_bytes() > least.max(list.end() / part) {
             let file = self.prepare()?;
             self.compact(&*file)?;
+            // The moves may have left a gap before the index. A frame that had none gets none.
             if in_order && self.view.has_gap {
                 let next = self.unchanged()?;
                 self.rewrite(&*file, &Change::Nothing, &[], next, &[], u64::MAX)?;
@@ -134,8 +134,8 @@ impl Disk {
         self.writer.as_ref().map_or(NOTHING, |writer| &writer.free)
     }
 
-    /// How many bytes may be free between the chunks of a frame that is in order after the change: none where there are few chunks. All others
-    /// would have to move at once; what becomes free among many chunks is closed as it is in a large frame.
+    /// How many bytes may be free between the chunks of a frame that stays small: none if there are few chunks. Among many chunks, holes are
+    /// closed as in a large frame, since closing one at once could move all chunks behind it.
     fn max_free_bytes(&self, change: &Change, specials: &Specials, leaves: &[(u64, u64)]) -> u64 {
         let new = new_chunks(change, specials).map(|chunk| chunk.len() as u64);
         let chunks = self.free_list().end() + new.sum::<u64>();
@@ -146,8 +146,8 @@ impl Disk {
         }
     }
 
-    /// Whether the frame has fewer than [`SMALL`] bytes and at most [`FEW`] chunks after the change. Where a chunk grows into the room behind
-    /// it, which only large frames have, it is large for once more, though others may have left it.
+    /// Whether the frame has fewer than [`SMALL`] bytes and at most [`FEW`] chunks after the change. A frame in which a chunk grows into the
+    /// free bytes behind it, which only large frames have, stays large for this change even if it became shorter.
     fn stays_small(&self, change: &Change, specials: &Specials, next: &Next) -> bool {
         let chunks = match self.kind {
             Kind::Contiguous => {
@@ -191,29 +191,22 @@ impl Disk {
         let mut free = self.free_list().try_clone()?;
         free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
         let tails = self.tails(change, &chunks)?;
-        let bytes: u64 = chunks
-            .iter()
-            .zip(&tails)
-            .map(|(c, t)| c.len() as u64 + t)
-            .sum();
+        let bytes = chunks.iter().zip(&tails).map(|(c, t)| c.len() as u64 + t);
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
             let most = change.count(count).max(count);
-            self.make_room(file, most + 1, bytes)?;
+            self.make_room(file, most + 1, bytes.sum())?;
         }
+        let mut added: List<ChunkWrite> = List::new();
         let places = match self.kind {
             Kind::Contiguous => {
                 let limit = self.index_pos() - u64::from(self.view.extent.header_len);
-                self.place_each(&mut free, &chunks, limit, |i| tails[i])?
+                let places = self.place_each(&mut free, &chunks, limit, |i| tails[i])?;
+                let placed = places.iter().zip(&chunks);
+                added.extend(placed.map(|(place, chunk)| (*place, 0, *chunk)))?;
+                places
             }
             Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
-        };
-        let mut added: List<ChunkWrite> = match self.kind {
-            Kind::Contiguous => {
-                let added = chunks.iter().zip(&places);
-                added.map(|(chunk, place)| (*place, 0, *chunk)).list()?
-            }
-            Kind::Sparse => List::new(),
         };
         let written = self.delta(change, specials, &places).and_then(|delta| {
             let over = self.edited(change, Some((&mut free, &mut added)))?;
@@ -236,7 +229,7 @@ impl Disk {
                 Ok(())
             }
             Err(error) => {
-                // Where the change could not be undone, it is not known which chunks count.
+                // If the frame is stale, the change could not be undone, and the new files may count.
                 if self.kind == Kind::Sparse && !self.stale {
                     self.remove_files(&places);
                 }
@@ -257,7 +250,7 @@ impl Disk {
         change.delta_with(&self.view.offsets, added, &new)
     }
 
-    /// Writes what becomes of the offsets, with `added` where nothing is that counts, and bytes `over` others.
+    /// Writes the new offsets, the new chunks `added` into free room, and the bytes `over` old ones.
     pub(super) fn write_edit<'a>(
         &mut self,
         file: &dyn Storage,

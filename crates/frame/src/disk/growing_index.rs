@@ -5,7 +5,7 @@ use super::commit::{Overwrite, Writes};
 use super::edit::slack;
 use crate::change::Delta;
 use crate::fingerprint;
-use crate::header::{Kind, set_extent};
+use crate::header::{Extent, Kind, set_extent};
 use crate::offsets::WIDTH;
 use oxiblosc_chunk::checksum::{crc32c, extended};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
@@ -13,10 +13,10 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{List, ToList};
 
-/// In it there is room for one offset more in so many, and at least for these.
+/// An index has room for as many more offsets as it has divided by the first, and at least for the second.
 const CAPACITY: (usize, usize) = (32, 64);
-/// Behind it, trailers follow one another over one byte in so many of the chunks', at least and at most these, before they
-/// start again.
+/// Behind the index, each new trailer goes behind the last one, until they take the chunks' bytes divided by the first, at least the second,
+/// at most the third; then they start again.
 const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
 /// The part of an index's header that depends on the number of offsets: its sizes, and what comes before them.
 pub(super) const INDEX_SIZES: std::ops::Range<usize> = 0..MIN_HEADER_LENGTH;
@@ -30,7 +30,7 @@ fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
     Ok(bytes)
 }
 
-/// From which place on a change writes offsets into an index of `count`, and their bytes.
+/// The offsets that a change writes into an index of `count`: the number of the first one, and their bytes.
 pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8>)> {
     Ok(match delta {
         Delta::Same => (count, List::new()),
@@ -64,38 +64,21 @@ impl Disk {
         self.move_index(file, count, len)
     }
 
-    /// Puts the index of a large frame where there is room before it for chunks of `len` bytes, and in it for `count` offsets and
-    /// some more.
+    /// Moves the index of a large frame so that there is room before it for chunks of `len` bytes, and in it for `count` offsets and some
+    /// more.
     pub(super) fn move_index(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
-        let end = self.free_list().end();
         let index = self.view.offsets.encode_stored()?;
         let (part, least) = CAPACITY;
         let capacity = count + (count / part).max(least);
-        let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
-        let frame_len = self.view.extent.frame_len;
         let mut writes = Writes {
             header: self.view.header.try_clone()?,
             ..Writes::default()
         };
-        let index_pos = match self.kind {
-            Kind::Contiguous => header_len + end + len + slack(end),
-            Kind::Sparse => header_len,
-        };
         let mut trailer = self.view.trailer().to_list()?;
         let trailer_len = trailer.len() as u64;
-        // The old index and trailer stay as they are until the new ones are in place, and where those do not fit in front of them
-        // they come behind.
-        let fits = index_pos + index_len + trailer_len <= self.index_pos();
-        let (index_pos, trailer_pos) = match self.kind {
-            Kind::Contiguous if fits => (index_pos, index_pos + index_len),
-            Kind::Contiguous => {
-                let pos = index_pos.max(frame_len);
-                (pos, pos + index_len)
-            }
-            Kind::Sparse => (index_pos, (index_pos + index_len).max(frame_len)),
-        };
-        let (pos, new) = (index_pos, &index[..]);
+        let (pos, trailer_pos) = self.places_of_index(capacity, trailer_len, len);
+        let new = &index[..];
         let cbytes = match self.kind {
             Kind::Contiguous => {
                 writes.dead.push((pos, new))?;
@@ -127,6 +110,26 @@ impl Disk {
         self.view.capacity = Some(capacity);
         self.view.has_gap = true;
         Ok(())
+    }
+
+    /// Where an index with room for `capacity` offsets begins if chunks of `len` bytes are to fit before it, and where the trailer begins.
+    fn places_of_index(&self, capacity: usize, trailer_len: u64, len: u64) -> (u64, u64) {
+        let Extent {
+            header_len,
+            frame_len,
+            ..
+        } = self.view.extent;
+        let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
+        let (header_len, end) = (u64::from(header_len), self.free_list().end());
+        if self.kind == Kind::Sparse {
+            return (header_len, (header_len + index_len).max(frame_len));
+        }
+        // The old index and trailer must stay as they are until the new ones are written. So the new ones go in front of them or, if they do
+        // not fit there, behind them.
+        let pos = header_len + end + len + slack(end);
+        let fits = pos + index_len + trailer_len <= self.index_pos();
+        let pos = if fits { pos } else { pos.max(frame_len) };
+        (pos, pos + index_len)
     }
 
     /// The checksum of the index that is in the file.
@@ -188,8 +191,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Where the next trailer goes. It is never where the last one was: that the length of the frame changes tells
-    /// readers without a lock, the reference's too, that there is something new.
+    /// Where the next trailer goes: never where the last one was. So the length of the frame changes, by which readers without a lock, also
+    /// the reference's, see that there is something new.
     pub(super) fn next_trailer_pos(&self, count: usize, len: u64) -> u64 {
         let extent = self.view.extent;
         let Some(capacity) = self.view.capacity else {
@@ -201,7 +204,7 @@ impl Disk {
         let bytes = (extent.cbytes / part).clamp(least, most);
         let restart = first + (count as u64 * 13 + extent.frame_len) % (bytes / 2);
         if last > first + bytes + len && restart + len <= last {
-            // Seldom the length that a reader remembers.
+            // A reader seldom remembers the length that the frame has then.
             restart
         } else {
             extent.frame_len

@@ -5,7 +5,7 @@ use crate::fingerprint::{self, ChecksumScope};
 use crate::header::{self, Extent, Header, Kind, set_extent};
 use crate::index::stored_header;
 use crate::journal::{Overlay, overlay};
-use crate::meta::Borrowed;
+use crate::meta::{Borrowed, Metalayer};
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
 use oxiblosc_chunk::checksum::crc32c;
@@ -113,24 +113,7 @@ fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
     if parsed.kind != kind {
         return Err(Error::FrameType);
     }
-    let end = extent
-        .frame_len
-        .checked_sub(trailer::MIN_LEN as u64)
-        .ok_or(Error::InvalidHeader)?;
-    let end = source.read(end, trailer::MIN_LEN as u64)?;
-    let trailer_len = trailer::len(&end, extent.frame_len, header_len)? as u64;
-    let mut trailer_pos = extent.frame_len - trailer_len;
-    let mut trailer = source.read(trailer_pos, trailer_len)?;
-    let vlmetalayers = match trailer::parse(&trailer) {
-        // Where there are no data the trailer follows the header, whatever length it tells.
-        Err(_) if parsed.nbytes <= 0 => {
-            trailer_pos = header_len;
-            trailer = source.read(trailer_pos, extent.frame_len - header_len)?;
-            trailer::correct_len(&mut trailer)?;
-            trailer::parse(&trailer)?
-        }
-        parsed => parsed?,
-    };
+    let (trailer_pos, trailer, vlmetalayers) = read_trailer(source, &extent, parsed.nbytes)?;
     let index_pos = match kind {
         Kind::Contiguous => header_len.checked_add(extent.cbytes),
         Kind::Sparse => Some(header_len),
@@ -161,6 +144,29 @@ fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
             coverage,
         },
     ))
+}
+
+/// Reads the trailer of a frame with `nbytes` bytes of data: where it begins, its bytes, and the metalayers in it.
+fn read_trailer(
+    source: &FrameFile,
+    extent: &Extent,
+    nbytes: i64,
+) -> Result<(u64, List<u8>, List<Metalayer>)> {
+    let (frame_len, header_len) = (extent.frame_len, u64::from(extent.header_len));
+    let end = frame_len.checked_sub(trailer::MIN_LEN as u64);
+    let end = source.read(end.ok_or(Error::InvalidHeader)?, trailer::MIN_LEN as u64)?;
+    let len = trailer::len(&end, frame_len, header_len)? as u64;
+    let bytes = source.read(frame_len - len, len)?;
+    match trailer::parse(&bytes) {
+        // Where there are no data the trailer follows the header, whatever length it tells.
+        Err(_) if nbytes <= 0 => {
+            let mut bytes = source.read(header_len, frame_len - header_len)?;
+            trailer::correct_len(&mut bytes)?;
+            let vlmetalayers = trailer::parse(&bytes)?;
+            Ok((header_len, bytes, vlmetalayers))
+        }
+        vlmetalayers => Ok((frame_len - len, bytes, vlmetalayers?)),
+    }
 }
 
 /// What is known of an index.

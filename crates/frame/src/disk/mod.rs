@@ -1,8 +1,8 @@
 //! A frame in a file or a directory.
 //!
-//! What is known of the frame (header, trailer, offsets) is kept in memory, and read again when the header on disk is
-//! another, or the file was written to since: a different handle or process may have changed it. The header alone does not tell, since
-//! after several changes it may be what it was before. Reading is here; [`Disk::commit`] changes the frame.
+//! Header, trailer and offsets are kept in memory, and read again if the header on disk is another or the file was written to: another handle
+//! or process may have changed the frame. To compare the header alone is not enough, since several changes may lead back to the same one.
+//! Reading is here; [`Disk::commit`] changes the frame.
 //!
 //! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks lies as the format's documents show it: header, chunks,
 //! compressed index, trailer, one behind the other. The first change of a larger one moves the index away and stores it
@@ -15,7 +15,7 @@ mod compact;
 mod edit;
 mod growing_index;
 mod load;
-/// Whether a frame is the one that was last read.
+/// Finds out whether a frame is as it was last read.
 pub mod look;
 mod new;
 mod paths;
@@ -29,7 +29,7 @@ use paths::ChunkPaths;
 pub use paths::frame_file;
 pub use stored::{Found, Stored};
 pub(crate) use writer::TRIES;
-pub use writer::{Kept, Waited, Waiter};
+pub use writer::{LockGuard, LockState, Waiter};
 use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};
@@ -46,9 +46,9 @@ use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{CStrBuf, Collect, List, Shared};
 use std::ffi::CStr;
 
-/// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
+/// How often a frame is read again while another process changes it, and the pause between in milliseconds.
 const RETRIES: (usize, u64) = (50, 1);
-/// A frame of fewer bytes is always in order, if it has no more than [`FEW`] chunks.
+/// A frame of fewer bytes and at most [`FEW`] chunks is always in the layout of the format's documents.
 const SMALL: u64 = 1 << 20;
 /// The most chunks of a frame whose index is written as a whole with each change.
 pub(crate) const FEW: usize = 8 << 10;
@@ -58,13 +58,13 @@ pub(crate) const FEW: usize = 8 << 10;
 pub struct Options {
     /// Where the files are.
     pub backend: Shared<dyn Backend>,
-    /// Whether to keep other handles and processes out with a lock file.
+    /// Whether to exclude other handles and processes with a lock file.
     pub locking: bool,
     /// Whether to wait, at every change, until it would survive a loss of power.
     pub durable: bool,
 }
 
-/// What is known of a frame.
+/// A frame as this handle knows it.
 struct View {
     /// The header's bytes on disk.
     header: List<u8>,
@@ -76,15 +76,15 @@ struct View {
     offsets: Offsets,
     /// How many offsets fit where the index is, if it is not compressed.
     capacity: Option<usize>,
-    /// Whether there is room between index and trailer, so that the frame is to be put in order.
+    /// Whether there is room between index and trailer, which closing the frame removes.
     has_gap: bool,
-    /// What the frame is in places that a change has begun to overwrite, and was not committed.
+    /// The old bytes where a change has begun to overwrite the frame and was not committed.
     pending: Pending,
     /// Whether the frame has checksums; see [`fingerprint`](crate::fingerprint).
     checksums: ChecksumScope,
-    /// That of the offsets, if it is known and they are stored as they are.
+    /// The checksum of the offsets, if it is known and they are stored uncompressed.
     offsets_crc: Option<u32>,
-    /// Whether each chunk has a place of its own, if that was looked at. No change makes two share one.
+    /// Whether all chunks have different places, if that was looked at. No change makes two share one.
     places_distinct: Option<bool>,
 }
 
@@ -105,21 +105,21 @@ impl View {
         bytes.get(from..from.checked_add(len)?)
     }
 
-    /// Keeps of the tail the trailer alone: the index may be elsewhere.
+    /// Drops the index from the tail, since it may be elsewhere now.
     fn forget_index(&mut self) {
         let index = self.tail.len() - self.trailer_len;
         self.tail.drain(..index);
     }
 }
 
-/// What a frame is in places that a change has begun to overwrite, if one has; see [`View::pending`].
+/// See [`View::pending`].
 type Pending = Option<Shared<Overlay>>;
 
 fn patches(pending: &Pending) -> &[Patch] {
     pending.as_ref().map_or(&[], |pending| &pending.patches[..])
 }
 
-/// Whether the record of such a change, if there was one, is still there.
+/// Whether the record of the pending change, if there was one, is still there.
 fn is_there(pending: &Pending, file: &dyn Storage) -> bool {
     pending.as_ref().is_none_or(|pending| pending.is_in(file))
 }
@@ -194,15 +194,15 @@ pub struct Disk {
     /// Kept from one change to the next, where the back end is one for files.
     write_handle: Option<WriteHandle>,
     lock: Option<SidecarLock>,
-    /// How many calls of [`Disk::lock`] for a change are waiting for their end.
+    /// How many calls of [`Disk::lock`] are waiting for their [`Disk::unlock`].
     changing: usize,
     /// The process that counted them.
     process: u32,
-    /// The view is to be read again whatever the header says.
+    /// Whether the view has to be read again, whatever the header says.
     stale: bool,
-    /// Why the frame cannot be changed: there was no frame when it was last looked for.
+    /// The error of the last look for the frame, which then cannot be changed.
     missing: Option<Error>,
-    /// What was found when the frame was last read, until it is reported.
+    /// What was found when the frame was last read, until [`Self::refresh`] gives it.
     news: Option<Loaded>,
     /// What was made for the frame, if this handle made it.
     made: Option<NewFrame>,
@@ -211,7 +211,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Makes a new frame without chunks, where nothing may be yet. If that fails, nothing is there again.
+    /// Makes a new frame without chunks, where nothing may be yet. If that fails, it leaves nothing there.
     pub fn create(
         options: Options,
         path: &CStr,
@@ -288,10 +288,10 @@ impl Disk {
             made: None,
             is_name_durable: false,
         };
-        // What is open can be read also when its path is gone.
+        // An open file can be read even when its path is gone.
         disk.keep_reader(&storage);
         if disk.view.pending.is_some() {
-            // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
+            // Readers that do not know of records need this. If it fails, this handle still reads the frame as it was before the change.
             let _ = disk.recover();
         }
         Ok((disk, loaded))
@@ -302,13 +302,13 @@ impl Disk {
         self.kind
     }
 
-    /// Has the next change write checksums of header, index and trailer, or none. Reading a frame again, since another handle
-    /// changed it, sets this as it is there.
+    /// Sets whether the next change writes checksums of header, index and trailer. If the frame is read again because another handle changed
+    /// it, what is found there counts.
     pub fn set_checksums(&mut self, checksums: bool) {
         self.view.checksums = self.view.checksums.wanted(checksums);
     }
 
-    /// Has the next change say that every chunk has checksums.
+    /// Makes the next change record that every chunk has checksums.
     pub fn set_all_checksums(&mut self) {
         self.view.checksums = ChecksumScope::All;
     }
@@ -318,7 +318,7 @@ impl Disk {
         &self.view.offsets
     }
 
-    /// Bytes of all chunks, as the header has it; in a contiguous frame with room before its index, without the room.
+    /// Bytes of all chunks, as in the header, but without the room before the index of a large frame.
     pub fn cbytes(&mut self) -> u64 {
         let cbytes = self.view.extent.cbytes;
         if self.kind == Kind::Sparse || self.view.capacity.is_none() {
@@ -335,8 +335,8 @@ impl Disk {
         self.view.extent.frame_len
     }
 
-    /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives what
-    /// the path names now; if that is nothing, the old file goes on.
+    /// A file to read from: the one that is kept open, if the back end and the number of open files allow it. Says whether the path still
+    /// names it; if it names nothing, the open file is used.
     fn reader(&mut self) -> Result<Source> {
         let backend = &self.options.backend;
         let (file, found) = match &self.reader {
@@ -391,10 +391,9 @@ impl Disk {
     /// Reads the frame again if another handle or process changed it. Gives what was found if it was read again since the last
     /// call.
     ///
-    /// A file in which there is no frame any more, since it was cut or replaced, tells nothing: what is known of the frame
-    /// stays, as with the reference.
+    /// If the file has no frame any more, since it was cut or replaced, the view stays as it is, as in the reference.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        // That is an error for a change of the frame, and for a read of chunks that are gone.
+        // A change of the frame then fails, and so does a read of chunks that are gone.
         self.missing = self.follow().err();
         Ok(self.news.take())
     }
@@ -423,7 +422,7 @@ impl Disk {
         let mut source = self.reader()?;
         if !self.is_current_in(&source) {
             if self.changing > 0 && !self.writes_to(source.file.identity()) {
-                // The lock is to be that of the file which is there now, before it is read.
+                // The file that is there now has to be locked before it is read.
                 self.lock_anew()?;
                 source = self.reader()?;
             }
@@ -432,7 +431,7 @@ impl Disk {
         source.found.is_there()
     }
 
-    /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
+    /// Reads the frame again. The next [`Self::refresh`] gives what was found.
     ///
     /// # Errors
     /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read, and where the
@@ -470,7 +469,7 @@ impl Disk {
 
     fn reload(&mut self, source: &Source) -> Result<()> {
         let (base, kind, file) = (self.base, self.kind, &source.file);
-        // A frame that could not be read the last time is not waited for again.
+        // There is no second wait for a frame that could not be read the last time.
         let patient = !self.stale || self.changing > 0;
         self.stale = true;
         let (view, loaded) = load::load_patiently(&**file, base, kind, patient)?;
@@ -490,7 +489,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether chunk `nchunk` can be changed where it is: it lies in this file, and no other chunk there with it.
+    /// Whether chunk `nchunk` can be changed in place: it lies in this file, and no other chunk has the same place.
     pub fn is_alone(&mut self, nchunk: usize) -> bool {
         let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
@@ -502,7 +501,7 @@ impl Disk {
         here.nth(1).is_none()
     }
 
-    /// Whether each chunk is known to have a place of its own.
+    /// Whether all chunks are known to have different places.
     fn has_distinct_places(&mut self) -> bool {
         if self.view.places_distinct.is_none() {
             // Without memory it is not known.
@@ -534,7 +533,7 @@ impl Disk {
         ChunkPaths::in_directory(&self.path)
     }
 
-    /// Puts the frame in order after changes, and closes its files.
+    /// Writes the frame in the layout of the format's documents after changes, and closes its files.
     pub fn close(&mut self) -> Result<()> {
         let mut closed = Ok(());
         if self.writer.is_some() && self.is_loose() {

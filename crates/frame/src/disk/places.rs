@@ -1,4 +1,4 @@
-//! Where chunks go that come into a frame, and what becomes of the room of those that leave it.
+//! Where new chunks are put in a frame, and how the room of removed chunks is used again.
 
 use super::paths::ChunkPaths;
 use super::{Disk, Found};
@@ -13,15 +13,15 @@ use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Collect, List, Shared, ToList};
 use std::ffi::CStr;
 
-/// With more chunks than this, room between them is not looked for.
+/// In frames with more chunks than this, room between them is not looked for.
 const MOST_SURVEYED: usize = 1 << 16;
-/// Behind a chunk that comes in the place of another in a large frame, one byte in so many is left free; not for chunks of
-/// fewer bytes than that, and not where one byte in so many of all chunks' is free already.
+/// Behind a chunk of at least [`MIN_TAILED`] bytes that replaces another one in a large frame, its length divided by this is left free, as
+/// long as the free bytes are no more than all chunks' bytes divided by [`MOST_TAILS`].
 const TAIL: u64 = 16;
 const MIN_TAILED: u64 = 4 << 10;
 const MOST_TAILS: u64 = 32;
 
-/// Bytes of a chunk: where the chunk begins, from the end of the header; where in it they begin; and what they are.
+/// A write of bytes of a chunk: where the chunk begins, from the end of the header; where in it the bytes begin; and the bytes.
 pub(super) type ChunkWrite<'a> = (u64, u64, &'a [u8]);
 
 /// Removes files of a directory, as far as that can be done.
@@ -32,8 +32,7 @@ fn remove_files(paths: &mut ChunkPaths, numbers: &[u64]) {
 }
 
 impl Disk {
-    /// How many bytes to leave free behind each of the chunks that come into a large frame: chunks that were changed once are
-    /// often changed again.
+    /// How many bytes to leave free behind each new chunk of a large frame: a chunk that was changed once is often changed again.
     pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
         let list = self.free_list();
         let mut left = (list.end() / MOST_TAILS).saturating_sub(list.free_bytes());
@@ -50,7 +49,7 @@ impl Disk {
         chunks.iter().map(tail).list()
     }
 
-    /// Finds places for chunks that end before `limit`, with so many bytes as `tail` says of each free behind it.
+    /// Finds places before `limit` for chunks, with `tail` bytes free behind each.
     pub(super) fn place_each(
         &self,
         free: &mut FreeList,
@@ -68,8 +67,8 @@ impl Disk {
         Ok(places)
     }
 
-    /// The bytes that edits of chunks overwrite. What comes behind chunks is added to the other writes, in room that is taken for it
-    /// in the free list; without those, nothing may come behind.
+    /// The writes of edits over bytes of chunks. Edits behind the end of a chunk take room from the free list in `growing`, and their writes
+    /// are added to the list there; without it, there must be none.
     pub(super) fn edited<'a>(
         &self,
         change: &Change<'a>,
@@ -104,8 +103,8 @@ impl Disk {
         Ok(over)
     }
 
-    /// Where chunks begin after the change that may have free bytes between their blocks: those that are edited, and those that
-    /// come at `places` in the place of others.
+    /// Where the chunks begin after the change that may have free bytes between their blocks: edited ones, and those at `places` that replace
+    /// others.
     pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<List<u64>> {
         let known = self.writer.as_ref().map_or(&[][..], |writer| &writer.loose);
         let mut loose = known.to_list()?;
@@ -170,8 +169,8 @@ impl Disk {
         Ok(places)
     }
 
-    /// Makes the file of a chunk. What has its name, which no chunk had, was left by a process that was killed, or is a link to a
-    /// stranger's file: it is removed, and not written to.
+    /// Makes the file of a chunk. If there is one of that name, which is no chunk's, it was left by a process that was killed, or is a link to
+    /// somebody's file: it is removed, not written to.
     fn new_chunk_file(&self, path: &CStr) -> Result<Shared<dyn Storage>> {
         let backend = &self.options.backend;
         if !backend.is_filesystem() {
@@ -183,8 +182,7 @@ impl Disk {
         })
     }
 
-    /// Numbers for new files: those behind the last one, as long as the reference takes them for offsets that can be, and
-    /// then the lowest that are free.
+    /// Numbers for new files: those behind the last one, as long as the reference accepts them as offsets, and then the lowest free ones.
     fn numbers(&self, first: u64, count: usize, cbytes: u64) -> Result<List<u64>> {
         let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         if first + count as u64 <= most {
@@ -196,8 +194,8 @@ impl Disk {
         free.take(count).list()
     }
 
-    /// The reference checks the numbers of a directory's files as if they were offsets among so many bytes of chunks. Where
-    /// chunks left such that it would refuse what stays, files of low numbers take the places of those.
+    /// Gives files lower numbers if the reference would refuse theirs after chunks were removed: it checks them as if they were offsets within
+    /// the bytes of all chunks.
     pub(super) fn lower_numbers(&mut self) -> Result<()> {
         let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
@@ -221,13 +219,13 @@ impl Disk {
     }
 
     pub(super) fn remove_files(&self, numbers: &[u64]) {
-        // A file that stays is in no index.
+        // If the old file cannot be removed, no index names it.
         if let Ok(mut paths) = self.chunk_paths() {
             remove_files(&mut paths, numbers);
         }
     }
 
-    /// The places that the change leaves empty, and their bytes.
+    /// The places of the chunks that the change removes, and their lengths.
     pub(super) fn leaves(&mut self, change: &Change) -> Result<List<(u64, u64)>> {
         let mut left = List::new();
         for nchunk in change.leaves() {
@@ -247,7 +245,7 @@ impl Disk {
         Ok(left)
     }
 
-    /// Learns where chunks lie, so that the room of those that go can be used again.
+    /// Finds out where chunks lie, so that the room of removed ones can be used again.
     pub(super) fn survey(&mut self) -> Result<()> {
         let surveyed = self.writer.as_ref().is_none_or(|writer| writer.surveyed);
         let Offsets::List(list) = &self.view.offsets else {
@@ -262,7 +260,7 @@ impl Disk {
             match self.stored_at(place)?.header() {
                 Ok(header) => chunks.push((place, header.cbytes as u64))?,
                 Err(_) => {
-                    // Nor will it be the next time.
+                    // The next change need not try it again.
                     self.writer
                         .iter_mut()
                         .for_each(|writer| writer.surveyed = true);
@@ -278,7 +276,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Those of some places at which chunks are, in ascending order.
+    /// Which of some places are those of chunks, in ascending order.
     pub(super) fn used_among(&self, mut places: List<u64>) -> Result<List<u64>> {
         if places.is_empty() {
             return Ok(places);
@@ -295,7 +293,7 @@ impl Disk {
 
     /// Removes the files of chunks that left a directory.
     pub(super) fn drop_left(&mut self, left: &[(u64, u64)]) {
-        // An append looks at no other chunks.
+        // An append need not look at other chunks.
         if self.kind == Kind::Contiguous || left.is_empty() {
             return;
         }

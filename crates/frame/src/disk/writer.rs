@@ -11,7 +11,7 @@ use oxiblosc_io::{Mode, Storage, Written, operation, paths};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
-/// How often the file is opened again that was removed or replaced while its lock was waited for.
+/// How often the file is opened again where it was removed or replaced before it was locked.
 pub(crate) const TRIES: usize = 64;
 
 /// What a change of the frame needs to know.
@@ -51,20 +51,20 @@ pub enum Waiter {
     File(Shared<dyn Storage>),
 }
 
-/// Whether changes by other handles are kept from a frame.
-pub enum Kept {
-    /// They are not: the frame has no lock file, or an operation of this thread keeps them out.
-    Open,
-    /// They are, until [`Disk::unlock_shared`].
+/// Whether a handle has locked its frame against changes by other handles.
+pub enum LockState {
+    /// It has not, and need not: the frame has no lock file, or an operation of this thread has the lock.
+    NotNeeded,
+    /// It has, until [`Disk::unlock_shared`].
     Locked,
-    /// They are not: one is being made, or comes first.
+    /// It has not: a change is being made, or waits to be made and comes first.
     Busy(Waiter),
 }
 
-/// What was waited for.
-pub enum Waited {
+/// A lock that a [`Waiter`] got. It is released when this is dropped.
+pub enum LockGuard {
     /// The lock file.
-    LockFile(lock::Waited),
+    LockFile(lock::LockGuard),
     /// The frame's own file.
     File(FileLock),
 }
@@ -77,12 +77,12 @@ impl Waiter {
     ///
     /// # Errors
     /// [`Error::Lock`].
-    pub fn wait(self, patience: Option<Duration>) -> Result<Waited> {
+    pub fn wait(self, patience: Option<Duration>) -> Result<LockGuard> {
         match self {
-            Self::LockFile(waiter) => waiter.wait(patience).map(Waited::LockFile),
+            Self::LockFile(waiter) => waiter.wait(patience).map(LockGuard::LockFile),
             Self::File(file) => {
                 file.lock_exclusive()?;
-                Ok(Waited::File(FileLock(WriteHandle {
+                Ok(LockGuard::File(FileLock(WriteHandle {
                     file,
                     process: oxiblosc_pool::process(),
                     locked: true,
@@ -129,14 +129,14 @@ impl Disk {
     ///
     /// # Errors
     /// [`Error::Lock`].
-    pub fn lock_shared(&mut self, after_writers: bool) -> Result<Kept> {
+    pub fn lock_shared(&mut self, after_writers: bool) -> Result<LockState> {
         let Some(lock) = &mut self.lock else {
-            return Ok(Kept::Open);
+            return Ok(LockState::NotNeeded);
         };
         let (kept, changed) = match lock.attempt(false, after_writers, None)? {
-            Attempt::Taken(changed) => (Kept::Locked, changed),
-            Attempt::Held(changed) => (Kept::Open, changed),
-            Attempt::Busy(waiter) => return Ok(Kept::Busy(Waiter::LockFile(waiter))),
+            Attempt::Taken(changed) => (LockState::Locked, changed),
+            Attempt::Held(changed) => (LockState::NotNeeded, changed),
+            Attempt::Busy(waiter) => return Ok(LockState::Busy(Waiter::LockFile(waiter))),
         };
         self.stale |= changed;
         Ok(kept)
@@ -164,23 +164,24 @@ impl Disk {
     /// # Errors
     /// [`Error::Lock`]; then nothing is locked by it.
     pub fn lock(&mut self) -> Result<()> {
-        let mut waited = None;
-        while let Some(waiter) = self.try_lock(waited)? {
-            waited = Some(waiter.wait(operation::patience(0))?);
+        let mut guard = None;
+        while let Some(waiter) = self.try_lock(guard)? {
+            guard = Some(waiter.wait(operation::patience(0))?);
         }
         Ok(())
     }
 
-    /// As [`Self::lock`], without waiting: gives who waits where others have it. `waited` is what the last attempt was waited for with.
+    /// As [`Self::lock`], without waiting: where others have the lock, gives what waits for it. `guard` is what the waiter of the last
+    /// attempt got.
     ///
     /// # Errors
     /// As for that.
-    pub fn try_lock(&mut self, waited: Option<Waited>) -> Result<Option<Waiter>> {
+    pub fn try_lock(&mut self, guard: Option<LockGuard>) -> Result<Option<Waiter>> {
         self.leave_to_parent();
         let (mut lock_file, mut file) = (None, None);
-        match waited {
-            Some(Waited::LockFile(waited)) => lock_file = Some(waited),
-            Some(Waited::File(waited)) => file = Some(waited),
+        match guard {
+            Some(LockGuard::LockFile(guard)) => lock_file = Some(guard),
+            Some(LockGuard::File(guard)) => file = Some(guard),
             None => {}
         }
         if let Some(lock) = &mut self.lock {
@@ -288,8 +289,8 @@ impl Disk {
         handle.is_none_or(|handle| handle.file.identity() == identity)
     }
 
-    /// Takes a change back that the process which began it did not live to commit. A file that only contains such a change,
-    /// because it is a copy of another one, is left as it is until it is changed.
+    /// Rolls back a change whose process died before the commit. A file that is a copy of another one, and so has that one's record, is
+    /// left as it is until it is changed.
     pub(super) fn recover(&mut self) -> Result<()> {
         if !self.options.backend.is_filesystem() {
             return Ok(());
@@ -311,8 +312,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes sure that the frame can be written, and that its content is known. Every change has called
-    /// [`Disk::refresh`] under the lock under which the change is made.
+    /// Makes sure that the frame can be written, and that its content is known. Callers have called [`Disk::refresh`] under the lock
+    /// under which they make their change.
     pub(super) fn prepare(&mut self) -> Result<Shared<dyn Storage>> {
         if let Some(error) = self.missing {
             return Err(error);
@@ -352,26 +353,26 @@ impl Disk {
         Ok(file)
     }
 
-    /// Takes a change back that was begun and not committed, if there is one, so that the frame is in the file what it is known to be.
-    /// Where its writer was not dead, and has made the change since, the frame is another, as if that came later.
+    /// Rolls back a change that was begun and not committed, if there is one, so that the file holds the frame as this handle knows it. If
+    /// the writer is alive and has committed the change meanwhile, that counts as a later change of another handle.
     ///
     /// # Errors
     /// Those of output.
-    pub fn settle(&mut self) -> Result<()> {
+    pub fn roll_back_pending(&mut self) -> Result<()> {
         if self.view.pending.is_none() {
             return Ok(());
         }
         self.lock()?;
-        let settled = match self.is_current() {
+        let done = match self.is_current() {
             true => self.prepare().map(drop),
             false => Ok(()),
         };
-        self.unlock().and(settled)
+        self.unlock().and(done)
     }
 
-    /// Makes durable what another process may have done and not synced. If a record that it cut off came back with a loss of
-    /// power, bytes would count again that this change is about to overwrite; and this change builds upon chunks and names that the
-    /// other has made.
+    /// Makes durable what another process may have written and not synced. Otherwise a loss of power could bring back a record that it
+    /// has cut off, and with it old bytes that this change is about to overwrite; and this change builds upon chunks and names that the
+    /// other process has made.
     fn sync_what_is_there(&mut self, file: &dyn Storage) -> Result<()> {
         let backend = &self.options.backend;
         if self.kind == Kind::Sparse && backend.is_filesystem() {
@@ -385,12 +386,12 @@ impl Disk {
         Ok(())
     }
 
-    /// Takes a change back that was begun and not committed, and cuts off the `len` bytes that lie behind the frame.
+    /// Rolls back a change that was begun and not committed, and cuts off the `len` bytes that lie behind the frame.
     fn clear_behind(&self, file: &dyn Storage, len: u64) -> Result<()> {
         if journal::roll_back(file, Some(self.base), self.options.durable, None)? {
             return Ok(());
         }
-        // A frame that has become another since it was read may reach farther.
+        // A frame that was changed since it was read may be longer.
         if !is_there(&self.view.pending, file) || !self.header_is_current(file) {
             return Err(Error::FileRead);
         }

@@ -103,7 +103,7 @@ fn a_record_that_is_gone_is_not_taken_back() {
             let mut two = open(&path, kind);
             append_locked(&mut one, &mut model, kind).unwrap();
             one.unlock().unwrap();
-            two.settle().unwrap();
+            two.roll_back_pending().unwrap();
             assert_eq!(count(&path, kind), 2, "{kind:?} {point}");
             append(&mut two, &mut model, kind).unwrap();
             assert_eq!(count(&path, kind), 3, "{kind:?} {point}");

@@ -21,7 +21,7 @@ pub(crate) struct Plan<'a> {
     pub counts: Counts,
     /// The change.
     pub change: Change<'a>,
-    /// The chunks that come in, if they are the library's and kept each on its own. They are left where the change fails.
+    /// The new chunks, if the library owns them and keeps them each on its own. If the change fails, they are still here.
     pub owned: Option<&'a mut List<Buffer>>,
 }
 
@@ -198,7 +198,7 @@ impl State {
     }
 }
 
-/// What counts of a chunk after edits; of these, one of the header comes first.
+/// What the counters need to know of a chunk after edits. An edit of its header is the first of them.
 fn info_after(old: &ChunkInfo, edits: &[Edit]) -> Result<ChunkInfo> {
     match edits.first() {
         Some(first) if first.at == 0 => Ok(ChunkInfo::new(&ChunkHeader::parse(&first.new)?)),
@@ -206,7 +206,7 @@ fn info_after(old: &ChunkInfo, edits: &[Edit]) -> Result<ChunkInfo> {
     }
 }
 
-/// The range in which all these numbers are.
+/// The smallest range that has all of these numbers.
 fn span(numbers: impl Iterator<Item = usize>) -> Range<usize> {
     numbers.fold(0..0, |span, n| match span.is_empty() {
         true => n..n + 1,

@@ -60,8 +60,8 @@ impl State {
         Ok(sizes)
     }
 
-    /// Makes sure that the chunks of a frame, which differ in size, have as many bytes together as the counters say. Done once:
-    /// after that they change together.
+    /// Checks that the chunks of a frame, which differ in size, have as many bytes in sum as the counters say. This is done once, since every
+    /// change after that keeps both in step.
     fn check_sum(&self) -> Result<()> {
         if self.sum_checked.load(Ordering::Relaxed) {
             Ok(())
@@ -103,7 +103,7 @@ impl State {
         };
         let first = self.chunk_info(0)?;
         if counts.nbytes == 0 {
-            // The chunks have no data. Only where chunks may differ in size are there such.
+            // The chunks have no data, which is possible only if chunks may differ in size.
             let differ = counts.chunksize <= 0;
             return if differ {
                 self.check_sum().map(|()| None)

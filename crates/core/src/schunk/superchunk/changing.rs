@@ -1,26 +1,25 @@
-//! Changes in progress: what they keep out, and when they are made.
+//! Changes in progress, and the locks that they hold.
 
 use super::{Peek, SuperChunk};
 use crate::schunk::state::State;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Kept, Waited, Waiter};
+use oxiblosc_frame::disk::{LockGuard, LockState, Waiter};
 use oxiblosc_io::operation::{self, Access, Standing};
 use oxiblosc_memory::Reserved;
 
 impl SuperChunk {
-    /// Begins a change: keeps other changes out, of this handle and, as the file system's locks allow, of others. What others
-    /// changed before is known then. Others may read until [`Changing::commit`].
+    /// Begins a change: other changes of this handle wait until it ends, and, as far as the file system's locks allow, those of other
+    /// handles. The state is up to date then. Others may read until [`Changing::commit`].
     ///
     /// # Errors
-    /// [`Error::Lock`] in a function of the program's that is called for this super-chunk, which may only read; those of locking
-    /// and reading a frame.
+    /// [`Error::Lock`] in a callback of this super-chunk, which may only read; those of locking and reading a frame.
     pub fn reserve(&self) -> Result<Changing<'_>> {
         let mut changing = self.reserve_here()?;
         changing.lock()?;
         Ok(changing)
     }
 
-    /// As [`Self::reserve`], but keeps out changes of this handle alone, until [`Changing::lock`].
+    /// As [`Self::reserve`], but without locking the frame, until [`Changing::lock`].
     ///
     /// # Errors
     /// As for that.
@@ -56,16 +55,16 @@ pub struct Changing<'a> {
     begun: Option<Begun<'a>>,
 }
 
-/// Which accesses to the frame are kept out.
+/// How a change has locked the frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locked {
-    /// None.
+    /// Not at all.
     No,
-    /// Other handles' changes, by an operation around this one.
+    /// An outer operation of this thread has locked it against other handles' changes.
     Around,
-    /// Other handles' changes.
+    /// Against other handles' changes.
     Shared,
-    /// All of other handles.
+    /// Exclusively.
     Alone,
 }
 
@@ -74,12 +73,12 @@ struct Begun<'a> {
     /// Whether the thread was in no operation before.
     is_first: bool,
     _operation: operation::Entered,
-    /// None while the frame is waited for, and where it was not got.
+    /// None while this waits for the lock of the frame, and if it did not get it.
     reserved: Option<Reserved<'a, State>>,
 }
 
 impl Changing<'_> {
-    /// Keeps other handles out of the frame, if that was not done, and reads it again where others changed it.
+    /// Locks the frame, unless that was done, and reads it again if others changed it.
     ///
     /// # Errors
     /// Those of locking and reading a frame.
@@ -88,34 +87,34 @@ impl Changing<'_> {
         self.lock_for(None)
     }
 
-    /// As [`Self::lock`], but keeps out what `wanted` says.
+    /// As [`Self::lock`], but in the way that `wanted` says.
     pub(crate) fn lock_as(&mut self, wanted: Locked) -> Result<()> {
         self.lock_for(Some(wanted))
     }
 
     fn lock_for(&mut self, wanted: Option<Locked>) -> Result<()> {
-        let mut waited = None;
-        while let Some(waiter) = self.try_lock(wanted, waited)? {
-            waited = self.wait(waiter)?;
+        let mut guard = None;
+        while let Some(waiter) = self.try_lock(wanted, guard)? {
+            guard = self.wait(waiter)?;
         }
         Ok(())
     }
 
-    /// Waits for the frame with nothing locked that those may need who have it: the reservation is given up meanwhile.
-    fn wait(&mut self, waiter: Waiter) -> Result<Option<Waited>> {
+    /// Waits for the lock of the frame. The reservation is given up meanwhile, as those who have the lock may need it.
+    fn wait(&mut self, waiter: Waiter) -> Result<Option<LockGuard>> {
         let begun = self.begun.as_mut().ok_or(Error::Lock)?;
         begun.reserved = None;
         let patience = operation::patience(1);
-        let mut waited = Some(waiter.wait(patience)?);
-        begun.reserved = Some(self.schunk.reserve_with(&mut waited, patience)?);
-        Ok(waited)
+        let mut guard = Some(waiter.wait(patience)?);
+        begun.reserved = Some(self.schunk.reserve_with(&mut guard, patience)?);
+        Ok(guard)
     }
 
-    /// One attempt at it; gives who waits where others have the frame.
+    /// One attempt of [`Self::lock_for`]. If others have locked the frame, gives what waits for it.
     fn try_lock(
         &mut self,
         wanted: Option<Locked>,
-        waited: Option<Waited>,
+        guard: Option<LockGuard>,
     ) -> Result<Option<Waiter>> {
         let (schunk, patience) = (self.schunk, operation::patience(1));
         let Some(begun) = &mut self.begun else {
@@ -123,7 +122,7 @@ impl Changing<'_> {
         };
         let wanted = match wanted {
             Some(wanted) => wanted,
-            // What is staged for a transaction changes nothing yet.
+            // Changes in a transaction do not touch the frame before the commit.
             None if schunk.guard()?.in_transaction() => Locked::Shared,
             None => Locked::Alone,
         };
@@ -134,7 +133,7 @@ impl Changing<'_> {
         let has_lock = schunk.guard()?.has_lock();
         if has_lock && wanted == Locked::Alone {
             schunk.guard()?.check_lock()?;
-            // The lock of a writer is taken by a handle that reads no more.
+            // All readers of this handle have to leave before it takes the exclusive lock.
             exclusive = Some(schunk.exclusively(patience)?);
         }
         let current = {
@@ -147,15 +146,15 @@ impl Changing<'_> {
                 }
             };
             begun.locked = if wanted == Locked::Alone {
-                match state.lock_frame(waited)? {
+                match state.lock_frame(guard)? {
                     Some(waiter) => return Ok(Some(waiter)),
                     None => wanted,
                 }
             } else {
-                match state.lock_shared(begun.is_first && waited.is_none())? {
-                    Kept::Busy(waiter) => return Ok(Some(waiter)),
-                    Kept::Locked => wanted,
-                    Kept::Open => Locked::Around,
+                match state.lock_shared(begun.is_first && guard.is_none())? {
+                    LockState::Busy(waiter) => return Ok(Some(waiter)),
+                    LockState::Locked => wanted,
+                    LockState::NotNeeded => Locked::Around,
                 }
             };
             state.note_lock(schunk.id);
@@ -179,8 +178,7 @@ impl Changing<'_> {
         self.schunk.peek()
     }
 
-    /// Makes the change, once all readers have left. Nothing in `body` may call functions of the program's that work on
-    /// blocks.
+    /// Makes the change, once all readers have left. `body` must not run callbacks that work on blocks.
     ///
     /// # Errors
     /// Those of `body`.
@@ -189,7 +187,7 @@ impl Changing<'_> {
         self.apart(body)
     }
 
-    /// As [`Self::commit`], whatever other handles have made of the frame.
+    /// As [`Self::commit`], without checking whether other handles have changed the frame.
     ///
     /// # Errors
     /// Those of `body`.
@@ -207,7 +205,7 @@ impl Changing<'_> {
         body(&mut state)
     }
 
-    /// Ends what was begun, and says whether the frame could be unlocked.
+    /// Ends the change and unlocks the frame.
     ///
     /// # Errors
     /// Those of unlocking.
@@ -231,7 +229,7 @@ impl Changing<'_> {
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        // The lock goes with the file at the latest.
+        // If this fails, the lock ends when the file is closed.
         let _ = self.end();
     }
 }

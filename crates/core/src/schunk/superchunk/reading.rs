@@ -1,18 +1,18 @@
-//! Readers: how they come to the state, and what they keep out.
+//! Reading the state, and the locks that a reader holds meanwhile.
 
 use super::SuperChunk;
 use crate::schunk::state::State;
 use crate::schunk::store::lock;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::Kept;
+use oxiblosc_frame::disk::LockState;
 use oxiblosc_frame::disk::look::Seen;
 use oxiblosc_io::operation::{self, Access, Standing};
 use oxiblosc_memory::Reader;
 use std::ops::Deref;
 
 impl SuperChunk {
-    /// The state as it is now. Until what is returned is dropped it stays so: changes are kept out, of this handle and, where
-    /// the frame is locked, of others. What others changed before is known then.
+    /// The state, up to date with what other handles have changed. It does not change until what is returned is dropped: changes of this
+    /// handle wait, and where the frame is opened with locking those of others, too.
     ///
     /// # Errors
     /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
@@ -25,7 +25,7 @@ impl SuperChunk {
     pub(in crate::schunk) fn read_for(&self, nchunk: i64) -> Result<Reading<'_>> {
         let standing = operation::standing(self.id)?;
         if let Standing::Within(_) = standing {
-            // An operation of this thread keeps changes out.
+            // An outer operation of this thread has the state locked.
             let state = self.guard()?;
             if state.check_index(nchunk).is_ok() {
                 operation::set_chunk(self.id, nchunk);
@@ -58,8 +58,8 @@ impl SuperChunk {
         })
     }
 
-    /// As [`Self::read`], but the state as this handle knows it: it does not wait until the frame is unlocked. The
-    /// thread that has locked it may be waiting for something that the caller holds, such as the lock of an interpreter.
+    /// As [`Self::read`], but if others have locked the frame, gives the state as this handle knows it instead of waiting. The thread that
+    /// has locked the frame may be waiting for something that the caller holds, such as the lock of an interpreter.
     ///
     /// # Errors
     /// [`Error::Lock`] as for that.
@@ -92,7 +92,7 @@ impl SuperChunk {
         }
     }
 
-    /// Becomes a reader of what is known.
+    /// Takes the reader's lock of the state as this handle knows it.
     ///
     /// # Errors
     /// [`Error::Lock`] within another operation, after a while.
@@ -111,13 +111,13 @@ impl SuperChunk {
         if let Ok(state) = self.guard()
             && let Some(disk) = state.store.disk()
         {
-            // The lock goes with the file at the latest.
+            // If this fails, the lock ends when the file is closed.
             let _ = lock(disk).unlock_shared();
         }
     }
 
-    /// Becomes a reader of what is known, if that is the super-chunk as it is now, and, with `after_writers`, no writer waits for
-    /// the frame. Gives whether the frame is locked.
+    /// Takes the reader's lock if the state is up to date and, with `after_writers`, no writer waits for the frame. Gives whether the frame
+    /// is locked.
     #[inline(always)]
     fn read_current(&self, standing: Standing, after_writers: bool) -> Result<Option<Current<'_>>> {
         let is_first = standing == Standing::Idle;
@@ -147,13 +147,13 @@ impl SuperChunk {
                 return Ok(None);
             }
             let locked = match disk.lock_shared(after_writers)? {
-                Kept::Locked => true,
-                Kept::Open => false,
-                Kept::Busy(_) => return Ok(None),
+                LockState::Locked => true,
+                LockState::NotNeeded => false,
+                LockState::Busy(_) => return Ok(None),
             };
             (locked, disk.look())
         };
-        // Without the mutex, so that several threads can check the file at the same time.
+        // The mutex is not held here, so that several threads can check the file at the same time.
         let current = match look.map(|look| look.take()) {
             Some(Seen::Current) => true,
             Some(Seen::Moved(missing)) => {
@@ -172,20 +172,20 @@ impl SuperChunk {
         Ok(None)
     }
 
-    /// As [`Self::read_current`], where a writer comes first, or something is read again.
+    /// As [`Self::read_current`], where a writer comes first or the frame has to be read again.
     #[cold]
     fn read_later(&self, standing: Standing) -> Result<Current<'_>> {
         let patience = operation::patience(0);
-        let mut waited = None;
+        let mut guard = None;
         loop {
             let waiter = {
-                let _reserved = self.reserve_with(&mut waited, patience)?;
+                let _reserved = self.reserve_with(&mut guard, patience)?;
                 let mut state = self.exclusively(patience)?;
-                let after_writers = standing == Standing::Idle && waited.is_none();
+                let after_writers = standing == Standing::Idle && guard.is_none();
                 let locked = match state.lock_shared(after_writers)? {
-                    Kept::Busy(waiter) => Err(waiter),
-                    Kept::Locked => Ok(true),
-                    Kept::Open => Ok(false),
+                    LockState::Busy(waiter) => Err(waiter),
+                    LockState::Locked => Ok(true),
+                    LockState::NotNeeded => Ok(false),
                 };
                 match locked {
                     Ok(locked) => {
@@ -195,8 +195,8 @@ impl SuperChunk {
                     Err(waiter) => waiter,
                 }
             };
-            // Nothing is held meanwhile: who has the frame may want this handle, too.
-            waited = Some(waiter.wait(patience)?);
+            // Nothing is locked meanwhile: the thread that has locked the frame may need this handle, too.
+            guard = Some(waiter.wait(patience)?);
             if let Some(current) = self.read_current(standing, false)? {
                 return Ok(current);
             }
@@ -209,8 +209,8 @@ type Current<'a> = (Reader<'a, State>, bool);
 
 /// The state of a super-chunk, which is not changed until this is dropped; see [`SuperChunk::read`].
 pub struct Reading<'a> {
-    // Goes first: what it does at its end needs the state.
-    /// None where an operation around this one keeps changes out.
+    // Dropped first, since its `drop` needs the state.
+    /// None if an outer operation has the state locked.
     _access: Option<SharedAccess<'a>>,
     state: Reader<'a, State>,
 }
