@@ -162,7 +162,7 @@ pub unsafe extern "C" fn b2nd_concatenate(
         let params = Params::from_c(ctx)?;
         deliver(array, || {
             self::copy(params, Array::open(src1, false)?, &mut |copy| {
-                copy.join(&Array::open(src2, false)?, axis)
+                copy.join(&*Array::open(src2, false)?, axis)
             })
         })
     }))

@@ -4,7 +4,7 @@
 use super::array::{self, Array};
 use super::create::deliver;
 use crate::capi::prelude::*;
-use crate::capi::schunk::handle::{self, BackEnd, Handle, Unfinished};
+use crate::capi::schunk::handle::{self, Handle, Unfinished};
 use crate::capi::schunk::parts::set_parameters;
 use crate::capi::schunk::storage;
 use oxiblosc_core::b2nd::MAX_DIM;
@@ -20,7 +20,7 @@ fn check(array: &Array) -> Result<()> {
 fn view(array: &Array, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = array.dtype();
     let metalayer = geometry.metalayer(dtype, dtype_format)?;
-    let mut made = Unfinished::new(BackEnd::Handles)?;
+    let mut made = Unfinished::new()?;
     // SAFETY: the storage of a super-chunk is complete, and so is its copy.
     unsafe {
         let own = array.handle.storage();

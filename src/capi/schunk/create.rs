@@ -1,6 +1,6 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use super::handle::{self, BackEnd, Handle, Unfinished};
+use super::handle::{self, Handle, Unfinished};
 use super::mirror::recorded;
 use super::parts;
 use super::storage;
@@ -44,7 +44,7 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
         let copy = storage::copy(storage)?;
         *(*copy).cparams = with_tuner(*(*copy).cparams);
-        let made = Unfinished::new(BackEnd::Handles);
+        let made = Unfinished::new();
         let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
         let parameters = recorded(&*(*copy).cparams);
         parts::set_parameters(&mut made, copy)?;
@@ -87,14 +87,18 @@ pub unsafe fn adopt(
     io: *const blosc2_io,
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
 ) -> Result<*mut blosc2_schunk> {
-    let mut made = Unfinished::new(BackEnd::Callers)?;
-    unsafe_granted!(parts::set_parameters_from(&mut made, &loaded.header, io)?);
+    let mut made = Unfinished::new()?;
+    parts::set_parameters_from(&mut made, &loaded.header)?;
     let path = path.map(|path| CStrBuf::to_malloc(path.to_bytes()));
     made.storage().urlpath = path.transpose()?.unwrap_or(null_mut());
     let (host, id) = made.host()?;
     let mut schunk = SuperChunk::of_frame(store, loaded, host, id)?;
     body(&mut schunk)?;
     made.storage().contiguous &= schunk.peek()?.is_frame();
+    // It comes last: until here the back end is the caller's, which goes on with it after an error.
+    if let Some(io) = unsafe_granted!(io.as_ref()) {
+        *made.io() = *io;
+    }
     Ok(made.finish(schunk))
 }
 

@@ -23,7 +23,7 @@ pub struct Handle {
     /// First, so that a pointer to it is a pointer to the handle.
     c: UnsafeCell<blosc2_schunk>,
     content: Content,
-    /// How many want this to be there: the program, and views.
+    /// How many keep this alive: the program, and views.
     owners: AtomicUsize,
     /// Whether C keeps the frame's buffer when the super-chunk is freed.
     avoid_free: AtomicBool,
@@ -58,26 +58,17 @@ struct View {
     following: Mutex<()>,
 }
 
-/// A handle in the making: the public structure alone.
-pub struct Unfinished(Box<MaybeUninit<Handle>>, BackEnd);
-
-/// Which side closes the back end of a handle that could not be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackEnd {
-    /// The handle's: it is told that the super-chunk is done with it.
-    Handles,
-    /// The caller's, which goes on with it.
-    Callers,
-}
+/// A handle in the making: the public structure alone. If it is dropped, the back end in its storage is told.
+pub struct Unfinished(Box<MaybeUninit<Handle>>);
 
 impl Unfinished {
     /// A structure with empty fields, no contexts and no storage.
-    pub fn new(back_end: BackEnd) -> Result<Self> {
+    pub fn new() -> Result<Self> {
         let mut handle = boxed_uninit::<Handle>()?;
         // SAFETY: the memory is there. The fields of C's struct, 66 KB, are written where they are: each is an integer, a bool or a
         // pointer, for which zero is a value.
         unsafe { (&raw mut (*handle.as_mut_ptr()).c).write_bytes(0, 1) };
-        Ok(Self(handle, back_end))
+        Ok(Self(handle))
     }
 
     /// The pointer that C will hold.
@@ -97,7 +88,13 @@ impl Unfinished {
         unsafe { &mut *self.fields().storage }
     }
 
-    /// The window of the super-chunk to come, and what the operations of a thread will know it by.
+    /// The back end in that storage.
+    pub fn io(&mut self) -> &mut blosc2_io {
+        // SAFETY: a copy of a storage has a back end of its own.
+        unsafe { &mut *self.storage().io }
+    }
+
+    /// The window of the super-chunk to come, and its id in the list of a thread's operations.
     pub fn host(&mut self) -> Result<(Box<dyn Host>, usize)> {
         let c = self.as_c();
         // SAFETY: the structure outlives the super-chunk, which is freed first (see `free_parts`).
@@ -128,17 +125,8 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        let back_end = self.1;
         // SAFETY: the fields are the library's own, and used no more.
-        unsafe {
-            let c = self.fields();
-            if back_end == BackEnd::Callers
-                && let Some(storage) = c.storage.as_mut()
-            {
-                libc::free(std::mem::replace(&mut storage.io, null_mut()).cast());
-            }
-            free_fields(c);
-        }
+        unsafe { free_fields(self.fields()) };
     }
 }
 
@@ -341,7 +329,7 @@ pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
     }
 }
 
-/// Frees what [`free`] is about.
+/// Frees a handle that has no owner any more.
 ///
 /// # Safety
 /// As for [`free`]; no view is left.
@@ -353,7 +341,7 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
         let avoid_free = (*handle).avoid_free.load(Ordering::Relaxed);
         let given = (*handle).given.load(Ordering::Relaxed).cast_const();
         match (&raw mut (*handle).content).read() {
-            // A buffer that C knows stays, and nobody else can free one that C never had.
+            // A buffer that C knows is left to C. One that it never had can only be freed here.
             Content::Own(core) if avoid_free => match core.into_frame() {
                 Ok(frame) if frame.as_ptr() == given => drop(frame.into_raw()),
                 frame => drop(frame),

@@ -45,20 +45,14 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
     Ok(())
 }
 
-/// As [`set_parameters`], from a frame's header.
-///
-/// # Safety
-/// `io` is null or valid.
-pub unsafe fn set_parameters_from(
-    schunk: &mut Unfinished,
-    header: &Header,
-    io: *const blosc2_io,
-) -> Result<()> {
+/// As [`set_parameters`], from a frame's header, and with files as the back end.
+pub fn set_parameters_from(schunk: &mut Unfinished, header: &Header) -> Result<()> {
     let pointer = schunk.as_c();
     let c = schunk.fields();
     show!(c, Parameters::of(header));
     c.chunksize = header.chunksize;
-    unsafe_granted!({
+    // SAFETY: the structure is there and this function's alone; the parameters have no pointers but that to it.
+    unsafe {
         let (mut cparams, mut dparams) = (cparams_of(pointer), dparams_of(pointer));
         c.cctx = context::compression(cparams)?.into_c();
         c.dctx = context::decompression(dparams)?.into_c();
@@ -67,10 +61,10 @@ pub unsafe fn set_parameters_from(
             urlpath: null_mut(),
             cparams: &raw mut cparams,
             dparams: &raw mut dparams,
-            io: io.cast_mut(),
+            io: null_mut(),
         };
         c.storage = storage::copy(&storage)?;
-    });
+    }
     Ok(())
 }
 
