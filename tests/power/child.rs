@@ -1,7 +1,7 @@
 //! The process whose calls are logged: this one, started again with the shim in front of the C library.
 
 use super::disk::{Event, parse};
-use super::scenario::{Scenario, Work, scenarios};
+use super::scenario::{AFTER_KILL, Scenario, scenarios};
 use crate::common::schunk::our_schunks;
 use std::ffi::{CString, c_char};
 use std::path::Path;
@@ -10,10 +10,10 @@ use std::process::Command;
 /// Tells a process that it is a child, and what to do.
 const JOB: &str = "OXIBLOSC_POWER_JOB";
 
-/// What a process does that makes the scenario's calls, in order.
+/// What a process does that makes the scenario's calls, in order; or those that come after a kill, one of [`AFTER_KILL`].
 pub fn log(
     number: usize,
-    recovers: bool,
+    after_kill: Option<usize>,
     durable: bool,
     folder: &Path,
     places: &[i64],
@@ -22,7 +22,8 @@ pub fn log(
     let log = folder.with_extension("log");
     let places: Vec<String> = places.iter().map(i64::to_string).collect();
     let order = format!(
-        "{number} {recovers} {} {} {}",
+        "{number} {} {} {} {}",
+        after_kill.map_or(String::new(), |which| which.to_string()),
         places.join(","),
         folder.display(),
         log.display()
@@ -68,12 +69,12 @@ pub fn obey() {
         return;
     };
     let words: Vec<&str> = order.splitn(5, ' ').collect();
-    let [number, recovers, places, folder, log] = words[..] else {
+    let [number, after_kill, places, folder, log] = words[..] else {
         panic!("{JOB}={order}");
     };
     let mut scenario: Scenario = scenarios()[number.parse::<usize>().expect(JOB)];
-    if recovers == "true" {
-        scenario.work = Work::Recover;
+    if !after_kill.is_empty() {
+        scenario.work = AFTER_KILL[after_kill.parse::<usize>().expect(JOB)];
     }
     let places: Vec<i64> = places
         .split(',')

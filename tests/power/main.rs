@@ -12,6 +12,7 @@ mod changes;
 mod child;
 mod disk;
 mod forged;
+mod pages;
 mod race;
 mod scenario;
 mod sweep;

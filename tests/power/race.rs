@@ -65,7 +65,7 @@ fn lefts(scenario: &Scenario, number: usize, work: &Path, shim: &Path) -> Vec<Le
     let look = &mut || seen.push(scenario.look(lib, work, &places));
     scenario.run(lib, work, &places, look).expect("the change");
     restore(&before, work);
-    let events = log(number, false, false, work, &places, shim).expect("the change");
+    let events = log(number, None, false, work, &places, shim).expect("the change");
     let (mut found, mut marks) = (Vec::new(), 0);
     for event in events {
         disk.apply(&event);

@@ -23,7 +23,7 @@ pub enum Storage {
 }
 
 /// What is done with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
     /// The change with this number, a metalayer, and closing.
     Change(usize),
@@ -38,6 +38,9 @@ pub enum Work {
     /// Opened after a process was killed, given a metalayer, and closed.
     Recover,
 }
+
+/// What the next process does after one was killed.
+pub const AFTER_KILL: [Work; 3] = [Work::Recover, Work::ToFile { over: true }, Work::AppendFile];
 
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
@@ -70,12 +73,9 @@ pub fn scenarios() -> Vec<Scenario> {
         let work = Work::Create;
         all.push(Scenario { storage, work });
     }
-    for over in [false, true] {
+    for (storage, over) in [(file, false), (file, true), (Storage::Link, true)] {
         let work = Work::ToFile { over };
-        all.push(Scenario {
-            storage: file,
-            work,
-        });
+        all.push(Scenario { storage, work });
     }
     for storage in [file, Storage::Container] {
         let work = Work::AppendFile;
@@ -123,6 +123,20 @@ fn returned(what: &str, rc: i64) -> Result<(), String> {
     }
 }
 
+/// Appends two frames to a file, and tells where each went.
+fn append_two(
+    lib: &'static SchunkLib,
+    path: &Path,
+    appended: &mut dyn FnMut(i64),
+) -> Result<(), String> {
+    for seed in [400, 402] {
+        let rc = small(lib, true, None, seed).append_file(path);
+        returned("append_file", rc)?;
+        appended(rc);
+    }
+    Ok(())
+}
+
 fn fine(rc: i64) {
     assert!(rc >= 0, "{rc}");
 }
@@ -158,7 +172,13 @@ impl Scenario {
         }
     }
 
-    /// Opens the frame at this place; a map in this mode.
+    /// The same frame, with what the next process does after one was killed, if it can be done there.
+    pub fn after_kill(self, work: Work) -> Option<Self> {
+        let is_file = self.storage != Storage::Directory;
+        (is_file || work == Work::Recover).then_some(Self { work, ..self })
+    }
+
+    /// Opens the frame at this place; a map in this mode. Maps begin at the front of their file.
     fn open(
         &self,
         lib: &'static SchunkLib,
@@ -167,7 +187,7 @@ impl Scenario {
         mode: &'static CStr,
     ) -> Option<Opened> {
         match self.storage {
-            Storage::Map => Opened::map(lib, path, mode),
+            Storage::Map if place == 0 => Opened::map(lib, path, mode),
             _ => lib.open_at(path, place).map(Opened::from),
         }
     }
@@ -216,14 +236,40 @@ impl Scenario {
         }
     }
 
+    /// Where frames may begin once this is done to what a killed process left; `places` are those from before. Does it, to see where
+    /// frames go. None where there is nothing to do it to.
+    pub fn places_after_kill(
+        &self,
+        lib: &'static SchunkLib,
+        folder: &Path,
+        places: &[i64],
+        killed: Work,
+    ) -> Result<Option<Vec<i64>>, String> {
+        let path = self.path(folder);
+        let is_whole = || self.open(lib, &path, 0, c"r").is_some();
+        let mut places = places.to_vec();
+        match self.work {
+            Work::ToFile { .. } => {}
+            Work::AppendFile if is_whole() || !path.exists() => {
+                append_two(lib, &path, &mut |place| places.push(place))?;
+                places.sort_unstable();
+                places.dedup();
+            }
+            // The last frame that the killed process had finished.
+            Work::Recover if killed == Work::AppendFile => {
+                let seen = self.look(lib, folder, &places);
+                let whole = |seen: &Option<State>| seen.as_ref().is_some_and(|s| *s != broken());
+                places.truncate(seen.iter().rposition(whole).map_or(0, |last| last + 1));
+            }
+            _ if is_whole() => {}
+            _ => places.clear(),
+        }
+        Ok((!places.is_empty()).then_some(places))
+    }
+
     /// The place of the frame that is worked on.
     fn place(places: &[i64]) -> i64 {
         *places.last().unwrap_or(&0)
-    }
-
-    /// Whether there is a frame yet.
-    pub fn opens(&self, lib: &'static SchunkLib, folder: &Path) -> bool {
-        self.open(lib, &self.path(folder), 0, c"r").is_some()
     }
 
     /// What is in the frames.
@@ -297,12 +343,7 @@ impl Scenario {
             }
             Work::AppendFile => {
                 mark();
-                for seed in [400, 402] {
-                    let from = small(lib, true, None, seed);
-                    returned("append_file", from.append_file(&path))?;
-                    mark();
-                }
-                Ok(())
+                append_two(lib, &path, &mut |_| mark())
             }
         }
     }
@@ -344,16 +385,19 @@ impl Scenario {
                 if found.as_ref() != Some(&expected) {
                     return Err(format!("{name}: the frame that was appended is not there"));
                 }
-                if self.look(lib, folder, &places[..1]) != seen[..1] {
-                    return Err(format!("{name}: the first frame is another"));
+                let now = self.look(lib, folder, places);
+                let mut both = seen.iter().zip(&now);
+                if both.any(|(before, now)| before.is_some() && before != now) {
+                    return Err(format!("{name}: a frame before it is another"));
                 }
             }
             return Ok(());
         }
-        let place = Self::place(places);
-        let Some(before) = seen.last().cloned().flatten() else {
+        // A frame is changed that has none behind it.
+        let Some(last) = seen.iter().rposition(Option::is_some) else {
             return Ok(());
         };
+        let (place, before) = (places[last], seen[last].clone());
         let s = self.open(lib, &path, place, c"r+");
         let s = s.ok_or("it does not open")?;
         let rc = s.vlmeta_add(c"afterwards", b"alive");
@@ -374,10 +418,10 @@ impl Scenario {
             if state.chunks.pop() != Some(Ok(chunk.clone())) || state.vlmeta.pop().is_none() {
                 return Err(format!("{name}: what was added is not there"));
             }
-            if state != before {
+            if Some(state) != before {
                 return Err(format!("{name}: what was there before is not"));
             }
-            if self.look(lib, folder, &places[..places.len() - 1]) != seen[..places.len() - 1] {
+            if self.look(lib, folder, &places[..last]) != seen[..last] {
                 return Err(format!("{name}: the frame before it is another"));
             }
         }

@@ -2,7 +2,8 @@
 
 use super::child::{log, obey};
 use super::disk::{Disk, Event, SampleSize, Tree, restore};
-use super::scenario::{Scenario, Seen, Work, scenarios};
+use super::pages::{Packed, Pages, unpacked};
+use super::scenario::{AFTER_KILL, Scenario, Seen, Work, scenarios};
 use crate::common::data::Rng;
 use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
@@ -19,11 +20,22 @@ const BATCH: usize = 24;
 /// Seconds that all may take, on a machine that has much else to do.
 const PATIENCE: u32 = 4 * 3600;
 
-/// A process that was killed: after which event, and whether its changes were durable.
+/// A process that was killed: after which event, whether its changes were durable, and what the next one does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Killed {
     at: usize,
     durable: bool,
+    then: Work,
+}
+
+/// What came after a kill.
+struct AfterKill {
+    /// How many calls of the killed process had returned.
+    returned: usize,
+    /// Where frames may begin.
+    places: Vec<i64>,
+    /// What is seen after each call of the process that comes next.
+    seen: Vec<Seen>,
 }
 
 /// When the power was cut: how many calls had returned before it, and whether a process was killed before that.
@@ -40,10 +52,12 @@ impl Moment {
     }
 }
 
-/// A disk that a cut left, and the moments at which it may have. Many moments leave the same disk, which is looked at once.
+/// A disk that a cut left, and the moments at which it may have. Many moments leave the same disk, which is looked at once if frames may
+/// begin in the same places.
 struct Left {
     hash: u64,
-    tree: Tree,
+    tree: Packed,
+    places: Vec<i64>,
     moments: Vec<Moment>,
 }
 
@@ -60,8 +74,7 @@ struct Case<'a> {
     places: Vec<i64>,
     /// What is seen after so many calls.
     seen: Vec<Seen>,
-    /// For each killed process: how many calls had returned, and what is seen after each call of the process that comes next.
-    after_kill: BTreeMap<Killed, (usize, Vec<Seen>)>,
+    after_kill: BTreeMap<Killed, AfterKill>,
 }
 
 /// How much is looked at.
@@ -74,7 +87,7 @@ struct Budget {
     disks: usize,
     /// The same after a kill.
     disks_after_kill: usize,
-    /// Kills at one event of so many.
+    /// One kill of so many.
     kills: usize,
 }
 
@@ -94,7 +107,7 @@ impl Budget {
                 after_kill: sample(4, 4),
                 disks: 12,
                 disks_after_kill: 8,
-                kills: 24,
+                kills: 30,
             },
         }
     }
@@ -104,8 +117,10 @@ impl Case<'_> {
     fn which(&self, moment: Moment) -> String {
         let killed = moment.killed.map_or(String::new(), |killed| {
             let kind = if killed.durable { "" } else { "not " };
-            let at = killed.at;
-            format!(", and before that a process that was {kind}durable was killed after call {at}")
+            let (at, then) = (killed.at, killed.then);
+            format!(
+                ", in {then:?} after a process that was {kind}durable was killed after call {at}"
+            )
         });
         let (name, returned) = (self.scenario.name(), moment.returned);
         format!("{name}, {returned} calls had returned{killed}")
@@ -117,29 +132,38 @@ impl Case<'_> {
         let states = |steps: &[Seen], returned: usize| {
             steps[returned..=(returned + 1).min(steps.len() - 1)].to_vec()
         };
-        match moment.killed.map(|killed| &self.after_kill[&killed]) {
-            None => states(&self.seen, returned),
-            Some((before, steps)) if returned == 0 => {
-                let mut may = states(steps, 0);
-                may.extend(states(&self.seen, *before));
-                may
-            }
-            Some((_, steps)) => states(steps, returned),
+        let Some(killed) = moment.killed else {
+            return states(&self.seen, returned);
+        };
+        let after = &self.after_kill[&killed];
+        let mut may = states(&after.seen, returned);
+        if returned == 0 {
+            let before = states(&self.seen, after.returned);
+            may.extend(before.iter().map(|seen| self.seen_at(seen, &after.places)));
         }
+        may
+    }
+
+    /// What was seen at the scenario's own places, at others.
+    fn seen_at(&self, seen: &Seen, places: &[i64]) -> Seen {
+        let own = |place: &i64| self.places.iter().position(|own| own == place);
+        let at = |place: &i64| own(place).and_then(|own| seen[own].clone());
+        places.iter().map(at).collect()
     }
 
     /// Looks at a disk in its folder: `Err` of what is wrong with it, and when it was left.
     fn look(&self, left: &Left, folder: &Path) -> Result<(), String> {
         let promised = |moment: &&Moment| !self.scenario.makes() || moment.returned > 0;
         let moments: Vec<&Moment> = left.moments.iter().filter(promised).collect();
-        restore(&left.tree, folder);
-        let seen = self.scenario.look(self.lib, folder, &self.places);
+        restore(&unpacked(&left.tree), folder);
+        let seen = self.scenario.look(self.lib, folder, &left.places);
+        let is_old = |old: &Seen| self.seen_at(old, &left.places) == seen;
         let Some(last) = moments.last() else {
             return Ok(());
         };
         for moment in &moments {
             if !self.may_be_seen(**moment).contains(&seen) {
-                let kind = match self.seen.contains(&seen) {
+                let kind = match self.seen.iter().any(is_old) {
                     true => "stale",
                     false => "lost",
                 };
@@ -148,7 +172,7 @@ impl Case<'_> {
         }
         let goes_on = self
             .scenario
-            .live_on(self.lib, self.reference, folder, &self.places);
+            .live_on(self.lib, self.reference, folder, &left.places);
         goes_on.map_err(|wrong| format!("recovered, but {wrong}|{}", self.which(**last)))
     }
 
@@ -181,6 +205,7 @@ struct Follower {
     sample: SampleSize,
     /// Where in `lefts` a disk is, by its hash.
     given: HashMap<u64, usize>,
+    pages: Pages,
     lefts: Vec<Left>,
 }
 
@@ -189,6 +214,7 @@ impl Follower {
         Follower {
             sample,
             given: HashMap::new(),
+            pages: Pages::default(),
             lefts: Vec::new(),
         }
     }
@@ -207,32 +233,40 @@ impl Follower {
         chosen
     }
 
-    fn follow(&mut self, disk: &mut Disk, events: &[Event], killed: Option<Killed>) {
+    fn follow(
+        &mut self,
+        disk: &mut Disk,
+        events: &[Event],
+        killed: Option<Killed>,
+        places: &[i64],
+    ) {
         let (mut returned, mut marks) = (0, 0);
         for (at, event) in events.iter().enumerate() {
             if !event.is_change() && marks > 0 {
-                self.cut(disk, Moment { returned, killed }, at as u64);
+                self.cut(disk, Moment { returned, killed }, places, at as u64);
             }
             disk.apply(event);
             marks += usize::from(matches!(event, Event::Mark));
             returned = marks.saturating_sub(1);
         }
-        self.cut(disk, Moment { returned, killed }, events.len() as u64);
+        let moment = Moment { returned, killed };
+        self.cut(disk, moment, places, events.len() as u64);
     }
 
-    fn cut(&mut self, disk: &Disk, moment: Moment, seed: u64) {
+    fn cut(&mut self, disk: &Disk, moment: Moment, places: &[i64], seed: u64) {
         if !moment.is_safe() {
             return;
         }
-        let (given, lefts) = (&mut self.given, &mut self.lefts);
+        let (given, pages, lefts) = (&mut self.given, &mut self.pages, &mut self.lefts);
         disk.cuts(self.sample, seed, &mut |tree| {
             let mut hasher = DefaultHasher::new();
-            tree.hash(&mut hasher);
+            (&tree, places).hash(&mut hasher);
             let hash = hasher.finish();
             let at = *given.entry(hash).or_insert_with(|| {
                 lefts.push(Left {
                     hash,
-                    tree,
+                    tree: pages.pack(tree),
+                    places: places.to_vec(),
                     moments: Vec::new(),
                 });
                 lefts.len() - 1
@@ -287,15 +321,12 @@ impl Sweep {
         for durable in [true, false] {
             restore(&before, &self.work);
             let disk = Disk::of(&self.work);
-            let events = log(number, false, durable, &self.work, &case.places, &self.shim)?;
+            let events = log(number, None, durable, &self.work, &case.places, &self.shim)?;
             let mut follower = Follower::new(self.budget.sample);
             if durable {
-                follower.follow(&mut disk.clone(), &events, None);
+                follower.follow(&mut disk.clone(), &events, None, &case.places);
             }
-            // What is behind another frame is not opened again by who was killed.
-            if scenario.work != Work::AppendFile {
-                self.kills(number, &mut case, disk, (&events, durable), &mut follower);
-            }
+            self.kills(number, &mut case, disk, (&events, durable), &mut follower);
             lefts.extend(follower.chosen(&budget));
         }
         let killed = lefts.iter().filter(|left| left.is_after_kill()).count();
@@ -315,7 +346,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// A process is killed after each of the events; the next one opens what it left, and in that the power is cut.
+    /// A process is killed after each of the events; the next one goes on with what it left, and in that the power is cut.
     fn kills(
         &mut self,
         number: usize,
@@ -324,49 +355,72 @@ impl Sweep {
         (events, durable): (&[Event], bool),
         follower: &mut Follower,
     ) {
-        let recover = Scenario {
-            work: Work::Recover,
-            ..*case.scenario
-        };
-        follower.sample = self.budget.after_kill;
         let begins = events.iter().position(|event| matches!(event, Event::Mark));
         let begins = begins.unwrap_or(events.len());
         let changes = (begins..events.len()).filter(|at| events[*at].is_change());
-        let mut kills: Vec<usize> = changes.collect();
-        kills.sort_by_key(|at| Rng((number * 1000 + at) as u64).next());
+        let can = |which: &usize| case.scenario.after_kill(AFTER_KILL[*which]).is_some();
+        // The frame goes on each time; that a file is written over or behind it, in turns.
+        let works = |at: usize| [0, 1 + at % 2].into_iter().filter(can);
+        let all = changes.flat_map(|at| works(at).map(move |which| (at, which)));
+        let mut kills: Vec<(usize, usize)> = all.collect();
+        kills.sort_by_key(|(at, which)| Rng((number * 10000 + at * 10 + which) as u64).next());
         kills.truncate(kills.len().div_ceil(self.budget.kills));
         let mut marks = 0;
         for (at, event) in events.iter().enumerate() {
             disk.apply(event);
             marks += usize::from(matches!(event, Event::Mark));
-            if !kills.contains(&at) {
-                continue;
-            }
-            let left = disk.seen();
-            let mut seen = Vec::new();
-            let look = &mut || seen.push(recover.look(case.lib, &self.work, &case.places));
-            restore(&left, &self.work);
-            if case.scenario.makes() && !recover.opens(case.lib, &self.work) {
-                continue;
-            }
-            restore(&left, &self.work);
-            let mut disk = disk.clone();
-            disk.meet(&self.work);
-            let logged = log(number, true, true, &self.work, &case.places, &self.shim);
-            restore(&left, &self.work);
-            let run = recover.run(case.lib, &self.work, &case.places, look);
-            match run.and(logged) {
-                Ok(events) => {
-                    let killed = Killed { at, durable };
-                    case.after_kill.insert(killed, (marks - 1, seen));
-                    follower.follow(&mut disk, &events, Some(killed));
-                }
-                Err(wrong) => {
-                    let which = format!("{} at {at}: {wrong}", case.scenario.name());
+            for (_, which) in kills.iter().filter(|kill| kill.0 == at) {
+                let then = AFTER_KILL[*which];
+                let killed = Killed { at, durable, then };
+                let done = self.after_kill(number, case, &disk, (killed, marks - 1), follower);
+                if let Err(wrong) = done {
+                    let which = format!("{then:?} of {} at {at}: {wrong}", case.scenario.name());
                     self.report.fail("after a kill", which);
                 }
             }
         }
+    }
+
+    /// One process that goes on with what a killed one left on this disk after so many of its calls had returned.
+    fn after_kill(
+        &mut self,
+        number: usize,
+        case: &mut Case,
+        disk: &Disk,
+        (killed, returned): (Killed, usize),
+        follower: &mut Follower,
+    ) -> Result<(), String> {
+        let Some(next) = case.scenario.after_kill(killed.then) else {
+            return Ok(());
+        };
+        let (lib, work, first) = (case.lib, &self.work, case.scenario.work);
+        let left = disk.seen();
+        restore(&left, work);
+        let Some(places) = next.places_after_kill(lib, work, &case.places, first)? else {
+            return Ok(());
+        };
+        restore(&left, work);
+        let mut disk = disk.clone();
+        disk.meet(work);
+        let which = AFTER_KILL.iter().position(|work| *work == killed.then);
+        let events = log(number, which, true, work, &places, &self.shim)?;
+        restore(&left, work);
+        let mut seen = Vec::new();
+        let look = &mut || seen.push(next.look(lib, work, &places));
+        next.run(lib, work, &places, look)?;
+        follower.sample = self.budget.after_kill;
+        if killed.then != Work::Recover {
+            // The order in which these two write is looked at with all its parts where nothing was killed.
+            follower.sample.parts = follower.sample.parts.min(3);
+        }
+        follower.follow(&mut disk, &events, Some(killed), &places);
+        let after = AfterKill {
+            returned,
+            places,
+            seen,
+        };
+        case.after_kill.insert(killed, after);
+        Ok(())
     }
 
     /// Every scenario of this part of the sweep.

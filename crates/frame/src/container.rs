@@ -56,7 +56,8 @@ impl Container {
     }
 
     fn open_or_make(backend: &dyn Backend, path: &CStr) -> Result<Self> {
-        if paths::kind(path)?.is_none() {
+        let there = paths::kind(path).map_err(|_| Error::FileOpen)?;
+        if there.is_none() {
             let path = paths::followed(path)?;
             let new = NewPath::planned(&path, false, None)?;
             if let Ok(file) = backend.open(&path, Mode::New) {

@@ -31,7 +31,8 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     let old = match files::stat(target, false) {
         Ok(there) if there.is_file() => Some(writable(target)?),
         Ok(_) => return write_in_place(target, bytes),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        // A slash at the end is that of a directory.
+        Err(error) if error.kind() == ErrorKind::NotFound && !ends_in_separator(target) => None,
         Err(_) => return Err(Error::FileOpen),
     };
     // Others see the old file's bytes no sooner than its mode allows; a file without a past gets the usual mode.
@@ -84,6 +85,11 @@ pub fn write_through(
     })
 }
 
+fn ends_in_separator(path: &CStr) -> bool {
+    let last = path.to_bytes().last();
+    last.is_some_and(|last| files::is_separator(*last))
+}
+
 /// Owner, group and mode of a regular file that this process may write.
 fn writable(target: &CStr) -> Result<Rights> {
     files::open(target, How::WRITE_FILE, Access::All)
@@ -96,14 +102,16 @@ fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
     file.write_all(bytes).map_err(|_| Error::FileWrite)
 }
 
-/// Writes and closes a new file, and makes it like the old one.
+/// Makes a new file like the old one, writes and closes it. The bytes come last, as the system takes set-user-ID bits away where they are
+/// written by who may not give them.
 fn fill(file: File, bytes: &[u8], old: Option<&Rights>, durable: bool) -> Result<()> {
+    let alike = old.map_or(Ok(()), |old| files::give_rights(&file, old));
+    alike.map_err(|_| Error::FileWrite)?;
     if write_up_to(&file, 0, bytes) < bytes.len() {
         return Err(Error::FileWrite);
     }
-    let alike = old.map_or(Ok(()), |old| files::give_rights(&file, old));
-    alike
-        .and_then(|()| if durable { file.sync_all() } else { Ok(()) })
+    let synced = if durable { file.sync_all() } else { Ok(()) };
+    synced
         .and_then(|()| files::close(file))
         .map_err(|_| Error::FileWrite)
 }
@@ -221,12 +229,18 @@ mod tests {
             for bits in [0o600, 0o640, 0o444, 0o4755] {
                 fs::set_permissions(path(&name), fs::Permissions::from_mode(bits)).expect("a mode");
                 let content = bits.to_string();
+                // What the system makes of the mode of a file that is written where it is.
+                let twin = folder.path("twin");
+                fs::write(path(&twin), b"first").expect("writes");
+                fs::set_permissions(path(&twin), fs::Permissions::from_mode(bits)).expect("a mode");
+                let _ = fs::write(path(&twin), b"again");
                 match write(&name, content.as_bytes(), durable) {
                     // A process that may write everything is not asked for the mode.
                     Err(error) => assert_eq!((error, bits), (Error::FileOpen, 0o444)),
                     Ok(()) => assert_eq!(fs::read(path(&name)).expect("reads"), content.as_bytes()),
                 }
-                assert_eq!(mode(path(&name)), bits);
+                assert_eq!(mode(path(&name)), mode(path(&twin)));
+                fs::remove_file(path(&twin)).expect("removes");
             }
             symlink("file", path(&link)).expect("a link");
             write(&link, b"through the link", durable).expect("writes");

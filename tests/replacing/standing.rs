@@ -1,0 +1,451 @@
+//! What stands at a path, and what is seen of it.
+
+use crate::common::b2nd::{B2ndLib, c_path, our_arrays, reference_arrays};
+use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use crate::common::schunk_state::read;
+use blosc2::capi::types::blosc2_cparams;
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+
+/// What is at the path, or around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Nothing,
+    /// A file with this mode.
+    Mode(u32),
+    /// One of another user, and another group.
+    Foreign(u32),
+    /// One of another group alone.
+    ForeignGroup(u32),
+    RelativeLink,
+    AbsoluteLink,
+    /// A link to a link in another directory.
+    Chain,
+    Dangling,
+    DanglingChain,
+    /// A link into a directory that is not there.
+    Astray,
+    Loop,
+    LinkToDirectory,
+    LinkToFrame,
+    /// The directory of the path is a link.
+    ThroughLink,
+    HardLink,
+    Pipe,
+    Socket,
+    /// As `/dev/null` and `/dev/full`.
+    Null,
+    Full,
+    LinkToNull,
+    EmptyDirectory,
+    /// One with a file that is no frame's.
+    Directory,
+    /// A frame in a directory.
+    Frame,
+    /// The path ends with a slash, and nothing or a file is there.
+    Slash,
+    SlashBehindFile,
+    MissingFolder,
+    BelowFile,
+    /// A directory of another user's in which only that one may change names, with a file that all may write, and without.
+    ForeignFolder,
+    ForeignEmptyFolder,
+    /// One in which all may make names, and change their own.
+    Sticky,
+    EmptySticky,
+    /// An empty file, and one that is no frame.
+    Empty,
+    Garbage,
+}
+
+pub const STANDING: [Standing; 51] = [
+    Standing::Nothing,
+    Standing::Mode(0o600),
+    Standing::Mode(0o640),
+    Standing::Mode(0o644),
+    Standing::Mode(0o444),
+    Standing::Mode(0o200),
+    Standing::Mode(0o000),
+    Standing::Mode(0o777),
+    Standing::Mode(0o4755),
+    Standing::Mode(0o2755),
+    Standing::Mode(0o2644),
+    Standing::Mode(0o6777),
+    Standing::Mode(0o1644),
+    Standing::Foreign(0o600),
+    Standing::Foreign(0o644),
+    Standing::Foreign(0o666),
+    Standing::Foreign(0o660),
+    Standing::Foreign(0o606),
+    Standing::Foreign(0o6777),
+    Standing::ForeignGroup(0o640),
+    Standing::ForeignGroup(0o664),
+    Standing::ForeignGroup(0o2775),
+    Standing::RelativeLink,
+    Standing::AbsoluteLink,
+    Standing::Chain,
+    Standing::Dangling,
+    Standing::DanglingChain,
+    Standing::Astray,
+    Standing::Loop,
+    Standing::LinkToDirectory,
+    Standing::LinkToFrame,
+    Standing::ThroughLink,
+    Standing::HardLink,
+    Standing::Pipe,
+    Standing::Socket,
+    Standing::Null,
+    Standing::Full,
+    Standing::LinkToNull,
+    Standing::EmptyDirectory,
+    Standing::Directory,
+    Standing::Frame,
+    Standing::Slash,
+    Standing::SlashBehindFile,
+    Standing::MissingFolder,
+    Standing::BelowFile,
+    Standing::ForeignFolder,
+    Standing::ForeignEmptyFolder,
+    Standing::Sticky,
+    Standing::EmptySticky,
+    Standing::Empty,
+    Standing::Garbage,
+];
+
+const OTHER_USER: u32 = 1;
+const OTHER_GROUP: u32 = 2;
+
+/// What is in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    None,
+    /// What was there before.
+    Old,
+    /// A frame, by what is in it.
+    Frame(String),
+    Other(usize),
+}
+
+/// What is seen of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    kind: String,
+    mode: u32,
+    owner: (u32, u32),
+    pub content: Content,
+}
+
+/// All names in a folder.
+pub type Seen = BTreeMap<String, Entry>;
+
+impl Content {
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        match our_schunks().open_buffer(bytes, true) {
+            _ if bytes == old() => Self::Old,
+            Some(s) => Self::Frame(format!("{:?}", read(&s))),
+            None => Self::Other(bytes.len()),
+        }
+    }
+}
+
+impl Entry {
+    /// Whether it is a frame other than the old one.
+    pub fn is_frame(&self) -> bool {
+        matches!(self.content, Content::Frame(_))
+    }
+
+    /// Whether nobody but the owner may do what they might not with `other`: neither others, nor a group that is another.
+    pub fn has_no_more_rights_than(&self, other: &Self) -> bool {
+        let others = other.mode & 0o007;
+        let (group, bits) = match self.owner.1 == other.owner.1 {
+            true => (other.mode & 0o070, 0o7000),
+            false => (others << 3, 0o1000),
+        };
+        self.mode & !(other.mode & (0o700 | bits) | group | others) == 0
+    }
+}
+
+/// The file that is there before.
+fn old() -> Vec<u8> {
+    let s = our_schunks()
+        .create(true, None, &blosc2_cparams::defaults(), 1, None)
+        .expect("a frame");
+    assert!(s.append_buffer(&[7; 4000], 4000) > 0);
+    s.to_buffer().1
+}
+
+/// Both interfaces of a library.
+pub type Libraries = (&'static SchunkLib, &'static B2ndLib);
+
+/// A library, and a folder for it.
+pub struct All {
+    pub schunks: &'static SchunkLib,
+    pub arrays: &'static B2ndLib,
+    base: PathBuf,
+    /// Whose the files are; our own if none.
+    owner: Option<u32>,
+}
+
+impl All {
+    /// This library and the reference.
+    pub fn libraries() -> Option<[Libraries; 2]> {
+        let reference = (reference_schunks()?, reference_arrays()?);
+        Some([(our_schunks(), our_arrays()), reference])
+    }
+
+    pub fn new((schunks, arrays): Libraries, folder: &Path, owner: Option<u32>) -> Self {
+        let base = folder.join(schunks.lib.name);
+        Self {
+            schunks,
+            arrays,
+            base,
+            owner,
+        }
+    }
+
+    /// The folder of the path, and one beside it.
+    fn folder(&self) -> PathBuf {
+        self.base.join("shown/in")
+    }
+
+    fn beside(&self) -> PathBuf {
+        self.base.join("shown/beside")
+    }
+
+    /// Where the call says what it returned.
+    pub fn answer(&self) -> PathBuf {
+        self.base.join("answer")
+    }
+
+    /// Where what is written is before.
+    pub fn source(&self) -> PathBuf {
+        self.base.join("source")
+    }
+
+    pub fn path(&self, standing: Standing) -> PathBuf {
+        match standing {
+            Standing::Slash | Standing::SlashBehindFile => self.folder().join("path/"),
+            Standing::MissingFolder => self.folder().join("missing/path"),
+            Standing::BelowFile => self.folder().join("file/path"),
+            Standing::ThroughLink => self.beside().join("link/path"),
+            _ => self.folder().join("path"),
+        }
+    }
+
+    /// Where a new frame may be, as [`Self::seen`] names it.
+    pub fn place(&self, standing: Standing) -> &'static str {
+        match standing {
+            Standing::Dangling => "beside/target",
+            Standing::DanglingChain => "beside/last",
+            _ => "in/path",
+        }
+    }
+
+    /// Makes a file as it was before, with this mode.
+    fn file(&self, path: &Path, mode: u32) {
+        fs::write(path, old()).expect("writes");
+        chown(path, self.owner, self.owner).expect("an owner");
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+    }
+
+    fn node(&self, path: &Path, kind: u32, minor: u32) -> bool {
+        // SAFETY: a C string.
+        let made =
+            unsafe { libc::mknod(c_path(path).as_ptr(), kind | 0o666, libc::makedev(1, minor)) }
+                == 0;
+        // The file system may have no devices, or a process may not make them.
+        made && fs::set_permissions(path, Permissions::from_mode(0o666)).is_ok()
+            && (kind != libc::S_IFCHR || fs::OpenOptions::new().write(true).open(path).is_ok())
+    }
+
+    /// Makes what stands there; false if that cannot be made here.
+    pub fn make(&self, standing: Standing) -> Result<bool, String> {
+        let _ = fs::remove_dir_all(&self.base);
+        let (folder, beside) = (self.folder(), self.beside());
+        for made in [&folder, &beside] {
+            fs::create_dir_all(made).expect("a folder");
+        }
+        for made in [&self.base, &folder, &beside] {
+            chown(made, self.owner, self.owner).expect("an owner");
+        }
+        let path = folder.join("path");
+        let target = beside.join("target");
+        let is_root = super::is_root();
+        match standing {
+            Standing::Nothing | Standing::Slash | Standing::MissingFolder => {}
+            Standing::Mode(mode) => self.file(&path, mode),
+            Standing::SlashBehindFile => self.file(&path, 0o644),
+            Standing::Foreign(mode) | Standing::ForeignGroup(mode) => {
+                if !is_root {
+                    return Ok(false);
+                }
+                self.file(&path, mode);
+                let user = matches!(standing, Standing::Foreign(_)).then_some(OTHER_USER);
+                chown(&path, user, Some(OTHER_GROUP)).expect("another owner");
+                fs::set_permissions(&path, Permissions::from_mode(mode)).expect("a mode");
+            }
+            Standing::RelativeLink | Standing::Dangling => link("../beside/target", &path),
+            Standing::AbsoluteLink => symlink(&target, &path).expect("a link"),
+            Standing::Chain | Standing::DanglingChain => {
+                link("../beside/target", &path);
+                link("last", &target);
+            }
+            Standing::Astray => link("../beside/missing/target", &path),
+            Standing::Loop => {
+                link("other", &path);
+                link("path", &folder.join("other"));
+            }
+            Standing::LinkToDirectory => link("../beside", &path),
+            Standing::LinkToFrame => {
+                self.frame(&target);
+                link("../beside/target", &path);
+            }
+            Standing::ThroughLink => {
+                self.file(&path, 0o600);
+                link("../in", &beside.join("link"));
+            }
+            Standing::HardLink => {
+                self.file(&path, 0o640);
+                fs::hard_link(&path, &target).expect("a second name");
+            }
+            Standing::Pipe => return Ok(self.node(&path, libc::S_IFIFO, 0)),
+            Standing::Socket => {
+                let made = std::os::unix::net::UnixListener::bind(&path);
+                return Ok(made.is_ok());
+            }
+            Standing::Null => return Ok(self.node(&path, libc::S_IFCHR, 3)),
+            Standing::Full => return Ok(self.node(&path, libc::S_IFCHR, 7)),
+            Standing::LinkToNull => {
+                link("../beside/target", &path);
+                return Ok(self.node(&target, libc::S_IFCHR, 3));
+            }
+            Standing::EmptyDirectory => self.directory(&path),
+            Standing::Directory => {
+                self.directory(&path);
+                self.file(&path.join("file"), 0o644);
+            }
+            Standing::Frame => self.frame(&path),
+            Standing::BelowFile => self.file(&folder.join("file"), 0o644),
+            Standing::ForeignFolder
+            | Standing::ForeignEmptyFolder
+            | Standing::Sticky
+            | Standing::EmptySticky => {
+                if !is_root {
+                    return Ok(false);
+                }
+                if matches!(standing, Standing::ForeignFolder | Standing::Sticky) {
+                    self.file(&path, 0o666);
+                    chown(&path, Some(OTHER_USER), None).expect("another owner");
+                }
+                let is_sticky = matches!(standing, Standing::Sticky | Standing::EmptySticky);
+                chown(&folder, Some(OTHER_USER), None).expect("another owner");
+                let mode = if is_sticky { 0o1777 } else { 0o755 };
+                fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("a mode");
+            }
+            Standing::Empty => fs::write(&path, "").expect("writes"),
+            Standing::Garbage => fs::write(&path, [0xA5; 300]).expect("writes"),
+        }
+        match standing {
+            Standing::RelativeLink | Standing::AbsoluteLink => self.file(&target, 0o600),
+            Standing::Chain => self.file(&beside.join("last"), 0o600),
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn directory(&self, path: &Path) {
+        fs::create_dir(path).expect("a directory");
+        chown(path, self.owner, self.owner).expect("an owner");
+    }
+
+    fn frame(&self, path: &Path) {
+        let s = our_schunks().create(false, Some(path), &blosc2_cparams::defaults(), 1, None);
+        let s = s.expect("a frame");
+        assert!(s.append_buffer(&[7; 4000], 4000) > 0);
+        drop(s);
+        let entries = fs::read_dir(path).expect("a directory").flatten();
+        for path in entries.map(|entry| entry.path()).chain([path.to_owned()]) {
+            chown(path, self.owner, self.owner).expect("an owner");
+        }
+    }
+
+    /// The end of the pipe at the path from which is read, if one is there.
+    pub fn pipe(&self) -> Option<File> {
+        let path = self.folder().join("path");
+        let is_pipe = path
+            .symlink_metadata()
+            .is_ok_and(|there| there.file_type().is_fifo());
+        let mut open = fs::OpenOptions::new();
+        let open = open.read(true).custom_flags(libc::O_NONBLOCK);
+        is_pipe.then(|| open.open(path).expect("a pipe"))
+    }
+
+    /// What has come through it, as its content.
+    pub fn add_pipe(&self, pipe: &mut File, seen: &mut Seen) {
+        let (mut all, mut part) = (Vec::new(), [0; 65536]);
+        while let Ok(len @ 1..) = pipe.read(&mut part) {
+            all.extend(&part[..len]);
+        }
+        if !all.is_empty() {
+            seen.get_mut("in/path").expect("a pipe").content = Content::of_bytes(&all);
+        }
+    }
+
+    /// All that is there.
+    pub fn seen(&self) -> Seen {
+        let mut seen = Seen::new();
+        see(&self.base.join("shown"), "", &mut seen);
+        seen
+    }
+}
+
+fn link(to: &str, at: &Path) {
+    symlink(to, at).expect("a link");
+}
+
+fn see(folder: &Path, name: &str, seen: &mut Seen) {
+    let path = folder.join(name);
+    let there = path.symlink_metadata().expect("what was listed");
+    let kind = there.file_type();
+    let mut content = Content::None;
+    let mut what = format!("{kind:?}");
+    if kind.is_symlink() {
+        what = format!(
+            "link to {:?}",
+            path.read_link().expect("a link").strip_prefix(folder)
+        );
+    } else if kind.is_file() {
+        content = Content::of_bytes(&fs::read(&path).expect("reads"));
+    } else if kind.is_dir() {
+        if let Some(s) = path
+            .join("chunks.b2frame")
+            .exists()
+            .then(|| our_schunks().open_path(&path))
+        {
+            content = Content::Frame(s.map_or("broken".into(), |s| format!("{:?}", read(&s))));
+        }
+        for entry in fs::read_dir(&path).expect("lists").flatten() {
+            let own = entry.file_name().into_string().expect("a plain name");
+            let name = if name.is_empty() {
+                own
+            } else {
+                format!("{name}/{own}")
+            };
+            see(folder, &name, seen);
+        }
+    }
+    let owner = (there.uid(), there.gid());
+    let mode = there.mode() & 0o7777;
+    seen.insert(
+        name.to_owned(),
+        Entry {
+            kind: what,
+            mode,
+            owner,
+            content,
+        },
+    );
+}
