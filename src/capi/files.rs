@@ -54,22 +54,16 @@ pub unsafe extern "C" fn blosc2_stdio_open(
     mode: *const c_char,
     _params: *mut c_void,
 ) -> *mut c_void {
-    guard(null_mut(), || {
-        if urlpath.is_null() || mode.is_null() {
-            trace("error", "blosc2_stdio_open: no path or no mode");
-            return null_mut();
-        }
+    pointer("blosc2_stdio_open", || {
+        not_null!(urlpath, mode)?;
         // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
         unsafe {
             let file = streams::open(urlpath, CStr::from_ptr(mode));
-            if file.is_null() {
-                trace("error", "blosc2_stdio_open: cannot open the file");
-                return null_mut();
-            }
+            not_null!(file; FileOpen)?;
             let stream = on_c_heap(blosc2_stdio_file { file }).inspect_err(|_| {
                 libc::fclose(file);
             });
-            stream.map_or(null_mut(), |stream| stream.cast())
+            stream.map(|stream| stream.cast())
         }
     })
 }

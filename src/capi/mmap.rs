@@ -118,17 +118,9 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_open(
     _mode: *const c_char,
     params: *mut c_void,
 ) -> *mut c_void {
-    guard(null_mut(), || {
-        if urlpath.is_null() {
-            return null_mut();
-        }
-        match unsafe_granted!(open(CStr::from_ptr(urlpath), params.cast())) {
-            Ok(_) => params,
-            Err(error) => {
-                trace("error", format_args!("blosc2_stdio_mmap_open: {error}"));
-                null_mut()
-            }
-        }
+    pointer("blosc2_stdio_mmap_open", || {
+        let path = unsafe_granted!(c_str(urlpath)).ok_or(Error::NullPointer)?;
+        unsafe_granted!(open(path, params.cast())).map(|_| params)
     })
 }
 

@@ -11,7 +11,7 @@ use crate::capi::schunk::misc::sample_of;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::array::{metalayer, read_metalayer};
-use oxiblosc_core::b2nd::create::chunksize;
+use oxiblosc_core::b2nd::create::check;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_frame::meta::Borrowed;
 use oxiblosc_memory::boxed;
@@ -55,8 +55,7 @@ impl<'a> NewArray<'a> {
     pub fn new(params: &mut Params, others: &[Borrowed], kind: Special) -> Result<Self> {
         let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
         let geometry = Geometry::new(params.ndim(), &params.shape, chunkshape, blockshape)?;
-        geometry.nchunks()?;
-        chunksize(&geometry, params.cparams().typesize)?;
+        check(&geometry, kind, params.cparams().typesize)?;
         let (dtype, dtype_format) = params.dtype();
         let meta = geometry.meta(dtype, dtype_format);
         // SAFETY: the storage is complete.
@@ -158,9 +157,6 @@ unsafe fn create_special(
     kind: Special,
 ) -> c_int {
     unsafe_granted!(create(name, ctx, array, |params| {
-        if kind == Special::Nan && !matches!(params.cparams().typesize, 4 | 8) {
-            return Err(Error::Data);
-        }
         make(params, kind, &mut |_| Ok(()))
     }))
 }

@@ -15,7 +15,7 @@ use oxiblosc_memory::{Buffer, Collect, List};
 ///
 /// # Errors
 /// [`Error::InvalidParam`] and [`Error::MaxBufsizeExceeded`] where there can be no such chunks.
-pub fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
+fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
     if typesize <= 0 {
         return Err(Error::InvalidParam);
     }
@@ -25,6 +25,18 @@ pub fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
         return Err(Error::MaxBufsizeExceeded);
     }
     Ok(chunksize as i32)
+}
+
+/// Checks that there can be an array of such special values.
+///
+/// # Errors
+/// [`Error::Data`] for NaNs of another size than 4 or 8 bytes; as for [`chunksize`]; those of too many chunks.
+pub fn check(geometry: &Geometry, kind: Special, typesize: i32) -> Result<()> {
+    if kind == Special::Nan && !matches!(typesize, 4 | 8) {
+        return Err(Error::Data);
+    }
+    geometry.nchunks()?;
+    chunksize(geometry, typesize).map(drop)
 }
 
 impl SuperChunk {

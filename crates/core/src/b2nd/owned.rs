@@ -149,8 +149,7 @@ impl Array {
         kind: Special,
         fill: impl FnOnce(&ArrayRef) -> Result<()>,
     ) -> Result<Self> {
-        geometry.nchunks()?;
-        super::create::chunksize(geometry, cparams.typesize)?;
+        super::create::check(geometry, kind, cparams.typesize)?;
         let cparams = cparams.for_blocks_of(geometry)?;
         let schunk = SuperChunk::create(place, cparams, dparams, protection)?;
         let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
@@ -257,7 +256,6 @@ impl Initial<'_> {
         match self {
             Self::Item(one) if one.len() != item => Err(Error::InvalidParam),
             Self::Items(all) if i64::try_from(all.len()).ok() != nbytes => Err(Error::InvalidParam),
-            Self::Nans if !matches!(typesize, 4 | 8) => Err(Error::Data),
             Self::Nans => Ok(Special::Nan),
             Self::Uninit => Ok(Special::Uninit),
             Self::Zeros | Self::Item(_) | Self::Items(_) => Ok(Special::Zero),
