@@ -1,4 +1,4 @@
-//! What environment variables say of parameters. They override what a program says.
+//! Parameters in environment variables. They override those of the program.
 
 use crate::params::{Job, Shuffle, Split, set_shuffle};
 use oxiblosc_memory::env;
@@ -55,7 +55,7 @@ pub fn at_least<T: TryFrom<i64>>(name: &CStr, least: i64) -> Option<T> {
     fitting.or_else(|| unrecognized(name))
 }
 
-/// What the environment says of compression; none where it says nothing, or nothing that there is.
+/// Parameters of compression in the environment; none for a variable that is not set or has no valid value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `BLOSC_CLEVEL`.
@@ -75,7 +75,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Those that there are now.
+    /// Reads the environment.
     pub fn read() -> Self {
         Self {
             level: at_least(c"BLOSC_CLEVEL", 0),
@@ -88,7 +88,7 @@ impl Overrides {
         }
     }
 
-    /// Puts them in the place of the parameters of a context.
+    /// Replaces the parameters of a context by those that are set.
     pub fn apply(&self, job: &mut Job, nthreads: &mut i16) {
         fn replace<T>(parameter: &mut T, value: Option<T>) {
             if let Some(value) = value {

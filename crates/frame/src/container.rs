@@ -1,4 +1,4 @@
-//! Several frames one behind the other in a file: a frame is appended to it.
+//! Files with several frames: appends a frame to a file.
 
 use super::disk::TRIES;
 use super::header::{MIN_LEN, UNCOMMITTED};
@@ -9,7 +9,7 @@ use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Shared, ToList};
 use std::ffi::CStr;
 
-/// The file that a frame is appended to. Others that change it are kept out.
+/// The file that a frame is appended to, locked against others that change it.
 struct Container {
     file: Shared<dyn Storage>,
     /// The file, if it was made for this.
@@ -18,10 +18,10 @@ struct Container {
 
 /// Appends a frame, given as bytes, to the file at `path`, which is made if it is not there. Gives where the frame begins.
 ///
-/// It is one change of the file: it waits for those of others, and they wait for it.
+/// This is a change of the file like any other: changes of a file wait for each other.
 ///
 /// # Errors
-/// Then the file is as it was.
+/// Those of locking and output; then the file is as it was.
 pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -> Result<u64> {
     let container = Container::open(backend, path)?;
     let named = backend.is_filesystem().then_some(path);
@@ -31,7 +31,7 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
 }
 
 impl Container {
-    /// Opens or makes the file, and keeps others that change it out.
+    /// Opens or makes the file, and locks it against others that change it.
     fn open(backend: &dyn Backend, path: &CStr) -> Result<Self> {
         if !backend.is_filesystem() {
             let there = backend.open(path, Mode::ReadWrite);
@@ -45,7 +45,7 @@ impl Container {
             if locked.is_ok() && container.file.identity() == backend.identity(path) {
                 return Ok(container);
             }
-            // What was appended to a file without a name would be lost.
+            // What is appended to a file without a name is lost.
             if container.file.size() == Ok(0) {
                 container.remove();
             }
@@ -77,12 +77,12 @@ impl Container {
         }
     }
 
-    /// Writes a frame. One behind others does not count, nor does anything in its chunks, before its last byte is written.
+    /// Writes a frame. If it comes behind others, neither the frame nor anything in its chunks counts before the last byte is written.
     fn write(&self, pos: u64, frame: &[u8], durable: bool) -> Result<()> {
         let file = &*self.file;
         let sync = || if durable { file.sync() } else { Ok(()) };
         if pos == 0 {
-            // There is no frame before it that could be kept from changes.
+            // There is no frame before it that could take it for leftovers.
             file.write_at(pos, frame)?;
             return sync();
         }
@@ -94,7 +94,7 @@ impl Container {
         let magic = std::mem::replace(&mut front[at], byte);
         file.write_at(pos, &front)?;
         if leftovers::has_magic(rest) {
-            // The front says how far what does not count reaches, which then is there first.
+            // The front says how long the uncommitted frame is, so the file gets that length first.
             file.truncate(pos + frame.len() as u64)?;
             sync()?;
         }
@@ -109,11 +109,11 @@ impl Container {
         let file = &*self.file;
         let mut end = None;
         let appended = (|| {
-            // A frame that was left in the middle of a change has its record at the end, where it would not be found again.
+            // A record of a change that was not committed is at the end of the file; behind the new frame it would not be found.
             journal::roll_back(file, None, durable, None)?;
             let pos = *end.insert(file.size()?);
             self.write(pos, frame, durable)?;
-            // Another process that made the file may not have come as far as that, or was not durable.
+            // Another process may have made the file, and not have synced its directory.
             if let Some(path) = named.filter(|_| durable) {
                 paths::sync_parent(&paths::followed(path)?)?;
             }
@@ -122,7 +122,7 @@ impl Container {
         if appended.is_err() {
             match end {
                 Some(0) if self.made.is_some() => self.remove(),
-                // What was there counts; half a frame behind it does not.
+                // A part of a frame behind the others does not count.
                 Some(end) => drop(file.truncate(end)),
                 None => {}
             }

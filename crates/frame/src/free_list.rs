@@ -17,16 +17,16 @@ struct Tail {
 
 /// What is free between the header and the index of a frame. Positions count from the end of the header.
 ///
-/// What may need memory is done by [`FreeList::reserve`]; nothing else fails.
+/// Only [`FreeList::reserve`] allocates memory, so that nothing else fails.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FreeList {
-    /// Behind the last chunk.
+    /// The end of the last chunk.
     end: u64,
     /// Holes before `end`, in ascending order: where each begins, its bytes. No two touch, none is empty.
     holes: List<(u64, u64)>,
     /// In ascending order.
     tails: List<Tail>,
-    /// Whether freed bytes are left alone: where chunks share bytes, or where it is not known where chunks lie.
+    /// Whether freed bytes are not used again, because chunks share bytes or it is not known where chunks lie.
     fixed: bool,
 }
 
@@ -39,7 +39,7 @@ impl FreeList {
         fixed: false,
     };
 
-    /// Bytes up to `end` that are all taken, by which chunks is not known.
+    /// A list in which all bytes up to `end` are taken, by chunks whose places are not known.
     pub fn opaque(end: u64) -> Self {
         Self {
             end,
@@ -48,7 +48,7 @@ impl FreeList {
         }
     }
 
-    /// Bytes up to `end` in which chunks lie one behind the other.
+    /// A list in which all bytes up to `end` are taken, by chunks one behind the other.
     pub fn packed(end: u64) -> Self {
         Self {
             end,
@@ -56,7 +56,7 @@ impl FreeList {
         }
     }
 
-    /// Bytes in which chunks lie: where each begins, its bytes.
+    /// A list in which these chunks take their bytes: where each begins, and its length.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
@@ -97,12 +97,12 @@ impl FreeList {
             .and_then(|()| self.tails.reserve(more))
     }
 
-    /// Behind the last chunk.
+    /// The end of the last chunk.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Whether freed bytes are left alone.
+    /// Whether freed bytes are not used again.
     pub fn is_fixed(&self) -> bool {
         self.fixed
     }
@@ -147,7 +147,7 @@ impl FreeList {
                 end: pos + len,
                 free: tail,
             };
-            // Room that cannot be noted is not used again, which is all that happens without memory.
+            // Without memory for this, the room is not used again.
             let _ = self.tails.insert(i, new);
         }
     }

@@ -32,7 +32,7 @@ pub struct Memory {
     loose: bool,
     /// Whether the whole frame has [checksums](super::fingerprint).
     checksums: ChecksumScope,
-    /// What of the chunks was checked since they came into the buffer.
+    /// Which parts of the chunks were checked since they came into the buffer.
     checked: CheckedChunks,
 }
 
@@ -57,7 +57,7 @@ impl Memory {
         })
     }
 
-    /// Uses a whole frame where it lies. If it is borrowed, it is copied before it is changed.
+    /// Uses a whole frame in place. If it is borrowed, it is copied before it is changed.
     ///
     /// # Errors
     /// Those of a damaged frame, [`Error::MemoryAlloc`].
@@ -84,12 +84,12 @@ impl Memory {
         ))
     }
 
-    /// Has the whole frame get checksums of header, index and trailer, or none.
+    /// Sets whether the whole frame gets checksums of header, index and trailer.
     pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         self.change_checksums(self.checksums.wanted(checksums))
     }
 
-    /// Has the whole frame say that every chunk has checksums.
+    /// Makes the whole frame record that every chunk has checksums.
     pub fn set_all_checksums(&mut self) -> Result<()> {
         self.change_checksums(ChecksumScope::All)
     }
@@ -108,7 +108,7 @@ impl Memory {
         own.start < other.end && other.start < own.end
     }
 
-    /// Has the bytes of chunks that are not in the frame any more left out when the whole frame is asked for.
+    /// Makes [`Self::whole`] leave out free bytes: those of chunks that are gone, and between the blocks of others.
     pub fn loosen(&mut self) {
         self.loose = true;
     }
@@ -150,15 +150,15 @@ impl Memory {
         let nchunks = self.offsets.len();
         // A small frame may claim very many chunks.
         let bounded = nchunks <= self.data_len / EXTENDED_HEADER_LENGTH;
-        // A buffer of the program's may be a map of a file, whose pages come from the disk again.
+        // A borrowed buffer may be a map of a file, whose pages may be read from the disk again, with new damage.
         match header.has_checksums() && bounded && self.bytes.borrowed().is_none() {
             true => self.checked.chunk(nchunk, nchunks),
             false => Checked::NEVER,
         }
     }
 
-    /// The bytes of chunk `nchunk`, to be changed where they are; it must go on being a chunk of as many bytes, with checksums that
-    /// fit what is changed: nothing of it is checked for that.
+    /// The bytes of chunk `nchunk`, to be changed in place. The caller must leave a valid chunk of the same length with right checksums, as it is
+    /// not checked again.
     pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
         let len = match self.find(nchunk)? {
             Ok((chunk, _)) => chunk.len(),
@@ -198,7 +198,7 @@ impl Memory {
         self.checksums = change.checksums(self.checksums);
         let coming: usize = change.items().map(|item| item_len(&item)).sum();
         let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
-        // All that can fail comes before all that changes something.
+        // Everything that can fail comes before everything that changes something.
         self.open_end()?
             .reserve_to_grow(coming + parted + header.len())?;
         for nchunk in change.leaves() {
@@ -239,7 +239,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Forgets what was checked of chunks that a change replaces or moves. Should it fail, they are checked again.
+    /// Forgets what was checked of chunks that a change replaces or moves. If the change fails, they are checked again.
     fn forget_checked(&mut self, change: &Change, specials: &[(usize, List<u8>)]) {
         match change {
             Change::Nothing if specials.is_empty() => {}
@@ -279,7 +279,7 @@ impl Memory {
         Ok(at)
     }
 
-    /// The chunks that others take the place of. None where they share bytes: then each that comes in gets bytes of its own.
+    /// The chunks that are replaced. None if they share bytes with others: then each new chunk gets bytes of its own.
     fn replaced<'a>(&self, items: &[(usize, Item<'a>)]) -> Result<Option<Replacement<'a>>> {
         let mut over = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
@@ -299,7 +299,7 @@ impl Memory {
         Replacement::new(over)
     }
 
-    /// Puts chunks in the places of others, and those behind the last one that have no place, or cannot have it.
+    /// Puts chunks in the places of others. Those that cannot have that place go behind the last chunk.
     fn update(&mut self, items: &[(usize, Item)], over: Option<Replacement>) -> Result<()> {
         let in_place = over.is_some();
         let (header_len, data_len) = (self.header_len, self.data_len);
@@ -335,7 +335,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Removes what changes of chunks left free between their blocks.
+    /// Removes free bytes: those of chunks that are gone, and between the blocks of others.
     fn pack(&mut self) -> Result<()> {
         let mut places = self.offsets.places().list()?;
         places.sort_unstable();
@@ -376,7 +376,7 @@ impl Memory {
         self.whole && !self.loose
     }
 
-    /// The whole frame, where it lies there in order.
+    /// The whole frame, if [`Self::whole`] need not change anything.
     pub fn as_whole(&self) -> Option<&[u8]> {
         self.is_whole().then_some(&*self.bytes)
     }
@@ -419,7 +419,7 @@ impl Memory {
         Ok(self.whole()?.len() as u64)
     }
 
-    /// Copies a borrowed buffer, so that it is used no more.
+    /// Copies a borrowed buffer, so that the original is not used any more.
     pub fn own(&mut self) -> Result<()> {
         self.bytes.to_mut().map(drop)
     }
@@ -479,7 +479,7 @@ fn held(index: &[u8]) -> Result<usize> {
 /// The offsets in the index of a frame with this header; there may be no index.
 fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<Offsets> {
     let count = match (header.nchunks(), index) {
-        // The reference forgets to say so when the last chunk goes.
+        // The reference leaves the size as it is when the last chunk is deleted.
         (Some(0), None | Some([])) => Some(0),
         (_, None) => return Err(Error::InvalidHeader),
         (Some(0) | None, _) => None,
@@ -519,7 +519,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     let mut trailer_pos = bytes.len() - trailer_len;
     let mut trailer = bytes[trailer_pos..].to_list()?;
     let vlmetalayers = match trailer::parse(&trailer) {
-        // Where there are no data the trailer follows the header, whatever length it claims.
+        // In a frame without data the trailer follows the header, whatever length it has in its end.
         Err(_) if header.nbytes <= 0 => {
             trailer_pos = extent.header_len as usize;
             trailer = bytes[trailer_pos..].to_list()?;

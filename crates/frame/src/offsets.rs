@@ -22,7 +22,7 @@ pub(super) const FREE: usize = 4 << 20;
 pub enum Place {
     /// At a distance from the end of the header, or in the file of this number.
     At(u64),
-    /// Nowhere: every item is the same.
+    /// It has no bytes: all of its items are the same.
     Special(Special),
 }
 
@@ -53,7 +53,7 @@ impl Place {
         ((1 << 63) | (kind << 56)) as i64
     }
 
-    /// Where a chunk with this header goes: nowhere, if all that it says is its kind.
+    /// The place of a chunk that needs no bytes in the frame, as its header says all. None for other chunks.
     pub fn special_of(header: &ChunkHeader) -> Option<Self> {
         match header.special() {
             kind @ (Special::Zero | Special::Nan | Special::Uninit) => Some(Self::Special(kind)),
@@ -116,13 +116,13 @@ impl Offsets {
         self.iter_over(usize::MAX, false)
     }
 
-    /// The offsets of real places, in the order of the chunks; of equal ones in a row of special length, one.
+    /// The offsets of chunks with bytes, in the order of the chunks. One that all chunks have is given once.
     pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
         self.iter_over(1, true)
             .filter_map(|offset| u64::try_from(offset).ok())
     }
 
-    /// The offsets; of a repeated one, `most`.
+    /// The offsets; one that is repeated, at most `most` times. With `only_real`, runs of special chunks are left out.
     fn iter_over(&self, most: usize, only_real: bool) -> Iter<'_> {
         let nothing = Span {
             first: 0,

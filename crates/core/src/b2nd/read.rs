@@ -1,5 +1,5 @@
-//! Reading: of the chunks that a selection touches only the blocks that it touches are decoded, each into a worker's own
-//! memory and from there, by the same worker, to its places in the caller's buffer.
+//! Reading: only the blocks that a selection touches are decoded, each by a worker into memory of its own, from which the worker copies the
+//! items to their places in the caller's buffer.
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
@@ -55,7 +55,7 @@ impl Workers<'_> {
     }
 }
 
-/// A smaller part of a block than this is taken out of it item by item.
+/// Fewer items than this are taken out of a block one by one.
 const FEW: usize = 16;
 
 /// A selection that is to be read.
@@ -81,7 +81,7 @@ impl Reading<'_> {
             .nblocks
             .saturating_mul(self.sizes.block)
             .saturating_mul(nchunks);
-        // Few chunks are cut into parts, so that there is work for all.
+        // If there are few chunks, they are cut into parts, so that all workers have something to do.
         let nthreads = if self.chunks.is_shared() {
             workers.nthreads
         } else {
@@ -163,7 +163,7 @@ impl Reading<'_> {
         let (count, first, len) = self.selection.extent(block);
         let (first, len) = (first * item, len * item);
         if count * item <= size / FEW {
-            // A few items are not worth undoing the filters of all that lies between them.
+            // For a few items it is not worth undoing the filters of everything between them.
             let parts = (&mut *bufs, &mut *codec);
             let span = (first, first + len, item);
             let done = reader.items(block.nblock, span, parts, |items| {

@@ -27,7 +27,7 @@ pub struct TouchedChunk {
     which: [usize; MAX_DIM],
     /// How many of its blocks are touched.
     pub nblocks: usize,
-    /// All that the array has of it is taken.
+    /// Whether all items that the array has in it are selected.
     pub whole: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct TouchedBlock<'s> {
     /// Which part of each axis it is.
     numbers: [usize; MAX_DIM],
     parts: [Part<'s>; MAX_DIM],
-    /// All that the array has of it is taken.
+    /// Whether all items that the array has in it are selected.
     pub whole: bool,
 }
 
@@ -47,8 +47,8 @@ fn as_sizes(dims: &Dims) -> [usize; MAX_DIM] {
 }
 
 impl<'a> Selection<'a> {
-    /// The items from `start` to `stop` along each dimension, in a buffer of shape `buffershape`, from its front on. None
-    /// where there are no items. What lies in the array's padding is left out.
+    /// The items from `start` to `stop` along each dimension, at the front of a buffer of shape `buffershape`. None if there are no items. Items
+    /// in the array's padding are left out.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the buffer's shape is smaller than the slice, [`Error::Failure`] when the slice reaches
@@ -124,7 +124,7 @@ impl<'a> Selection<'a> {
                 return Err(Error::InvalidIndex);
             }
         }
-        // Places along the first dimension are counted by nothing but the buffer's end.
+        // Along the first dimension only the end of the buffer limits the items.
         for (d, indices) in indices.iter().enumerate().skip(1) {
             if indices.len() as i64 > buffershape[d] {
                 return Err(Error::InvalidParam);
@@ -230,7 +230,7 @@ impl<'a> Selection<'a> {
         for (part, stride) in block.parts[..self.axes.len()].iter().zip(&self.inside) {
             let runs = part.runs();
             count *= runs.iter().map(|run| run.len).sum::<usize>();
-            // They ascend, though some may be there twice.
+            // They ascend, but some may be there more than once.
             if let (Some(from), Some(to)) = (runs.first(), runs.last()) {
                 first += from.inside * stride;
                 last += (to.inside + to.len - 1) * stride;

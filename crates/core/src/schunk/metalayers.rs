@@ -116,7 +116,7 @@ impl State {
         }
         self.tick += 1;
         host.show(self, Changed::Metalayers);
-        // What the program sees is never gone.
+        // Freed only now: until the window was updated, the program could still see it.
         drop(old);
         Ok(())
     }
@@ -130,7 +130,7 @@ impl State {
 }
 
 impl Edit<'_> {
-    /// The metalayer that comes in.
+    /// The new metalayer, if the change adds one.
     fn layer(&self) -> Result<Option<Metalayer>> {
         Ok(match self {
             Self::AddFixed(name, content) | Self::AddVariable(name, content) => {

@@ -1,8 +1,7 @@
 //! Changes that are committed together.
 //!
-//! Between begin and commit the state is that of [`Staged`] chunks: what is changed is kept in memory, over a frame that stays as it
-//! is. The commit makes one change of all, as every other change is made, so that what holds for one change holds for it: after a crash
-//! it is there or not.
+//! Between begin and commit the chunks are [`Staged`]: changes are kept in memory, and the frame stays as it is. The commit makes one change
+//! of them, in the same way as every other change, and so is as atomic: after a crash the frame has all of it or nothing.
 
 use super::staged::{Before, Staged};
 use super::state::State;
@@ -46,8 +45,8 @@ impl State {
         Ok(())
     }
 
-    /// In a transaction, keeps the metalayers as they are, unless that was done; there will be as many as `count` says. A window then has
-    /// room for both.
+    /// In a transaction, saves the metalayers before their first change, after which there will be as many as `count` says. Makes room in the
+    /// window for the old and the new ones.
     pub(crate) fn keep_metalayers(&mut self, host: &dyn Host, mut count: Count) -> Result<()> {
         let Store::Staged(staged) = &mut self.store else {
             return Ok(());
@@ -63,7 +62,7 @@ impl State {
         host.prepare(self, count)
     }
 
-    /// Ends a transaction: the chunks are what they were when it began. Gives what else was.
+    /// Ends a transaction: the chunks are those with which it began. Gives the rest of the state before it.
     #[inline(never)]
     fn unstage(&mut self) -> Result<Box<Staged>> {
         let base = match &mut self.store {
@@ -107,13 +106,12 @@ impl SuperChunk {
     /// Begins a transaction: from now on all changes of this super-chunk are kept in memory, until [`Self::commit`] makes them, all at once,
     /// or [`Self::abandon`] forgets them. [`Self::transaction`] does the same, and abandons by itself.
     ///
-    /// All that is read through this handle, on any thread, is what was changed; other handles and processes see nothing of it before the
-    /// commit. Whatever changes chunks, metalayers, or the shape of an array may be part of a transaction; a change that fails is not.
+    /// Reads through this handle, on any thread, see the changes; other handles and processes see nothing of them before the commit. Whatever changes chunks, metalayers, or the shape of an array may be part of a transaction; a change that fails is not.
     /// It takes as much memory as the chunks that come in, and some 40 bytes for each chunk there is.
     ///
-    /// No lock is held meanwhile. Where another handle or process changes the frame before the commit, or closes it after changes, or
-    /// takes its lock alone, what was staged belongs to a frame that is gone: reads, changes and the commit are [`Error::Lock`] from
-    /// then on, until the transaction is abandoned. Who cannot have that takes [`Self::lock`] before it begins.
+    /// No lock is held meanwhile. If another handle or process changes the frame before the commit, closes it after changes, or takes its
+    /// exclusive lock, the staged changes apply to a frame that is gone: reads, changes and the commit are [`Error::Lock`] from then on, until
+    /// the transaction is abandoned. To rule that out, call [`Self::lock`] before it begins.
     ///
     /// Super-chunks without a frame, and frames in memory, have transactions, too.
     ///
@@ -123,7 +121,7 @@ impl SuperChunk {
         self.transact(Locked::Shared, State::begin)
     }
 
-    /// Makes a step of a transaction, with the frame locked so.
+    /// Makes a step of a transaction, with the frame locked in this way.
     fn transact(&self, locked: Locked, step: Step) -> Result<()> {
         let mut changing = self.reserve_here()?;
         changing.lock_as(locked)?;

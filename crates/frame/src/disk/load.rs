@@ -15,7 +15,7 @@ use oxiblosc_io::Storage;
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
-/// How often a frame is read again without keeping others out.
+/// How often a frame is read again before it is locked for that.
 const UNLOCKED: usize = 4;
 
 /// A frame in its file, as it is without a change that was begun and not committed.
@@ -29,7 +29,7 @@ struct FrameFile<'a> {
 
 impl FrameFile<'_> {
     fn read(&self, pos: u64, len: u64) -> Result<List<u8>> {
-        // Checked before memory is asked for, so that it is bounded by the file.
+        // Checked before memory is allocated, so that the length of the file bounds it.
         let end = pos.checked_add(len).filter(|end| *end <= self.size);
         if end.is_none() {
             return Err(Error::FileRead);
@@ -42,12 +42,12 @@ impl FrameFile<'_> {
     }
 }
 
-/// What is known of a frame, and what was found in it.
+/// A frame as a handle knows it, and what was found in it.
 pub type Loading = (View, Loaded);
 
-/// Reads what is known of a frame, and again while another handle may be in the middle of a change, as [`load`] does. Where
-/// changes follow one another closely they are kept out for once; so they are before an error is believed, since a frame is
-/// neither old nor new while its header is written.
+/// Reads a frame with [`load`], and again while another handle may be in the middle of a change. If changes follow one another closely, the
+/// file is locked against them for one read. So it is before an error counts, since while a header is written the frame is neither the old
+/// nor the new one.
 pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Loading> {
     let (attempts, millis) = RETRIES;
     let pause = Duration::from_millis(millis);
@@ -68,8 +68,7 @@ pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) 
     Err(Error::FileRead)
 }
 
-/// Reads what is known of a frame. `None` if it changed meanwhile; with `patient`, also if it cannot be read, since it
-/// could be a moment ago.
+/// Reads a frame. `None` if it changed meanwhile; with `patient`, also if it cannot be read now but could be before.
 fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Option<Loading>> {
     let size = file.size()?;
     let mut source = FrameFile {
@@ -87,7 +86,7 @@ fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Opti
     }
     let front = source.read(0, header::MIN_LEN as u64)?;
     if !Header::has_magic(&front) {
-        // A writer never changes that: the file was cut or replaced.
+        // No writer changes this, so the file was cut or replaced.
         return Err(Error::InvalidHeader);
     }
     let result = read(&source, kind, &front);
@@ -158,7 +157,7 @@ fn read_trailer(
     let len = trailer::len(&end, frame_len, header_len)? as u64;
     let bytes = source.read(frame_len - len, len)?;
     match trailer::parse(&bytes) {
-        // Where there are no data the trailer follows the header, whatever length it tells.
+        // In a frame without data the trailer follows the header, whatever length it has in its end.
         Err(_) if nbytes <= 0 => {
             let mut bytes = source.read(header_len, frame_len - header_len)?;
             trailer::correct_len(&mut bytes)?;
@@ -178,7 +177,7 @@ struct Index {
     has_gap: bool,
     /// Its checksum, if the trailer has one.
     crc: u32,
-    /// That of its offsets, if they are stored as they are.
+    /// The checksum of its offsets, if they are stored uncompressed.
     offsets_crc: Option<u32>,
 }
 
@@ -198,7 +197,7 @@ fn read_index(
     trailer: &[u8],
 ) -> Result<Index> {
     let count = match header.nchunks() {
-        // Chunks without data are counted by the index alone.
+        // Only the index has the number of chunks that have no data.
         Some(0) if pos + EXTENDED_HEADER_LENGTH as u64 > limit => return Ok(NO_CHUNKS),
         Some(0) => None,
         Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
@@ -221,14 +220,14 @@ fn read_index(
         Err(_) if header.nbytes <= 0 => return Ok(NO_CHUNKS),
         Err(error) => return Err(error),
     };
-    // In a frame that is in order, the trailer follows at once.
+    // In the layout of the format's documents the trailer follows at once.
     let has_gap = room > index.cbytes as u64;
     if !has_gap && offsets.len() != index.nbytes / WIDTH {
         // Only an index with room behind it may have more offsets than count, during an append.
         return Err(Error::InvalidHeader);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
-    // An index of another library is written anew before it grows.
+    // An index of another library is rewritten before it grows.
     let front = stored_header(index.nbytes / WIDTH);
     let growing = has_gap && front.is_ok_and(|front| bytes.starts_with(&front));
     let (mut crc, mut offsets_crc) = (0, None);
@@ -247,7 +246,7 @@ fn read_index(
     })
 }
 
-/// A frame as the format's documents show it, without its chunks.
+/// A frame in the layout of the format's documents, without its chunks.
 pub struct Image {
     /// The header.
     pub header: List<u8>,

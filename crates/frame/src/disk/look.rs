@@ -1,4 +1,4 @@
-//! A look at whether a frame is the one that was last read, which several threads can take at once.
+//! Checks whether a frame is as it was last read. Several threads can do so at once.
 
 use super::{Disk, Named, Pending, is_there, is_written, patches};
 use crate::journal::overlay;
@@ -9,7 +9,7 @@ use oxiblosc_memory::{CStrBuf, Shared};
 /// The longest header that is copied for a look.
 const LONGEST: usize = 512;
 
-/// What has to be looked at.
+/// What a thread needs for the check.
 pub struct Look {
     backend: Shared<dyn Backend>,
     path: Shared<CStrBuf>,
@@ -20,23 +20,23 @@ pub struct Look {
     header: [u8; LONGEST],
     len: usize,
     pending: Pending,
-    /// What was known of whether the frame is there.
+    /// The result of the last look for the frame.
     missing: Option<Error>,
 }
 
 /// What was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The frame that was last read.
+    /// The frame is as it was last read.
     Current,
-    /// That one, but whether it is there has changed: see [`Disk::set_missing`].
+    /// The same, but its path names another file or nothing now, or again names the frame: see [`Disk::set_missing`].
     Moved(Option<Error>),
-    /// Another one, or nothing that can be read.
+    /// The frame is another one, or cannot be read.
     Other,
 }
 
 impl Look {
-    /// Takes the look.
+    /// Does the check.
     pub fn take(&self) -> Seen {
         let named = match self.backend.version(&self.path) {
             Some(version) if Some(version.identity) == self.identity => {
@@ -68,7 +68,7 @@ impl Look {
 }
 
 impl Disk {
-    /// What a look at the frame takes. None where it has to be read again anyway, or no file is kept open.
+    /// What a thread needs for the check. None if the frame has to be read again anyway, or no file is kept open.
     pub fn look(&self) -> Option<Look> {
         let reader = self.reader.as_ref()?;
         let known = &self.view.header;
@@ -92,7 +92,7 @@ impl Disk {
         })
     }
 
-    /// Says whether there is a frame to be changed, as a look has shown.
+    /// Records what a check has found out: whether there is a frame that can be changed.
     pub fn set_missing(&mut self, missing: Option<Error>) {
         self.missing = missing;
     }

@@ -10,7 +10,7 @@ use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{CStrBuf, Shared};
 use std::ffi::CStr;
 
-/// The files of a frame that was just made, so that they can be removed if it cannot be what it should be.
+/// The files of a frame that was just made, so that they can be removed if what follows fails.
 pub struct NewFrame {
     made: NewPath,
     /// Of a directory: the file with the index, the lock file, and the files of the chunks.
@@ -18,13 +18,13 @@ pub struct NewFrame {
 }
 
 impl NewFrame {
-    /// Removes them, as far as that can be done. What was there before is not touched.
+    /// Removes as many of them as it can. What was there before is not touched.
     pub fn remove(&mut self) {
         if let Some((index, lock, chunks)) = &mut self.files
             && self.made.is_there()
         {
-            // By their names, as there may be no memory and no file descriptor to read the directory. The chunks' are numbered
-            // from 0 on; what else there may be is found when the directory is read.
+            // First by name, as there may be no memory or file descriptor to read the directory. The files of chunks are numbered from 0;
+            // any others are found when the directory is read.
             let _ = paths::remove_file(index);
             let _ = paths::remove_file(lock);
             let mut number = 0;
@@ -36,8 +36,8 @@ impl NewFrame {
     }
 }
 
-/// Makes the empty file of a new frame, in a new directory if the frame is one, and keeps those out that append to a file. Beside it what is to be removed if the
-/// frame does not come to be; back ends of programs have no files that could be removed.
+/// Makes the empty file of a new frame, in a new directory for a sparse one, and locks it against processes that append to a file. Gives also
+/// what has to be removed if the frame cannot be made; none for back ends of programs, whose files are not known.
 pub fn make(
     options: &Options,
     path: &CStr,
@@ -86,7 +86,7 @@ pub fn make(
     if paths::kind(&target)?.is_some() {
         return Err(Error::FileOpen);
     }
-    // The file of a map that cannot be made may be there nevertheless.
+    // Even if the map cannot be made, its file may be there.
     let opened = backend.open(file, Mode::Create);
     let made = made.created();
     let opened = opened.and_then(|storage| storage.lock_exclusive().map(|()| storage));
@@ -106,7 +106,7 @@ pub fn fill(
     let backend = &options.backend;
     storage.write_all_at(0, &[&image.header, &image.body])?;
     if !backend.is_filesystem() {
-        // Back ends of programs learn how long the file is to be.
+        // This tells back ends of programs how long the file will be.
         storage.truncate(image.frame_len())?;
     }
     if !options.durable {

@@ -1,4 +1,4 @@
-//! Frames that a change leaves in order: chunks, index and trailer one behind the other.
+//! Changes that leave a frame in the layout of the format's documents: chunks, index and trailer one behind the other.
 
 use super::Disk;
 use super::commit::{Next, Writes};
@@ -15,8 +15,8 @@ use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Collect, List};
 
 impl Disk {
-    /// Applies a change and leaves the frame in order, with at most `holes` free bytes between its chunks. The reference looks
-    /// for the trailer of an empty frame right behind the header, so such a frame must be in order all the time.
+    /// Applies a change and leaves the frame in that layout, with at most `holes` free bytes between its chunks. An empty frame must always have
+    /// it, since the reference looks for its trailer right behind the header.
     pub(super) fn rewrite(
         &mut self,
         file: &dyn Storage,
@@ -123,7 +123,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The header, the index and the trailer of a frame in order, whose chunks end at `end`.
+    /// The header, the index and the trailer of a frame in that layout, whose chunks end at `end`.
     fn image_of(&self, next: Next, offsets: &Offsets, end: u64) -> Result<Image> {
         let Next {
             header,
@@ -137,9 +137,9 @@ impl Disk {
         let mut image = Image::from_parts(self.kind, header, trailer, offsets, end, cbytes)?;
         image.stamp(self.view.checksums);
         if is_other && image.header == self.view.header && !offsets.is_empty() {
-            // Handles without a lock look at the header, those of the reference at the frame's length alone.
-            // The byte stays when the frame is closed: taken away, the length would be again what such a handle knows. The next
-            // change takes it away.
+            // Handles without a lock compare the header, those of the reference only the frame's length. So a change that would keep the
+            // length adds a byte. It stays when the frame is closed, as without it the length would be the old one again; the next change
+            // removes it.
             image.lengthen()?;
             image.stamp(self.view.checksums);
         }

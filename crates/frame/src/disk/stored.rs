@@ -12,25 +12,25 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 
-/// Where a chunk's bytes are to be had.
+/// Where a chunk's bytes are.
 pub struct Stored {
     /// The open file.
     pub file: Shared<dyn Storage>,
     /// Where in the file the chunk begins.
     pub pos: u64,
-    /// How many bytes it can have at the most.
+    /// The most bytes that it can have.
     pub most: u64,
-    /// How many it probably has.
+    /// How many bytes it probably has.
     pub expected: Option<u64>,
-    /// How many bytes are free behind it; none where it cannot be changed in place.
+    /// How many bytes are free behind it; none if it cannot be changed in place.
     pub tail: Option<u64>,
-    /// Whether a chunk that comes in its place may have room between its blocks.
+    /// Whether a chunk that replaces it may have room between its blocks.
     pub slack: bool,
     /// Where the frame begins in the file.
     base: u64,
     /// See [`View::pending`].
     pending: Pending,
-    /// Those of the frame.
+    /// Which checksums the frame has.
     checksums: ChecksumScope,
 }
 
@@ -42,7 +42,7 @@ impl BlockSource for Stored {
 
 /// Where a chunk is.
 pub enum Found {
-    /// Nowhere: its items are all the same.
+    /// It has no bytes: all of its items are the same.
     Special(Place),
     /// In a file.
     Stored(Stored),
@@ -59,7 +59,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Makes bytes that were read at `at` those of the frame.
+    /// Puts the old bytes of a pending change over bytes that were read at `at`.
     fn overlay(&self, at: u64, bytes: &mut [u8]) {
         overlay(
             patches(&self.pending),
@@ -68,7 +68,7 @@ impl Stored {
         );
     }
 
-    /// Reads the first bytes of the chunk, as many as `first` if it can have them, and the header among them.
+    /// Reads the first bytes of the chunk: `first`, or as many as it can have, and at least the header.
     fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let first = self.most.min(first) as usize;
         if first < MIN_HEADER_LENGTH {
@@ -84,7 +84,7 @@ impl Stored {
         Ok((bytes, header))
     }
 
-    /// Makes bytes from the front of the chunk `len` long, reading those that are not there yet.
+    /// Reads on until `bytes` has the first `len` bytes of the chunk.
     fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
         let have = bytes.len();
         if len as u64 > self.most {
@@ -98,7 +98,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Reads the front of the chunk: `first` bytes, or as many as say where its blocks are.
+    /// Reads the front of the chunk: `first` bytes, or up to the end of the table of block starts if that is more.
     pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let (mut bytes, header) = self.start(first)?;
         self.extend(&mut bytes, Chunk::front_wanted(&header))?;
@@ -107,7 +107,7 @@ impl Stored {
 
     /// Reads the whole chunk.
     pub fn whole(&self) -> Result<Buffer> {
-        // Most chunks are read in one go, and small ones cost no second call.
+        // Most chunks are read with one call.
         const FIRST: u64 = 64 << 10;
         let (mut bytes, header) = self.start(self.expected.unwrap_or(FIRST))?;
         self.extend(&mut bytes, header.cbytes)?;
@@ -132,8 +132,8 @@ impl Stored {
 }
 
 impl Disk {
-    /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced, and
-    /// its file removed, since then.
+    /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced since then, and its
+    /// file removed.
     pub fn find(&mut self, nchunk: usize) -> Result<Found> {
         let place = match self.view.offsets.place(nchunk)? {
             Place::At(place) => place,
@@ -191,7 +191,7 @@ impl Disk {
         })
     }
 
-    /// From a chunk to the one that follows, if that lies behind it: usually its size.
+    /// The distance from a chunk to the next one, if that lies behind it: usually the size of the chunk.
     fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
         const MOST: u64 = 64 << 20;
         let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
@@ -222,7 +222,7 @@ impl Disk {
             return Ok(0);
         };
         let chunk = self.stored_at(last)?;
-        // Behind a chunk that cannot be read there may be anything.
+        // If a chunk cannot be read, it is not known where it ends.
         let len = chunk
             .header()
             .map_or(chunk.most, |header| header.cbytes as u64);

@@ -29,9 +29,9 @@ pub(super) struct Writer {
 /// The file as it is opened for changes.
 pub(super) struct WriteHandle {
     pub(super) file: Shared<dyn Storage>,
-    /// The process that opened it: a lock on it is no lock against the process's children.
+    /// The process that opened it. Its children share the open file, so a lock does not exclude them.
     process: u32,
-    /// Whether others that change the file are kept out.
+    /// Whether the file is locked against others that change it.
     pub(super) locked: bool,
 }
 
@@ -102,7 +102,7 @@ impl Drop for WriteHandle {
 }
 
 impl Disk {
-    /// Whether handles of this frame keep each other out with a lock file.
+    /// Whether handles of this frame exclude each other with a lock file.
     pub fn has_lock(&self) -> bool {
         self.lock.is_some()
     }
@@ -124,8 +124,8 @@ impl Disk {
         self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
     }
 
-    /// Keeps other handles from changing the frame until [`Self::unlock_shared`], if nobody is in the way. Calls may nest. With
-    /// `after_writers` a writer that waits comes first.
+    /// Locks the frame against changes by other handles until [`Self::unlock_shared`], unless one is being made. Calls may nest. With
+    /// `after_writers`, writers that wait come first.
     ///
     /// # Errors
     /// [`Error::Lock`].
@@ -158,8 +158,8 @@ impl Disk {
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
 
-    /// Keeps other handles out until [`Self::unlock`], for a change. Calls may nest; where the frame is locked already, it is
-    /// locked as it was.
+    /// Locks the frame exclusively until [`Self::unlock`], for a change. Calls may nest; if the frame is locked already, it stays locked in the
+    /// same way.
     ///
     /// # Errors
     /// [`Error::Lock`]; then nothing is locked by it.
@@ -220,7 +220,7 @@ impl Disk {
             .filter(|handle| handle.locked && self.changing == 0)
         {
             if std::mem::take(&mut self.wrote) {
-                // As long as the lock is held nobody else has written to it.
+                // No one else has written to it as long as the lock was held.
                 self.written = later(&*handle.file, self.written);
             }
             handle.file.unlock();
@@ -229,8 +229,8 @@ impl Disk {
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
 
-    /// Opens the file for a change, and keeps other changes of the same file out. None where another is being made and this does not
-    /// `wait`.
+    /// Opens the file for a change and locks it against others that change it. None if another change is being made and this does not wait
+    /// (`waits`).
     fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
         self.leave_to_parent();
         let backend = &self.options.backend;
