@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::library::SuperChunk;
 use crate::listing::Listing;
 use crate::msgpack;
-use crate::output::complain;
+use crate::output::{complain, tell};
 use crate::picture::{self, Share};
 use crate::settings::{codec_name, filter_names};
 use crate::source::{Frame, FrameOrChunk, array_meta, vlmeta_content};
@@ -51,24 +51,30 @@ struct Report {
 
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> Result<Outcome> {
+    let mut out = Vec::new();
+    let printed = print(args, &mut out);
+    // What could be found out, also where the rest could not.
+    tell(&out);
+    printed.map(|()| Outcome::Fine)
+}
+
+fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
     let input = args.input.open()?;
     if input.is_altered() {
         complain(&format!("{}: {ALTERED}", input.name()));
     }
-    let mut out = std::io::stdout().lock();
     let mut members = Vec::new();
     if let Some(store) = Store::open(&input)? {
         let listing = Listing::of(&store, &input);
         match args.json {
             true => members = listing.into_json(),
-            false => listing.print(&mut out)?,
+            false => listing.print(out)?,
         }
         if !store.is_file() {
             if args.json {
                 writeln!(out, "{}", Json::Object(members))?;
             }
-            out.flush()?;
-            return Ok(Outcome::Fine);
+            return Ok(());
         }
         // It is a frame, too.
         if !args.json {
@@ -98,12 +104,11 @@ pub fn run(args: &InfoArgs) -> Result<Outcome> {
                 members.extend(report.into_json());
                 writeln!(out, "{}", Json::Object(members))?;
             } else {
-                report.print(&mut out)?;
+                report.print(out)?;
             }
         }
     }
-    out.flush()?;
-    Ok(Outcome::Fine)
+    Ok(())
 }
 
 /// How a chunk's data are stored.

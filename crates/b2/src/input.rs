@@ -47,8 +47,10 @@ impl Stream {
             rest,
         };
         if path == Path::new("-") {
-            let rest = Box::new(io::stdin());
-            return Ok(Some(stream("standard input".into(), rest)));
+            let name = "standard input";
+            let rest = system::standard_input();
+            let rest = rest.map_err(|error| Failure::at(Path::new(name), &error))?;
+            return Ok(Some(stream(name.into(), Box::new(rest))));
         }
         let failed = |error| Failure::at(path, &error);
         let there = std::fs::metadata(path).map_err(failed)?;
@@ -62,7 +64,8 @@ impl Stream {
     /// As many bytes from its beginning, or all where there are fewer.
     pub fn front(&mut self, len: usize) -> Result<&[u8]> {
         let more = len.saturating_sub(self.front.len()) as u64;
-        self.rest.by_ref().take(more).read_to_end(&mut self.front)?;
+        let read = self.rest.by_ref().take(more).read_to_end(&mut self.front);
+        read.map_err(|error| Failure::at(Path::new(&self.name), &error))?;
         Ok(&self.front)
     }
 

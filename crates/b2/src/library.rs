@@ -27,15 +27,22 @@ pub fn zeros(len: usize) -> Done<Buffer> {
     Buffer::zeroed(len)
 }
 
-/// Frames are locked and durable, and new ones have checksums, if the environment says so, as it does for all programs of the
-/// library; checksums also where they are asked for.
+/// Whether an environment variable of the library asks for something.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
+}
+
+/// Whether what is made is to survive a loss of power.
+pub fn is_durable() -> bool {
+    is_set("BLOSC_DURABLE")
+}
+
+/// Frames are locked, and new ones have checksums, if the environment says so, as it does for all programs of the library; checksums
+/// also where they are asked for. What is made is synced once, when it is whole.
 fn protection(checksums: bool) -> Protection {
-    let is_set = |name: &str| {
-        std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
-    };
     Protection {
         locking: is_set("BLOSC_LOCKING"),
-        durable: is_set("BLOSC_DURABLE"),
+        durable: false,
         checksums: checksums || is_set("BLOSC_CHECKSUMS"),
     }
 }

@@ -50,27 +50,31 @@ mod workers;
 use args::{Cli, Command, Shell};
 use clap::{CommandFactory, Parser};
 use failure::{Failure, Outcome, Result};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// The exit code when data are damaged.
 const DAMAGED: u8 = 1;
-/// The exit code when a command could not be done; also that of wrong arguments.
+/// The exit code when a command could not be done, or what it says could not be written; also that of wrong arguments.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let outcome = run(&Cli::parse().command);
-    let unsaid =
-        output::unsaid().inspect(|error| output::complain(&format!("standard output: {error}")));
+    output::prepare();
+    let outcome = match Cli::try_parse() {
+        Ok(cli) => run(&cli.command),
+        Err(wrong) if wrong.use_stderr() => wrong.exit(),
+        Err(asked_for) => help(&asked_for),
+    };
+    let unsaid = output::is_unsaid();
     match outcome {
-        Ok(Outcome::Fine) if unsaid.is_some() => ExitCode::from(FAILED),
-        Ok(Outcome::Fine) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Ok(Outcome::Fine) if unsaid => ExitCode::from(FAILED),
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Err(Failure::Said(text)) => {
             output::complain(&text);
             ExitCode::from(FAILED)
         }
-        Err(Failure::AlreadySaid) => ExitCode::from(FAILED),
+        Err(Failure::AlreadySaid | Failure::BrokenPipe) => ExitCode::from(FAILED),
     }
 }
 
@@ -88,6 +92,15 @@ fn run(command: &Command) -> Result<Outcome> {
     }
 }
 
+/// The help, or the version. A terminal gets it in colours.
+fn help(text: &clap::Error) -> Result<Outcome> {
+    match std::io::stdout().is_terminal() {
+        true => text.print()?,
+        false => output::tell(text.render().to_string().as_bytes()),
+    }
+    Ok(Outcome::Fine)
+}
+
 fn completions(shell: Shell) -> Result<Outcome> {
     use clap_complete::Shell as Known;
     let shell = match shell {
@@ -97,7 +110,7 @@ fn completions(shell: Shell) -> Result<Outcome> {
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "b2", &mut script);
-    std::io::stdout().lock().write_all(&script)?;
+    output::tell(&script);
     Ok(Outcome::Fine)
 }
 
@@ -149,9 +162,9 @@ fn manual() -> Result<Outcome> {
     }
     writeln!(
         out,
-        ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done."
+        ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done, or what it says could not be written."
     )?;
-    std::io::stdout().lock().write_all(&out)?;
+    output::tell(&out);
     Ok(Outcome::Fine)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
-use crate::placing::{OTHER_THINGS, is_frame_or_empty, place};
+use crate::placing::{OTHER_THINGS, is_frame_or_empty, parent, place};
 use crate::scratch::Scratch;
 use crate::source::frame_file;
 use crate::system;
@@ -10,10 +10,17 @@ use oxiblosc_system::files::identity_at;
 use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 /// Links that are followed, one to the next.
 const MAX_LINKS: usize = 40;
+
+/// What to call standard output.
+const STANDARD: &str = "standard output";
+
+/// Where lines for its reader go. It takes a descriptor, of which there may be none left later: see [`prepare`].
+static LINES: LazyLock<Mutex<io::Result<Box<dyn Write + Send>>>> =
+    LazyLock::new(|| Mutex::new(system::standard_output()));
 
 /// Why the reader of the output was not told something.
 static UNSAID: OnceLock<io::Error> = OnceLock::new();
@@ -48,13 +55,17 @@ impl Output {
         let mut beside = std::env::temp_dir();
         let mut replaced = None;
         let target = if path == Path::new("-") {
-            stream(io::stdout())?
+            let named = |error| Failure::at(Path::new(STANDARD), &error);
+            let to = system::standard_output().map_err(named)?;
+            stream(to, io::stdout().is_terminal())?
         } else if let Some(there) = stream_at(path) {
             if system::is_block_device(&there) && !replace {
                 return refused("is a block device (--force overwrites it)");
             }
             // What a link such as `/dev/stdout` says may be no path.
-            stream(File::options().write(true).open(path).map_err(failed)?)?
+            let to = File::options().write(true).open(path).map_err(failed)?;
+            let is_terminal = to.is_terminal();
+            stream(Box::new(to), is_terminal)?
         } else {
             let to = followed(path).map_err(failed)?;
             match std::fs::symlink_metadata(&to) {
@@ -89,7 +100,7 @@ impl Output {
             replaced,
             keep_times: false,
             name: match &target {
-                Target::Stream(_) if path == Path::new("-") => "standard output".into(),
+                Target::Stream(_) if path == Path::new("-") => STANDARD.into(),
                 _ => path.display().to_string(),
             },
             target,
@@ -183,13 +194,13 @@ fn create(path: &Path, name: &str) -> Result<File> {
         .map_err(|error| Failure::at(Path::new(name), &error))
 }
 
-fn stream(to: impl Write + IsTerminal + Send + 'static) -> Result<Target> {
-    if to.is_terminal() {
+fn stream(to: Box<dyn Write + Send>, is_terminal: bool) -> Result<Target> {
+    if is_terminal {
         return Err(Failure::say(
             "will not write compressed or binary data to a terminal: name a file or use a pipe",
         ));
     }
-    Ok(Target::Stream(Box::new(to)))
+    Ok(Target::Stream(to))
 }
 
 /// What is at the end of a path, if bytes go there one after the other: a pipe, a device.
@@ -209,15 +220,6 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::Error::other("too many links, one to the next"))
-}
-
-/// The folder that a path is in.
-fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent.to_path_buf(),
-        Some(_) => PathBuf::from("."),
-        None => path.to_path_buf(),
-    }
 }
 
 /// Whether a folder is another one, or within it.
@@ -269,20 +271,37 @@ pub fn size_of(path: &Path) -> u64 {
         .sum()
 }
 
-/// A line for the reader of the output. Where it cannot be written the command goes on: see [`unsaid`].
+/// Before anything else is opened: makes sure that lines can be said.
+pub fn prepare() {
+    LazyLock::force(&LINES);
+}
+
+/// A line for the reader of the output. Where it cannot be written the command goes on, and [`is_unsaid`] tells.
 pub fn say(line: &str) {
-    if UNSAID.get().is_none()
-        && let Err(error) = writeln!(io::stdout().lock(), "{line}")
-    {
+    tell(format!("{line}\n").as_bytes());
+}
+
+/// As [`say`], for text that has its ends of lines.
+pub fn tell(text: &[u8]) {
+    if UNSAID.get().is_some() {
+        return;
+    }
+    let written = match &mut *LINES.lock().unwrap_or_else(PoisonError::into_inner) {
+        Ok(lines) => lines.write_all(text),
+        Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    if let Err(error) = written {
         UNSAID.get_or_init(|| error);
     }
 }
 
-/// Why something could not be said, if the reader has not just gone away, as `head` does.
-pub fn unsaid() -> Option<&'static io::Error> {
-    UNSAID
-        .get()
-        .filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
+/// Whether something could not be said. The person is told why, unless the reader has just gone away, as `head` does.
+pub fn is_unsaid() -> bool {
+    let error = UNSAID.get();
+    if let Some(error) = error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        complain(&format!("{STANDARD}: {error}"));
+    }
+    error.is_some()
 }
 
 /// A line for the person who gave the command.

@@ -85,4 +85,13 @@ mod tests {
         assert_eq!(columns(&[None, None], 10), ["········"]);
         assert!(columns(&[], 10).is_empty());
     }
+
+    /// A chunk of little data may be larger than these: then the picture is higher, and says so.
+    #[test]
+    fn what_became_larger_is_higher_than_what_did_not() {
+        let lines = columns(&[Some(5.0), Some(1.0), Some(0.07)], 3);
+        assert_eq!(lines[0], " 500% █  ");
+        assert_eq!(lines[ROWS - 2], "      █▂ ");
+        assert_eq!(lines[ROWS - 1], "   0% ██▁");
+    }
 }

@@ -1,12 +1,15 @@
 //! Puts a finished output into its place, and removes what was there before, so that at any moment one of them is there.
 
-use crate::library::c_path;
+use crate::failure::describe;
+use crate::library::{c_path, is_durable};
 use crate::scratch::Scratch;
 use crate::source::frame_file;
-use oxiblosc_system::files::exchange;
+use oxiblosc_io::paths::sync_dir_with_files;
+use oxiblosc_memory::CStrBuf;
+use oxiblosc_system::files::{self, Access, How, exchange};
 use std::fs::DirEntry;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why a directory is not replaced.
 pub const OTHER_THINGS: &str = "is a directory with other things in it than a frame";
@@ -37,8 +40,44 @@ fn is_of_frame(entry: &DirEntry, header: &Path) -> bool {
     is_known && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// Moves a file or directory out of a folder to its place. What is replaced goes into the folder, or comes back if the move fails.
+/// The folder that a path is in.
+pub fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_path_buf(),
+        Some(_) => PathBuf::from("."),
+        None => path.to_path_buf(),
+    }
+}
+
+/// Moves a file or directory out of a folder to its place. What is replaced goes into the folder, or comes back if the move fails. If
+/// the environment says so, all of it is on the disk when this returns: first what is moved, so that at no moment a loss of power
+/// leaves its name without it, and then the name.
 pub fn place(scratch: &mut Scratch, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
+    let durable = is_durable();
+    if durable {
+        sync(from)?;
+    }
+    put(scratch, from, to, replace)?;
+    match durable {
+        true => files::sync_names(&as_c(&parent(to))?),
+        false => Ok(()),
+    }
+}
+
+/// Returns once a file, or a directory with its files, would survive a loss of power.
+fn sync(path: &Path) -> io::Result<()> {
+    let name = as_c(path)?;
+    match path.is_dir() {
+        true => sync_dir_with_files(&name).map_err(|error| io::Error::other(describe(error))),
+        false => files::open(&name, How::SYNC, Access::All)?.sync_all(),
+    }
+}
+
+fn as_c(path: &Path) -> io::Result<CStrBuf> {
+    c_path(path).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+fn put(scratch: &mut Scratch, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
     if !replace && from.is_file() {
         // Unlike a renaming, this fails if something has come there meanwhile.
         match std::fs::hard_link(from, to) {
@@ -60,10 +99,7 @@ pub fn place(scratch: &mut Scratch, from: &Path, to: &Path, replace: bool) -> io
     if from.is_file() && !there.is_dir() {
         return std::fs::rename(from, to);
     }
-    let swapped = match (c_path(from), c_path(to)) {
-        (Ok(from), Ok(to)) => exchange(&from, &to),
-        _ => Err(io::ErrorKind::Unsupported.into()),
-    };
+    let swapped = exchange(&as_c(from)?, &as_c(to)?);
     swapped.or_else(|_| move_aside(scratch, from, to, |from, to| std::fs::rename(from, to)))
 }
 
@@ -95,7 +131,6 @@ mod tests {
     use super::*;
     use crate::scratch::is_locked;
     use std::fs;
-    use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A folder with a frame in it, and something to put in its place.

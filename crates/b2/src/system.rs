@@ -2,14 +2,38 @@
 
 #[cfg(unix)]
 mod kind {
+    use oxiblosc_startup::{stdin_was_closed, stdout_was_closed};
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
     use std::fs::{DirBuilder, File, Metadata, Permissions};
-    use std::io;
+    use std::io::{self, Read, Write};
+    use std::os::fd::AsFd;
     use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, chown};
     use std::path::Path;
     use std::sync::Once;
+
+    /// What comes in at a standard stream.
+    pub fn standard_input() -> io::Result<File> {
+        let mut input = opened(stdin_was_closed(), io::stdin())?;
+        // Fails where it can only be written to.
+        let _ = input.read(&mut [])?;
+        Ok(input)
+    }
+
+    /// What goes out at a standard stream, without a buffer.
+    pub fn standard_output() -> io::Result<Box<dyn Write + Send>> {
+        Ok(Box::new(opened(stdout_was_closed(), io::stdout())?))
+    }
+
+    /// A standard stream that tells all errors: those of `std` take it for empty, and what is written for written, if it is not open for
+    /// reading or writing.
+    fn opened(was_closed: bool, stream: impl AsFd) -> io::Result<File> {
+        match was_closed {
+            true => Err(io::Error::other("is closed")),
+            false => stream.as_fd().try_clone_to_owned().map(File::from),
+        }
+    }
 
     /// Makes a directory that only this user can look into.
     pub fn create_private_dir(path: &Path) -> io::Result<()> {
@@ -83,9 +107,28 @@ mod kind {
 
 #[cfg(windows)]
 mod kind {
-    use std::fs::Metadata;
-    use std::io;
+    use std::fs::{File, Metadata};
+    use std::io::{self, IsTerminal, Write};
+    use std::os::windows::io::AsHandle;
     use std::path::Path;
+
+    /// What comes in at a standard stream.
+    pub fn standard_input() -> io::Result<File> {
+        opened(io::stdin())
+    }
+
+    /// What goes out at a standard stream, without a buffer. A terminal takes what `std` translates for it.
+    pub fn standard_output() -> io::Result<Box<dyn Write + Send>> {
+        Ok(match io::stdout().is_terminal() {
+            true => Box::new(io::stdout()),
+            false => Box::new(opened(io::stdout())?),
+        })
+    }
+
+    /// A standard stream that tells all errors: those of `std` take it for empty, and what is written for written, if there is none.
+    fn opened(stream: impl AsHandle) -> io::Result<File> {
+        stream.as_handle().try_clone_to_owned().map(File::from)
+    }
 
     /// Makes a directory. Who can look into it is what the one around it says.
     pub fn create_private_dir(path: &Path) -> io::Result<()> {

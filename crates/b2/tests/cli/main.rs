@@ -16,6 +16,11 @@ use oxiblosc_testing::needs;
 mod safety;
 mod stores;
 mod support;
+// Goes in front of the C library, which only a program that is linked to it when it is loaded has.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod synced;
 #[cfg(unix)]
 mod unix;
+#[cfg(unix)]
+mod unwritten;
 mod verdicts;

@@ -4,7 +4,7 @@ use crate::support::{Folder, Run, b2, npy, piped, read, series};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -80,74 +80,4 @@ fn standard_output_can_be_named() {
     assert!(back == data);
     let copy = b2(&["convert", &frame, "/dev/stdout"]).ended(0).out;
     assert!(piped(&["decompress", "-"], Some(&copy)).ended(0).out == data);
-}
-
-/// The exit code of the tool where nobody reads what it says.
-fn unheard(args: &[&str]) -> Option<i32> {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_b2"));
-    let command = command.args(args).stdin(Stdio::null()).stdout(writer);
-    command.stderr(Stdio::null()).status().expect("runs").code()
-}
-
-#[test]
-fn a_command_does_its_work_where_nobody_listens() {
-    let folder = Folder::new("unheard");
-    let data = series(50_000);
-    let file = folder.write("data", &data);
-    let [frame, back, copy, plot] = ["frame", "back", "copy", "plot.svg"].map(|n| folder.path(n));
-    assert_eq!(
-        unheard(&["compress", &file, "-o", &frame, "--checksum"]),
-        Some(0)
-    );
-    assert_eq!(unheard(&["decompress", &frame, "-o", &back]), Some(0));
-    assert_eq!(unheard(&["convert", &frame, &copy]), Some(0));
-    assert_eq!(unheard(&["verify", &frame]), Some(0));
-    assert!(read(&back) == data);
-    b2(&["verify", &copy]).ended(0);
-    let bench = [
-        "bench",
-        &file,
-        "--svg",
-        &plot,
-        "--seconds",
-        "0",
-        "--sample",
-        "64K",
-    ];
-    assert_eq!(unheard(&bench), Some(0));
-    assert!(read(&plot).starts_with(b"<svg"));
-    let mut bytes = read(&frame);
-    let middle = bytes.len() / 2;
-    bytes[middle..middle + 40].fill(0xff);
-    let broken = folder.write("broken", &bytes);
-    assert_eq!(unheard(&["verify", &broken, &frame]), Some(1));
-    for json in [&["--json"][..], &[]] {
-        let new = folder.path(&format!("new{}", json.len()));
-        assert_eq!(
-            unheard(&[&["repair", &broken, &new], json].concat()),
-            Some(1)
-        );
-        b2(&["verify", &new]).ended(0);
-    }
-    // Where data go, or a picture for a person, nobody is missed.
-    assert_eq!(unheard(&["decompress", &frame, "-o", "-"]), Some(0));
-    assert_eq!(unheard(&["info", &frame]), Some(0));
-    // A full disk is an error, but for that no work is left undone.
-    let full = |args: &[&str]| {
-        let full = File::options()
-            .write(true)
-            .open("/dev/full")
-            .expect("opens");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_b2"));
-        let output = command.args(args).stdout(full).output().expect("runs");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("space"));
-        output.status.code()
-    };
-    let new = folder.path("new");
-    assert_eq!(full(&["verify", &broken]), Some(1));
-    assert_eq!(full(&["verify", &frame]), Some(2));
-    assert_eq!(full(&["repair", &broken, &new]), Some(1));
-    b2(&["verify", &new]).ended(0);
 }

@@ -1,6 +1,6 @@
 //! Nothing that is there already is lost, and what would be is refused.
 
-use crate::support::{Folder, b2, npy, read, series, symlink};
+use crate::support::{Folder, b2, npy, piped, read, series, symlink};
 use std::fs;
 use std::path::Path;
 
@@ -102,6 +102,8 @@ fn arrays_that_would_lose_something_are_refused() {
     let one = npy("<i4", false, "(5,)", &series(5));
     let two = folder.write("two.npy", &[&one[..], &one].concat());
     let run = b2(&["compress", &two]).failed();
+    assert!(run.err.contains("--raw"), "{}", run.err);
+    let run = piped(&["compress", "-", "-o", "-"], Some(&read(&two))).failed();
     assert!(run.err.contains("--raw"), "{}", run.err);
     b2(&["compress", &two, "--raw"]).ended(0);
     let back = b2(&["decompress", &folder.path("two.npy.b2frame"), "-o", "-"]);

@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, b2, npy, piped, read, series, symlink};
 use std::fs::{self, File, FileTimes, Permissions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -198,12 +198,16 @@ fn links_are_followed_and_devices_written_to() {
     let pipe = folder.path("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
     assert!(made.success());
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || read(&pipe)
-    });
-    b2(&["decompress", &target, "-o", &pipe, "-f"]).ended(0);
-    assert!(reader.join().expect("read") == data);
+    for force in [&["-f"][..], &[]] {
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || read(&pipe)
+        });
+        b2(&[&["decompress", &target, "-o", &pipe], force].concat()).ended(0);
+        assert!(reader.join().expect("read") == data);
+        let kept = fs::symlink_metadata(&pipe).expect("there").file_type();
+        assert!(kept.is_fifo());
+    }
 }
 
 #[test]
@@ -214,26 +218,34 @@ fn a_signal_leaves_nothing_behind() {
     File::create(&file)
         .and_then(|file| file.set_len(1 << 40))
         .expect("a sparse file");
-    for (signal, sparse) in [
-        ("INT", false),
-        ("TERM", false),
-        ("HUP", false),
-        ("QUIT", false),
-        ("TERM", true),
+    let to = folder.path("frame");
+    let compress = ["compress", &file, "-o", &to, "--chunks", "1M", "-c", "lz4"];
+    let sparse = [&compress[..], &["--sparse"]].concat();
+    for (signal, args) in [
+        ("INT", &compress[..]),
+        ("TERM", &compress),
+        ("HUP", &compress),
+        ("QUIT", &compress),
+        ("TERM", &sparse),
+        // What comes through a pipe is put into a file first, or is on its way.
+        ("INT", &["compress", "-", "-o", &to]),
+        ("INT", &["decompress", "-", "-o", &to]),
+        ("TERM", &["verify", "-"]),
     ] {
-        let to = folder.path("frame");
-        let mut args = vec!["compress", &file, "-o", &to, "--chunks", "1M", "-c", "lz4"];
-        args.extend(sparse.then_some("--sparse"));
         // A test that runs in the background of a shell ignores some of them, and what it starts would, too.
         let mut child = Command::new("env")
             .args([
                 "--default-signal=INT,TERM,HUP,QUIT",
                 env!("CARGO_BIN_EXE_b2"),
             ])
-            .args(&args)
+            .args(args)
+            .env("TMPDIR", folder.path("."))
+            .stdin(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("the tool starts");
+        let mut input = child.stdin.take().expect("a pipe");
+        input.write_all(&[1; 100]).expect("written");
         let began = std::time::Instant::now();
         while folder.count() < 2 {
             assert!(began.elapsed() < Duration::from_secs(60), "nothing is made");
@@ -247,7 +259,7 @@ fn a_signal_leaves_nothing_behind() {
         assert!(sent.expect("kill").success());
         let status = child.wait().expect("it ends");
         assert!(!status.success(), "SIG{signal}");
-        assert_eq!(folder.count(), 1, "SIG{signal}, sparse {sparse}");
+        assert_eq!(folder.count(), 1, "SIG{signal}, {args:?}");
     }
     // A program that was started to go on does.
     let mut child = Command::new("nohup")
