@@ -431,3 +431,58 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
     let typesize = typesize.unwrap_or(frame.header.typesize.clamp(1, 255));
     Ok(Sample { chunks, typesize })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_codec_is_tried_at_each_level_the_quickest_first() {
+        for (typesize, filters) in [(4, 3), (1, 2)] {
+            let ways = ways(typesize, 1);
+            assert_eq!(ways.len(), LEVELS.len() * Codec::ALL.len() * filters);
+            assert!(ways.is_sorted_by_key(|way| way.level));
+            for (level, codec) in LEVELS.iter().flat_map(|l| Codec::ALL.map(|c| (l, c))) {
+                let same = |way: &&Settings| way.level == *level && way.codec == codec.code() as u8;
+                assert_eq!(ways.iter().filter(same).count(), filters);
+            }
+        }
+    }
+
+    /// What else the machine does makes one run longer.
+    #[test]
+    fn the_shortest_of_several_runs_counts() {
+        let mut runs = 0;
+        let shortest = shortest(|| {
+            runs += 1;
+            let first = Duration::from_millis(if runs == 1 { 300 } else { 1 });
+            std::thread::sleep(first);
+            Ok(())
+        });
+        assert!(runs >= RUNS);
+        assert!(shortest.expect("measured") < 0.3);
+    }
+
+    #[test]
+    fn what_is_measured_is_told() {
+        let numbers = (0..5000i32).flat_map(|n| (n * 3 + n % 5).to_le_bytes());
+        let sample = Sample {
+            chunks: vec![numbers.collect()],
+            typesize: 4,
+        };
+        let ways = ways(4, 1).into_iter().filter(|way| way.level == 1);
+        let of = |codec: Codec| ways.clone().find(|way| way.codec == codec.code() as u8);
+        let rows = [Codec::BloscLz, Codec::Zstd].map(|codec| {
+            let way = of(codec).expect("tried");
+            measure(&sample, &way).expect("measured")
+        });
+        let mut text = Vec::new();
+        table(&rows, &front(&rows), &mut text).expect("written");
+        advise(&rows, &mut text).expect("written");
+        let text = String::from_utf8(text).expect("text");
+        for part in ["zstd 1", "blosclz 1", "smallest:", "balanced:", "quickest:"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(rows.iter().all(|row| row.ratio > 1.0));
+    }
+}

@@ -17,7 +17,7 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::read_exact_at;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a chunk, unless something else is asked for.
@@ -172,48 +172,73 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
 fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let mut file = input.open()?;
     let size = file.metadata()?.len();
-    let samples = typesize::places(size).into_iter().map(|place| {
-        let mut sample = vec![0; typesize::SAMPLE];
-        read_exact_at(&file, &mut sample, place)?;
-        Ok(sample)
-    });
-    let settings = plain_settings(args, || samples.collect())?;
+    let settings = plain_settings(args, size, |place, len| {
+        let mut part = vec![0; len];
+        let read = read_exact_at(&file, &mut part, place);
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => shortened(input),
+            _ => Failure::at(input.path(), &error),
+        })?;
+        Ok(part)
+    })?;
     let done = compress_bytes(args, settings, &mut file, size, output)?;
     match done.nbytes < size {
-        true => Err(Failure::say(format!(
-            "{}: became shorter while it was read",
-            input.name()
-        ))),
+        true => Err(shortened(input)),
         false => Ok(done),
     }
+}
+
+fn shortened(input: &Input) -> Failure {
+    Failure::say(format!(
+        "{}: became shorter while it was read",
+        input.name()
+    ))
 }
 
 /// Compresses what comes through a pipe.
 fn compress_pipe(args: &CompressArgs, mut pipe: Stream, output: &Output) -> Result<Done> {
     let front = pipe.front(CHUNK)?;
-    let settings = plain_settings(args, || {
-        let places = typesize::places(front.len() as u64).into_iter();
-        let sample = |place| front[place as usize..][..typesize::SAMPLE].to_vec();
-        Ok(places.map(sample).collect())
+    let settings = plain_settings(args, front.len() as u64, |place, len| {
+        Ok(front[place as usize..][..len].to_vec())
     })?;
     compress_bytes(args, settings, &mut pipe.bytes(), 0, output)
 }
 
-/// How to compress bytes; which size of items they have is told by `samples` if by nothing else.
+/// How to compress bytes, of which `read` gives parts of the first `size`; they tell which size of items they have, if nothing else does.
 fn plain_settings(
     args: &CompressArgs,
-    samples: impl FnOnce() -> Result<Vec<Vec<u8>>>,
+    size: u64,
+    read: impl Fn(u64, usize) -> Result<Vec<u8>>,
 ) -> Result<Settings> {
     let settings = |typesize| {
         let settings = defaults(typesize, args.threads.count());
         args.coding.apply(settings)
     };
-    settings(1)?.check_codec(None)?;
-    let typesize = match args.typesize {
-        Some(typesize) => typesize,
-        None => typesize::best(&samples()?, settings)?,
+    let plain = settings(1)?;
+    plain.check_codec(None)?;
+    if let Some(typesize) = args.typesize {
+        return settings(typesize);
+    }
+    let parts = |len, most| -> Result<Vec<Vec<u8>>> {
+        let places = typesize::places(size, len, most).into_iter();
+        places.map(|place| read(place, len)).collect()
     };
-    settings(typesize)
+    let samples = parts(typesize::SAMPLE, typesize::SAMPLES)?;
+    let chosen = settings(typesize::best(&samples, settings)?)?;
+    if chosen.typesize == 1 {
+        return Ok(chosen);
+    }
+    let pieces = parts(typesize::PIECE, typesize::PIECES)?;
+    let blocks = Settings {
+        blocksize: file_sizes(args, &plain, size)?
+            .1
+            .min(typesize::PIECE as i32),
+        ..plain
+    };
+    Ok(match typesize::is_better(&pieces, &chosen, &blocks) {
+        true => chosen,
+        false => plain,
+    })
 }
 
 fn compress_bytes(

@@ -11,7 +11,10 @@ const TRIED: [i32; 6] = [2, 3, 4, 8, 12, 16];
 /// Bytes of a sample: a multiple of all sizes, so that each begins with an item.
 pub const SAMPLE: usize = 48 << 10;
 /// Samples of a file, at most, from all over it.
-const SAMPLES: u64 = 16;
+pub const SAMPLES: u64 = 16;
+/// The same of longer pieces: what repeats from afar is found in large blocks alone, which a file of single bytes has.
+pub const PIECE: usize = 5 * SAMPLE;
+pub const PIECES: u64 = 4;
 /// Of this many bytes one is looked at, at most.
 const SHARE: u64 = 20;
 /// What a size has to make samples smaller by, to be taken: in percent of what they become without it, for less may be chance;
@@ -21,11 +24,11 @@ const PART: usize = 200;
 /// The level at which samples are compressed: it is fast, and finds the same size as others do.
 const LEVEL: u8 = 1;
 
-/// Where the samples of `size` bytes of a file begin.
-pub fn places(size: u64) -> Vec<u64> {
-    let sample = SAMPLE as u64;
+/// Where samples of `len` bytes begin, at most `most`, in `size` bytes of a file.
+pub fn places(size: u64, len: usize, most: u64) -> Vec<u64> {
+    let sample = len as u64;
     let whole = size / sample;
-    let count = (size / (sample * SHARE)).clamp(1, SAMPLES).min(whole);
+    let count = (size / (sample * SHARE)).clamp(1, most).min(whole);
     (0..count).map(|nth| nth * whole / count * sample).collect()
 }
 
@@ -50,6 +53,12 @@ pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> 
         best = best.min((size(typesize)?, typesize));
     }
     Ok(best.1)
+}
+
+/// Whether longer pieces become smaller by `chosen` than by `plain`, too.
+pub fn is_better(pieces: &[Vec<u8>], chosen: &Settings, plain: &Settings) -> bool {
+    let size = |settings| compressed(pieces, settings).unwrap_or(usize::MAX);
+    pieces.is_empty() || size(chosen) < size(plain)
 }
 
 fn compressed(samples: &[Vec<u8>], settings: &Settings) -> std::result::Result<usize, Error> {
@@ -103,14 +112,16 @@ mod tests {
 
     #[test]
     fn samples_lie_within_the_file() {
-        assert_eq!(places(100), []);
-        assert_eq!(places(SAMPLE as u64), [0]);
-        for size in [1_000_000, 50_000_000, 1 << 40] {
-            let places = places(size);
-            let last = places.last().expect("some");
-            assert!(last + SAMPLE as u64 <= size && places.len() as u64 <= SAMPLES);
-            let unit = SAMPLE as u64;
-            assert!(places.iter().all(|place| place.is_multiple_of(unit)));
+        for (len, most) in [(SAMPLE, SAMPLES), (PIECE, PIECES)] {
+            let unit = len as u64;
+            assert_eq!(places(100, len, most), []);
+            assert_eq!(places(unit, len, most), [0]);
+            for size in [1_000_000, 50_000_000, 1 << 40] {
+                let places = places(size, len, most);
+                let last = places.last().expect("some");
+                assert!(last + unit <= size && places.len() as u64 <= most);
+                assert!(places.iter().all(|place| place.is_multiple_of(unit)));
+            }
         }
     }
 }

@@ -115,6 +115,13 @@ fn the_size_of_items_is_chosen_by_samples() {
         let plain = size(file, &["--typesize", "1"]);
         assert!(size(file, &[]) <= plain + plain / 1000, "{file}");
     }
+    // Nor does text that repeats from afar, whatever its length goes into.
+    for len in (12_000..12_480).step_by(60) {
+        let text = &include_bytes!("commands.rs")[..len];
+        let file = folder.write("repeated", &text.repeat(100));
+        let plain = size(&file, &["--typesize", "1"]);
+        assert!(size(&file, &[]) <= plain + plain / 1000, "{len}");
+    }
 }
 
 #[test]
@@ -129,34 +136,6 @@ fn pipes() {
         piped(&["verify", "-"], Some(&frame)).ended(0);
         let info = piped(&["info", "-"], Some(&frame)).ended(0).text();
         assert!(info.contains("contiguous frame"), "{info}");
-    }
-}
-
-#[test]
-fn a_reader_that_goes_away_is_no_error() {
-    use std::process::{Command, Stdio};
-    let folder = Folder::new("gone");
-    let file = folder.write("data", &series(400_000));
-    let frame = folder.path("frame");
-    b2(&["compress", &file, "-o", &frame, "--chunks", "4K"]).ended(0);
-    let commands: [&[&str]; 2] = [
-        &["info", &frame, "--chunks", "100000"],
-        &["decompress", &frame, "-o", "-"],
-    ];
-    for args in commands {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_b2"))
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the tool starts");
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("it ends");
-        assert_eq!(
-            (output.status.code(), output.stderr),
-            (Some(0), Vec::new()),
-            "{args:?}"
-        );
     }
 }
 
@@ -290,7 +269,7 @@ fn bench_prints_and_plots() {
         "--typesize",
         "4",
         "--seconds",
-        "2",
+        "0",
         "--sample",
         "100K",
         "--chunk",
@@ -299,16 +278,20 @@ fn bench_prints_and_plots() {
         &svg,
     ];
     let text = b2(&args).ended(0).text();
-    for part in ["zstd", "blosclz", "ratio", "smallest:", "quickest:"] {
+    // Of the first way at least, however long it takes.
+    for part in ["blosclz", "ratio", "smallest:", "quickest:", "not measured"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     let plot = String::from_utf8(read(&svg)).expect("text");
-    assert!(plot.starts_with("<svg") && plot.contains("zstd") && !plot.contains("NaN"));
+    assert!(plot.starts_with("<svg") && plot.contains("blosclz") && !plot.contains("NaN"));
     let frame = folder.path("frame");
     b2(&["compress", &file, "-o", &frame]).ended(0);
     b2(&["bench", &frame, "--seconds", "0", "--sample", "64K"]).ended(0);
     let empty = folder.write("empty", b"");
     b2(&["bench", &empty]).failed();
+    let noise = folder.write("noise", &oxiblosc_testing::noise(100_000));
+    let run = b2(&["bench", &noise, "--seconds", "0"]).ended(0).text();
+    assert!(run.contains("nothing compresses") && !run.contains("smallest:"));
     // Chunks of different sizes, of which the first is larger than what is asked for.
     let original = Original::new(&folder, 4, false, false);
     write_files(Path::new(&frame), &original.files);
