@@ -7,7 +7,7 @@
 #   musl      the C programs, static, and the crates' tests, run as they are
 #   macos     compiled for both processors, and not linked: there is no linker for it here
 #   aarch64   the C programs, shared and static, and the crates' tests, among them NEON against the portable code, under qemu
-#   clang     the C programs, shared and static, with the library built by clang
+#   clang     the C programs, shared and static, with the library built by clang; with --quick the C in the library alone, by CMake's flags
 #
 # --quick is what run-all.sh runs, four minutes in all: a few C programs, and the tests of the crates that differ most. Does all the set-up
 # that a Debian 12 with a Rust toolchain needs. What was built is used again. All is built as the tests are, with the checks of a debug
