@@ -3,7 +3,7 @@
 //!
 //! Each case runs in a process of its own, which ends after a time. It stands for one way in which threads could wait for each other in a
 //! circle: what the operation is, what the function does within it, and through which handle the frame is changed meanwhile. One case in
-//! seven is run; `OXIBLOSC_CIRCLES=full` runs all, in three minutes.
+//! seven is run, and those that are the most likely to end in a circle; `OXIBLOSC_CIRCLES=full` runs all, in three minutes.
 
 mod common;
 
@@ -250,6 +250,12 @@ impl Case {
         all
     }
 
+    /// Whether two threads each read one handle and need the other's: these find locks that are kept during a wait, and are always run.
+    fn is_tight(self) -> bool {
+        let reads = self.outer == Outer::Read && self.beside == Beside::Crosswise;
+        reads && self.locking && self.nthreads == 1
+    }
+
     /// A handle whose operations call the function.
     fn calling(self) -> *mut blosc2_schunk {
         let schunk = open();
@@ -445,7 +451,9 @@ fn nobody_waits_in_a_circle() {
     };
     let report = divided(600, &folder.0, |part, own| {
         let mut report = Report::default();
-        for (nth, case) in Case::all().into_iter().step_by(step).enumerate() {
+        let all = Case::all().into_iter().enumerate();
+        let chosen = all.filter(|(nth, case)| nth % step == 0 || case.is_tight());
+        for (nth, (_, case)) in chosen.enumerate() {
             if part.has(nth) {
                 report.case();
                 let ran = look_at(case, &own.join(nth.to_string()));
