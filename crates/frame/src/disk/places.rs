@@ -32,21 +32,29 @@ fn remove_files(paths: &mut ChunkPaths, numbers: &[u64]) {
 }
 
 impl Disk {
-    /// How many bytes to leave free behind each new chunk of a large frame: a chunk that was changed once is often changed again.
+    /// How many bytes to leave free behind each new chunk of a large frame: a chunk that was changed once is often changed again. One that
+    /// comes instead of a special chunk is written for the first time, and gets none.
     pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
+        let mut tails = List::filled(0, chunks.len())?;
+        let (Kind::Contiguous, Change::Update(items)) = (self.kind, change) else {
+            return Ok(tails);
+        };
         let list = self.free_list();
         let mut left = (list.end() / MOST_TAILS).saturating_sub(list.free_bytes());
-        let is_update = self.kind == Kind::Contiguous && matches!(change, Change::Update(_));
-        let tail = |chunk: &&[u8]| {
-            let len = chunk.len() as u64;
+        let stored = items
+            .iter()
+            .filter(|(_, item)| matches!(item, Item::Stored(_)));
+        let first = chunks.len() - stored.clone().count();
+        for ((nchunk, _), at) in stored.zip(first..) {
+            let len = chunks[at].len() as u64;
             let tail = len / TAIL;
-            if !is_update || len < MIN_TAILED || tail > left {
-                return 0;
+            let is_rewritten = matches!(self.view.offsets.place(*nchunk), Ok(Place::At(_)));
+            if is_rewritten && len >= MIN_TAILED && tail <= left {
+                left -= tail;
+                tails[at] = tail;
             }
-            left -= tail;
-            tail
-        };
-        chunks.iter().map(tail).list()
+        }
+        Ok(tails)
     }
 
     /// Finds places before `limit` for chunks, with `tail` bytes free behind each.
