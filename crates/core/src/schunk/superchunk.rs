@@ -63,9 +63,12 @@ impl SuperChunk {
         state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
-        // If the first chunk cannot be read, or the chunks are not what the header says, the frame is refused. But another process may have
-        // moved the chunks since the header was read, so they are checked once more, with the frame locked.
-        let checked = checked.or_else(|_| opened.read()?.check_opened())?;
+        // If the first chunk cannot be read, or the chunks are not what the header says, the frame is refused, or its chunks differ in size. But
+        // another process may have changed the frame since the header was read, so that is judged once more, with the frame locked.
+        let checked = match checked {
+            Ok(None) => None,
+            _ => opened.read()?.check_opened()?,
+        };
         if let Some(counts) = checked {
             let state = opened.lock.get_mut();
             state.counts = counts;
