@@ -40,16 +40,10 @@ impl Shared {
 
 fn spec(contiguous: bool, path: Option<&Path>) -> Spec {
     Spec {
-        shape: vec![ITEMS],
         chunks: vec![ITEMS as i32],
-        blocks: vec![50],
-        cparams: blosc2_cparams {
-            typesize: 4,
-            ..blosc2_cparams::defaults()
-        },
-        nthreads: 1,
         contiguous,
         path: path.map(c_path),
+        ..Spec::of_int32(ITEMS)
     }
 }
 

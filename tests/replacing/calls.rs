@@ -106,16 +106,11 @@ fn array(s: &Source, contiguous: bool, path: &Path) -> i64 {
 
 fn spec(contiguous: bool, path: Option<&Path>) -> Spec {
     Spec {
-        shape: vec![100],
         chunks: vec![50],
         blocks: vec![10],
-        cparams: blosc2_cparams {
-            typesize: 4,
-            ..blosc2_cparams::defaults()
-        },
-        nthreads: 1,
         contiguous,
         path: path.map(c_path),
+        ..Spec::of_int32(100)
     }
 }
 
