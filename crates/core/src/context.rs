@@ -96,7 +96,7 @@ impl Compressor {
     /// codec that takes none, [`Error::CodecSupport`] for a codec that is not the library's, [`Error::MaxBufsizeExceeded`],
     /// [`Error::MemoryAlloc`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
-        let mut chunk = Buffer::zeroed(data.len() + MAX_OVERHEAD)?;
+        let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
         let cbytes = Encoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
         chunk.resize(cbytes)?;
         Ok(chunk)
@@ -124,7 +124,7 @@ impl Compressor {
         let source = ChunkInput::Variable(blocks);
         // Where each block begins, and the size of its stream.
         let sizes = 8 * blocks.len();
-        let mut chunk = Buffer::zeroed(source.nbytes() + MAX_OVERHEAD + sizes)?;
+        let mut chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
         let cbytes = Encoder::compress(self, source, &mut chunk, false)?;
         chunk.resize(cbytes)?;
         Ok(chunk)

@@ -60,6 +60,26 @@ impl Buffer {
         })
     }
 
+    /// `len` bytes of any content, for a caller that is about to write them: nothing is spent on zeros.
+    pub fn unspecified(len: usize) -> Result<Self> {
+        let mut buffer = Self::new();
+        buffer.reserve_exact(len.max(1))?;
+        // Miri would rather see real zeros, and runs no assembly.
+        #[cfg(miri)]
+        // SAFETY: room for them was just made.
+        unsafe {
+            std::ptr::write_bytes(buffer.ptr, 0, len);
+        }
+        // SAFETY: it does nothing. But it might write through the pointer for all that the compiler knows, which therefore has
+        // to take whatever the allocator left there for bytes that were written.
+        #[cfg(not(miri))]
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) buffer.ptr, options(nostack, preserves_flags));
+        }
+        buffer.len = len;
+        Ok(buffer)
+    }
+
     /// A copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         let mut buffer = Self::new();
@@ -382,6 +402,11 @@ mod tests {
         assert_eq!(again[19], 7);
         assert_eq!(Buffer::copy_of(&vector).unwrap()[..], vector[..]);
         assert!(Buffer::zeroed(5).unwrap().iter().all(|byte| *byte == 0));
+        let mut unspecified = Buffer::unspecified(1000).unwrap();
+        unspecified.fill(3);
+        unspecified.resize(10).unwrap();
+        unspecified.shrink();
+        assert_eq!(unspecified[..], [3; 10]);
         // Hidden from the optimiser, which would leave out an allocation that nothing uses.
         let most = std::hint::black_box(Buffer::zeroed(usize::MAX));
         assert!(most.is_err());

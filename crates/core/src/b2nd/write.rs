@@ -5,7 +5,7 @@
 use super::chunks::{Chunks, PartSizes, whole, with_chunk};
 use super::read::Workers;
 use super::runs::Run;
-use super::select::Selection;
+use super::select::{Selection, TouchedChunk};
 use crate::fill::Fill;
 use crate::schunk::parsed::patch_stored;
 use crate::schunk::{Bytes, ChunkUpdate, Location, Update};
@@ -21,13 +21,22 @@ use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::sync::Mutex;
 
+/// The data of a chunk that is to be compressed.
+#[derive(Clone, Copy)]
+pub enum ChunkData<'a> {
+    /// They lie in memory, block after block.
+    Contiguous(&'a [u8]),
+    /// They are made block by block.
+    Filled(&'a Fill<'a>),
+}
+
 /// Compresses chunks with the parameters of a super-chunk.
 pub trait ChunkCompressor: Sync {
-    /// Compresses chunk `nchunk`, whose blocks `fill` makes.
+    /// Compresses chunk `nchunk`.
     ///
     /// # Errors
-    /// Those of compression, and of `fill`.
-    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Buffer>;
+    /// Those of compression, and of what fills the blocks.
+    fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer>;
 
     /// How blocks are compressed, and the program's functions for it; none where chunks can only be made whole.
     fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
@@ -153,7 +162,7 @@ impl Rewriter<'_> {
             change_touched(touched, nblock, block, change)
         };
         self.maker
-            .make(nchunk, &fill, workers)
+            .make(nchunk, ChunkData::Filled(&fill), workers)
             .map(ChunkUpdate::Whole)
     }
 
@@ -214,7 +223,7 @@ impl Rewriter<'_> {
                 change_touched(touched, nblock, block, change)
             };
             self.maker
-                .make(nchunk, &fill, workers)
+                .make(nchunk, ChunkData::Filled(&fill), workers)
                 .map(ChunkUpdate::Whole)
         })
     }
@@ -260,9 +269,37 @@ impl Writing<'_> {
             .each(count, workers, &|i, workers| self.one(i, workers).map(Some))
     }
 
+    /// The bytes of a whole chunk, if they lie in the buffer as they will lie in the chunk.
+    fn contiguous(&self, chunk: &TouchedChunk) -> Option<&[u8]> {
+        let PartSizes {
+            item,
+            block,
+            chunk: nbytes,
+        } = self.rewriter.sizes;
+        if !chunk.whole || chunk.nblocks.checked_mul(block) != Some(nbytes) {
+            return None;
+        }
+        let mut first = None;
+        for j in 0..chunk.nblocks {
+            let touched = self.selection.block(chunk, j);
+            let run = self.selection.as_box(&touched)?.single()?;
+            let begin = *first.get_or_insert(run.at * item);
+            let in_place = touched.nblock == j && run.at * item == begin + j * block;
+            if !in_place || run.len * item != block {
+                return None;
+            }
+        }
+        self.buffer.get(first?..)?.get(..nbytes)
+    }
+
     fn one(&self, i: usize, workers: Workers) -> Result<Update> {
         let chunk = self.selection.chunk(i);
         let nchunk = chunk.nchunk as usize;
+        let maker = self.rewriter.maker;
+        if let Some(data) = self.contiguous(&chunk) {
+            let made = maker.make(nchunk, ChunkData::Contiguous(data), workers)?;
+            return Ok((nchunk, ChunkUpdate::Whole(made)));
+        }
         let touched: List<Touched> = (0..chunk.nblocks)
             .map(|j| {
                 let block = self.selection.block(&chunk, j);
@@ -304,7 +341,7 @@ impl Writing<'_> {
         };
         let made = match old {
             None => {
-                let bytes = self.rewriter.maker.make(nchunk, &change, workers)?;
+                let bytes = maker.make(nchunk, ChunkData::Filled(&change), workers)?;
                 ChunkUpdate::Whole(bytes)
             }
             Some(old) => self

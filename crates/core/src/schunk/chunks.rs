@@ -347,7 +347,7 @@ impl SuperChunk {
     /// # Errors
     /// Those of compression.
     pub fn compress(&self, source: ChunkInput, checksums: bool) -> Result<Buffer> {
-        let mut chunk = Buffer::zeroed(room_for(source.nbytes(), checksums)?)?;
+        let mut chunk = Buffer::unspecified(room_for(source.nbytes(), checksums)?)?;
         let cbytes = self.encoder()?.compress(source, &mut chunk, checksums)?;
         chunk.resize(cbytes)?;
         Ok(chunk)

@@ -213,7 +213,7 @@ impl Writer<'_> {
             fill: &fill,
             hooks: &*self.encoder.hooks(None)?,
         };
-        let mut made = Buffer::zeroed(nbytes + MAX_OVERHEAD)?;
+        let mut made = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Generated(nbytes);
         let exec = self.encoder.executor();
         let cbytes = encode::compress(&params, source, &mut made, &hooks, exec)?;

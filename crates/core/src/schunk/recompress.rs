@@ -122,7 +122,7 @@ impl<'a> Job<'a> {
         let mut data = Buffer::zeroed(nbytes)?;
         let chunk = Chunk::parse(&self.header, &self.bytes)?;
         decompress(&chunk, &mut data, None, 1, &NoHooks, &Serial)?;
-        let mut new = Buffer::zeroed(nbytes + MAX_OVERHEAD)?;
+        let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Buffer(&data);
         let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
         new.resize(cbytes)?;
