@@ -333,6 +333,43 @@ fn copies_that_c_does_not_see_have_the_bytes_of_those_that_it_sees() {
     }
 }
 
+/// Chunks that lie together in the buffer, row by row or block by block, are compressed from there; those of a selection
+/// that goes backwards are put together first.
+#[test]
+fn chunks_do_not_depend_on_how_their_data_lie_in_the_buffer() {
+    let lib = our_arrays();
+    let mut rng = Rng(7);
+    let noise: Vec<u8> = (0..96 * 40 * 4).map(|_| rng.next() as u8).collect();
+    let kinds = [
+        vec![0; noise.len()],
+        vec![9; noise.len()],
+        counted(noise.len()),
+        noise,
+    ];
+    let cuts: [(&[i64], &[i32], &[i32]); 5] = [
+        (&[3840], &[1920], &[480]),
+        (&[3840], &[1000], &[250]),
+        (&[96, 40], &[96, 40], &[8, 40]),
+        (&[96, 40], &[32, 40], &[8, 20]),
+        (&[96, 40], &[50, 40], &[8, 40]),
+    ];
+    for data in &kinds {
+        for (shape, chunks, blocks) in cuts {
+            let spec = spec(shape, chunks, blocks, 4);
+            let forwards = lib.array_of(&spec, data).unwrap();
+            let backwards = lib.array_of(&spec, &vec![77; data.len()]).unwrap();
+            let lists: Vec<Vec<i64>> = shape.iter().map(|len| (0..*len).rev().collect()).collect();
+            let items: Vec<u8> = data.chunks_exact(4).rev().flatten().copied().collect();
+            assert_eq!(backwards.set_picked(&lists, &items), 0);
+            assert_eq!(forwards.to_buffer().unwrap(), *data);
+            assert!(
+                forwards.to_frame() == backwards.to_frame(),
+                "{shape:?} {chunks:?} {blocks:?}"
+            );
+        }
+    }
+}
+
 /// Bytes of address space that this process has.
 fn address_space() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
