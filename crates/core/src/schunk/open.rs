@@ -253,7 +253,7 @@ impl SuperChunk {
         Self::of_loaded(Store::Memory(memory), loaded, nthreads)
     }
 
-    fn of_loaded(store: Store, loaded: Loaded, nthreads: i16) -> Result<Self> {
+    pub(super) fn of_loaded(store: Store, loaded: Loaded, nthreads: i16) -> Result<Self> {
         let cparams = CParams::from_recorded(&super::Parameters::of(&loaded.header), nthreads);
         let host = contexts(cparams, DParams { nthreads })?;
         Self::of_frame(store, loaded, host, next_id())

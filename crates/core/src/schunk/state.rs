@@ -190,7 +190,12 @@ impl State {
 
     /// What the counters need to know of a chunk.
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
-        Ok(match self.store.find(nchunk)? {
+        self.chunk_info_in(nchunk, true)
+    }
+
+    /// As [`Self::chunk_info`]; for `rereads` see [`Store::find_in`].
+    fn chunk_info_in(&self, nchunk: usize, rereads: bool) -> Result<ChunkInfo> {
+        Ok(match self.store.find_in(nchunk, rereads)? {
             Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
             Location::File(stored) => ChunkInfo::new(&stored.header()?),
             Location::Special(kind) => {
@@ -263,7 +268,8 @@ impl State {
         self.forget_sizes();
         self.metalayers = header.metalayers;
         self.vlmetalayers = loaded.vlmetalayers;
-        let first = self.chunk_info(0).ok();
+        // If it is not found, the frame is not read again here, as the counters are those of this header.
+        let first = self.chunk_info_in(0, false).ok();
         // After a change by another writer only chunks have checksums.
         let checksums = loaded.coverage.is_any() || first.is_some_and(|chunk| chunk.checksums);
         self.set_checksums(checksums)?;

@@ -1,6 +1,8 @@
 //! The super-chunk, and the locks that protect it from other threads and from other handles of its frame.
 
 mod changing;
+#[cfg(test)]
+mod opening;
 mod reading;
 
 pub use changing::Changing;
@@ -8,6 +10,7 @@ pub(crate) use changing::Locked;
 pub use reading::{Peek, Reading};
 
 use super::Parameters;
+use super::rules::Counts;
 use super::state::{Plan, State};
 use super::store::{Store, lock};
 use crate::coder::{Changed, Decoder, Encoder, Host};
@@ -18,6 +21,9 @@ use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+/// How often the chunks of a frame are looked at while others change it.
+const LOOKS: usize = 50;
 
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
 ///
@@ -64,10 +70,10 @@ impl SuperChunk {
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
         // If the first chunk cannot be read, or the chunks are not what the header says, the frame is refused, or its chunks differ in size. But
-        // another process may have changed the frame since the header was read, so that is judged once more, with the frame locked.
+        // another process may have changed the frame since the header was read, so that is judged once more.
         let checked = match checked {
             Ok(None) => None,
-            _ => opened.read()?.check_opened()?,
+            _ => opened.check_again()?,
         };
         if let Some(counts) = checked {
             let state = opened.lock.get_mut();
@@ -75,6 +81,19 @@ impl SuperChunk {
             opened.host.show(state, Changed::Everything);
         }
         Ok(opened)
+    }
+
+    /// As [`State::check_opened`], with the frame locked. Where it is opened without locking, a verdict counts only if nobody has changed the
+    /// frame meanwhile.
+    fn check_again(&self) -> Result<Option<Counts>> {
+        for _ in 0..LOOKS {
+            let state = self.read()?;
+            let checked = state.check_opened();
+            if state.is_current(&*self.host) {
+                return checked;
+            }
+        }
+        Err(Error::FileRead)
     }
 
     /// The chunks alone, wherever they are.
