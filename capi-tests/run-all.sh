@@ -42,10 +42,10 @@ c_programs() {
     cmake --build "$target/capi-tests" -j "$jobs" && compiled=yes
 }
 
-# run_labelled <labels> [<at once>]
+# run_labelled <labels>
 run_labelled() {
   [ "$compiled" = yes ] || { echo "not run: the programs did not compile"; return 1; }
-  ctest --test-dir "$target/capi-tests" -L "$1" -j "${2:-$jobs}" --output-on-failure --no-tests=error
+  ctest --test-dir "$target/capi-tests" -L "$1" -j "$jobs" --output-on-failure --no-tests=error
 }
 
 # models <cargo's arguments...>: tests under the model checker, of which there have to be some.
@@ -98,8 +98,7 @@ check "The fuzz targets compile" fuzz_targets
 check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --workspace --profile checked --test crash --test power sweep
 check "Build and install into ${prefix#"$root"/}" installed
 check "Compile the C programs against what is installed" c_programs
-# lost_files waits for most of its minute, so all three of them are begun first and have no processor of their own.
-check "C programs: shared library, static library, under valgrind" run_labelled 'shared|static|memcheck' $((jobs + 3))
+check "C programs: shared library, static library, under valgrind" run_labelled 'shared|static|memcheck'
 check "Programs in other languages" run_labelled ffi
 check "What is installed: names, links, symbols, pkg-config" run_labelled package
 check "What is installed, as packagers look at it: licences, hardening, symbols file, wheel" packaging/check-installed.sh

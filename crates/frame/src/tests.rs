@@ -20,6 +20,7 @@ mod costs;
 mod handles;
 mod killed;
 mod nested;
+mod torn;
 
 const CHUNKSIZE: i32 = 1000;
 

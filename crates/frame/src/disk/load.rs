@@ -18,6 +18,10 @@ use std::time::Duration;
 /// How often a frame is read again before it is locked for that.
 const UNLOCKED: usize = 4;
 
+/// How often a locked file is looked at that stays as it is before nobody is expected to go on with it: for longer than the steps of the
+/// clock by which systems tell when a file was written to.
+const STILL: usize = 10;
+
 /// A frame in its file, as it is without a change that was begun and not committed.
 struct FrameFile<'a> {
     file: &'a dyn Storage,
@@ -46,24 +50,45 @@ impl FrameFile<'_> {
 pub type Loading = (View, Loaded);
 
 /// Reads a frame with [`load`], and again while another handle may be in the middle of a change. If changes follow one another closely, the
-/// file is locked against them for one read. So it is before an error counts, since while a header is written the frame is neither the old
-/// nor the new one.
-pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Loading> {
+/// file is locked against them for one read, unless this handle `has_lock`. So it is before an error counts, since while a header is written
+/// the frame is neither the old nor the new one.
+///
+/// While the file is locked, only a writer that knows nothing of these locks may be in the middle of a change. It is waited for as long as
+/// it is seen to write.
+pub fn load_patiently(
+    file: &dyn Storage,
+    base: u64,
+    kind: Kind,
+    patient: bool,
+    has_lock: bool,
+) -> Result<Loading> {
     let (attempts, millis) = RETRIES;
     let pause = Duration::from_millis(millis);
     let mut doubted = false;
+    let (mut last, mut still) = (None, 0);
     for attempt in 0..attempts {
-        let locked = (doubted || attempt >= UNLOCKED) && file.lock_shared(pause);
+        let locked = !has_lock && (doubted || attempt >= UNLOCKED) && file.lock_shared(pause);
         let loaded = load(file, base, kind, patient);
         if locked {
             file.unlock();
         }
         match loaded {
             Ok(Some(done)) => return Ok(done),
-            Ok(None) => std::thread::sleep(pause),
             Err(error) if doubted || error == Error::MemoryAlloc => return Err(error),
-            Err(_) => doubted = true,
+            Err(_) => {
+                doubted = true;
+                continue;
+            }
+            Ok(None) => {}
         }
+        let now = file.written().zip(file.size().ok());
+        let is_still = (locked || has_lock) && now.is_some() && now == last;
+        still = if is_still { still + 1 } else { 0 };
+        if still == STILL {
+            break;
+        }
+        last = now;
+        std::thread::sleep(pause);
     }
     Err(Error::FileRead)
 }

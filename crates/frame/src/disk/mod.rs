@@ -259,7 +259,7 @@ impl Disk {
         }
         let loading = options.backend.open(&file, Mode::Read).and_then(|storage| {
             let written = storage.written();
-            let loading = load::load_patiently(&*storage, base, kind, false)?;
+            let loading = load::load_patiently(&*storage, base, kind, false, false)?;
             Ok((storage, written, loading))
         });
         if let Some(lock) = &mut lock {
@@ -471,8 +471,9 @@ impl Disk {
         let (base, kind, file) = (self.base, self.kind, &source.file);
         // There is no second wait for a frame that could not be read the last time.
         let patient = !self.stale || self.changing > 0;
+        let has_lock = self.has_change_lock(&**file);
         self.stale = true;
-        let (view, loaded) = load::load_patiently(&**file, base, kind, patient)?;
+        let (view, loaded) = load::load_patiently(&**file, base, kind, patient, has_lock)?;
         if source.found == Named::Another {
             self.keep_reader(file);
             self.identity = file.identity();

@@ -289,6 +289,12 @@ impl Disk {
         handle.is_none_or(|handle| handle.file.identity() == identity)
     }
 
+    /// Whether this handle has locked this file against changes by others, as far as its back end has such locks.
+    pub(super) fn has_change_lock(&self, file: &dyn Storage) -> bool {
+        let is_locked = self.write_handle.as_ref().is_some_and(|own| own.locked);
+        is_locked && self.writes_to(file.identity())
+    }
+
     /// Rolls back a change whose process died before the commit. A file that is a copy of another one, and so has that one's record, is
     /// left as it is until it is changed.
     pub(super) fn recover(&mut self) -> Result<()> {
