@@ -1,13 +1,14 @@
 //! Frames that are written where something is already: everything that can stand at a path, and every call that writes a frame there.
 //!
 //! Each case is run with the reference and with this library, as root (if the test is) and as a user who is not. What they return is the
-//! same, and so is what is then at the path and around it: names, kinds, modes, owners, links and contents. Where this library differs,
+//! same, and so is what is then at the path and around it: names, kinds, modes, owners, attributes, links and contents. Where this library differs,
 //! `differs` says why, and either nothing has changed or what is at the path is the whole new frame. A call that returns an error has
 //! changed nothing, and none leaves a name behind.
 
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attributes;
 mod calls;
 mod standing;
 
@@ -59,7 +60,9 @@ fn differs(standing: Standing, call: &Call, user: User) -> Option<&'static str> 
         (Standing::Foreign(mode), User::Nobody) if mode & 0o002 != 0 => {
             Some("the new file cannot be another user's")
         }
-        (Standing::ForeignGroup(_), User::Nobody) => Some("the new file cannot be another group's"),
+        (Standing::ForeignGroup(_) | Standing::ForeignList, User::Nobody) => {
+            Some("the new file cannot be another group's")
+        }
         (Standing::ForeignFolder | Standing::Sticky, User::Nobody) => {
             Some("the file's name cannot be given to another")
         }

@@ -1,10 +1,12 @@
 //! What stands at a path, and what is seen of it.
 
+use super::attributes::{self, DEFAULT_LIST, LIST};
 use crate::common::b2nd::{B2ndLib, c_path, our_arrays, reference_arrays};
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_state::read;
 use blosc2::capi::types::blosc2_cparams;
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fs::{self, File, Permissions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
@@ -59,9 +61,18 @@ pub enum Standing {
     /// An empty file, and one that is no frame.
     Empty,
     Garbage,
+    /// A file to which users gave attributes.
+    Attributes,
+    /// One with an access control list.
+    List,
+    /// One of another group, too.
+    ForeignList,
+    /// A folder that gives such a list to new files, with a file that has none, and without.
+    GivingFolder,
+    GivingEmptyFolder,
 }
 
-pub const STANDING: [Standing; 51] = [
+pub const STANDING: [Standing; 56] = [
     Standing::Nothing,
     Standing::Mode(0o600),
     Standing::Mode(0o640),
@@ -113,6 +124,11 @@ pub const STANDING: [Standing; 51] = [
     Standing::EmptySticky,
     Standing::Empty,
     Standing::Garbage,
+    Standing::Attributes,
+    Standing::List,
+    Standing::ForeignList,
+    Standing::GivingFolder,
+    Standing::GivingEmptyFolder,
 ];
 
 const OTHER_USER: u32 = 1;
@@ -135,6 +151,7 @@ pub struct Entry {
     kind: String,
     mode: u32,
     owner: (u32, u32),
+    attributes: BTreeMap<CString, Vec<u8>>,
     pub content: Content,
 }
 
@@ -157,8 +174,16 @@ impl Entry {
         matches!(self.content, Content::Frame(_))
     }
 
-    /// Whether nobody but the owner may do what they might not with `other`: neither others, nor a group that is another.
+    fn has_list(&self) -> bool {
+        self.attributes.contains_key(LIST)
+    }
+
+    /// Whether nobody but the owner may do what they might not with `other`: neither others, nor a group that is another, nor
+    /// those from whom a list took it.
     pub fn has_no_more_rights_than(&self, other: &Self) -> bool {
+        if other.has_list() && !self.has_list() {
+            return self.mode & 0o077 == 0;
+        }
         let others = other.mode & 0o007;
         let (group, bits) = match self.owner.1 == other.owner.1 {
             true => (other.mode & 0o070, 0o7000),
@@ -345,6 +370,30 @@ impl All {
                 let mode = if is_sticky { 0o1777 } else { 0o755 };
                 fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("a mode");
             }
+            Standing::Attributes => {
+                self.file(&path, 0o640);
+                for (name, value) in [(c"user.empty", &b""[..]), (c"user.long", &[5; 1000])] {
+                    attributes::set(&path, name, value);
+                }
+            }
+            Standing::List => {
+                self.file(&path, 0o640);
+                attributes::set(&path, LIST, &attributes::for_a_user());
+            }
+            Standing::ForeignList => {
+                if !is_root {
+                    return Ok(false);
+                }
+                self.file(&path, 0o640);
+                chown(&path, None, Some(OTHER_GROUP)).expect("another group");
+                attributes::set(&path, LIST, &attributes::for_a_user());
+            }
+            Standing::GivingFolder | Standing::GivingEmptyFolder => {
+                if standing == Standing::GivingFolder {
+                    self.file(&path, 0o640);
+                }
+                attributes::set(&folder, DEFAULT_LIST, &attributes::for_a_user());
+            }
             Standing::Empty => fs::write(&path, "").expect("writes"),
             Standing::Garbage => fs::write(&path, [0xA5; 300]).expect("writes"),
         }
@@ -445,6 +494,7 @@ fn see(folder: &Path, name: &str, seen: &mut Seen) {
             kind: what,
             mode,
             owner,
+            attributes: attributes::all(&path),
             content,
         },
     );

@@ -22,6 +22,8 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
 
+/// What a file has besides its bytes, its owner and its mode.
+pub mod attributes;
 /// Back ends that are C functions.
 pub mod callbacks;
 mod change_lock;

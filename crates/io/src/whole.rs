@@ -2,18 +2,18 @@
 //! fails and whenever the process is stopped.
 //!
 //! The bytes go into a new file in the same directory, which then takes the name. It has the mode, the owner and the group
-//! of the file that it replaces, as far as the process may give them. Links are followed. What is no regular file, such as
-//! a device, cannot be replaced and is written where it is.
+//! of the file that it replaces, its access control list and the attributes that users gave it, as far as the process may give
+//! them. Links are followed. What is no regular file, such as a device, cannot be replaced and is written where it is.
 
 use super::file::write_up_to;
-use super::{Backend, Mode, paths};
+use super::{Backend, Mode, attributes, paths};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Text};
 use oxiblosc_system::files::{self, Access, How, Rights};
 use std::ffi::CStr;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::time::SystemTime;
 
 /// How many names are tried for a new file.
@@ -90,11 +90,20 @@ fn ends_in_separator(path: &CStr) -> bool {
     last.is_some_and(|last| files::is_separator(*last))
 }
 
-/// Owner, group and mode of a regular file that this process may write.
-fn writable(target: &CStr) -> Result<Rights> {
-    files::open(target, How::WRITE_FILE, Access::All)
-        .and_then(|file| files::rights(&file))
-        .map_err(|_| Error::FileOpen)
+/// A file that is to be replaced, with its owner, group and mode.
+struct Old {
+    file: File,
+    rights: Rights,
+}
+
+/// A regular file that this process may write.
+fn writable(target: &CStr) -> Result<Old> {
+    let open = || {
+        let file = files::open(target, How::WRITE_FILE, Access::All)?;
+        let rights = files::rights(&file)?;
+        Ok(Old { file, rights })
+    };
+    open().map_err(|_: io::Error| Error::FileOpen)
 }
 
 fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
@@ -104,9 +113,12 @@ fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
 
 /// Makes a new file like the old one, writes and closes it. The bytes come last, as the system takes set-user-ID bits away where they are
 /// written by who may not give them.
-fn fill(file: File, bytes: &[u8], old: Option<&Rights>, durable: bool) -> Result<()> {
-    let alike = old.map_or(Ok(()), |old| files::give_rights(&file, old));
-    alike.map_err(|_| Error::FileWrite)?;
+fn fill(file: File, bytes: &[u8], old: Option<&Old>, durable: bool) -> Result<()> {
+    if let Some(old) = old {
+        attributes::copy(&old.file, &file)?;
+        let mut acl = attributes::acl(&old.file)?;
+        files::give_rights(&file, &old.rights, acl.as_deref_mut()).map_err(|_| Error::FileWrite)?;
+    }
     if write_up_to(&file, 0, bytes) < bytes.len() {
         return Err(Error::FileWrite);
     }

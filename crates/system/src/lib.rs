@@ -1,7 +1,7 @@
 //! The operating system: all that differs between kinds of systems, in a folder for each, `unix` and `windows`. Both have the same
 //! modules, and the same items in them, so that no other crate asks what it runs on.
 //!
-//! - `files`: paths and open files
+//! - `files`: paths and open files; `attributes`: extended attributes of these
 //! - `locks`: locks between processes
 //! - `map`: memory maps
 //! - `streams`: the streams of the C library, which programs see
@@ -24,6 +24,8 @@
     )
 )]
 
+/// Extended attributes of open files.
+pub mod attributes;
 mod region;
 #[cfg(unix)]
 mod unix;

@@ -1,6 +1,7 @@
 //! The system's calls on paths and open files.
 
 pub use super::entries::each_entry;
+use crate::attributes;
 use std::ffi::{CStr, c_int};
 use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io::{self, ErrorKind, IoSlice};
@@ -437,9 +438,9 @@ pub fn rights(file: &File) -> io::Result<Rights> {
     file.metadata().map(Rights)
 }
 
-/// Gives a new file owner, group and mode of an old one. Where owner or group cannot be given, no other user gets more rights
-/// than before: not those of another owner's program, nor of another group.
-pub fn give_rights(file: &File, Rights(old): &Rights) -> io::Result<()> {
+/// Gives a new file owner, group, mode and access control list (`acl`) of an old one. Where something cannot be given, no other user
+/// gets more rights than before: not those of another owner's program, nor of another group, nor where the list took them away.
+pub fn give_rights(file: &File, Rights(old): &Rights, acl: Option<&mut [u8]>) -> io::Result<()> {
     let new = file.metadata()?;
     let group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
     let owner = new.uid() == old.uid() || fchown(file, Some(old.uid()), None).is_ok();
@@ -451,7 +452,32 @@ pub fn give_rights(file: &File, Rights(old): &Rights) -> io::Result<()> {
         let others = mode & 0o007;
         mode &= !0o070 | (others << 3);
     }
-    file.set_permissions(Permissions::from_mode(mode))
+    file.set_permissions(Permissions::from_mode(give_acl(file, acl, mode)))
+}
+
+/// Gives a file an access control list that goes with `mode`, or without one takes away that which its directory gave it. Gives the mode
+/// that the file may have: where this fails, the owner's rights alone. For the group's bits in the mode of a file with a list are the
+/// list's mask, and no right of the group.
+pub fn give_acl(file: &File, acl: Option<&mut [u8]>, mode: u32) -> u32 {
+    let given = match acl {
+        None => remove_acl(file),
+        Some(acl) => {
+            attributes::limit(acl, (mode >> 3 & 0o7) as u8);
+            // To set one without any bytes is to remove it.
+            let given = !acl.is_empty() && attributes::set(file, attributes::ACL, acl).is_ok();
+            if !given {
+                remove_acl(file);
+            }
+            given
+        }
+    };
+    if given { mode } else { mode & !0o077 }
+}
+
+/// Removes the access control list, if there is one. Gives whether there is none any more.
+fn remove_acl(file: &File) -> bool {
+    let has_attributes = matches!(attributes::names(file, &mut []), Ok(Some(1..)));
+    !has_attributes || attributes::remove(file, attributes::ACL).is_ok()
 }
 
 /// Returns once the names in a directory would survive a loss of power.

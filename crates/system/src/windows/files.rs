@@ -462,7 +462,7 @@ pub fn rights(_file: &File) -> io::Result<Rights> {
 }
 
 /// Does nothing.
-pub fn give_rights(_file: &File, _old: &Rights) -> io::Result<()> {
+pub fn give_rights(_file: &File, _old: &Rights, _acl: Option<&mut [u8]>) -> io::Result<()> {
     Ok(())
 }
 
