@@ -84,6 +84,14 @@ pub const LOSSES: [Loss; 11] = [
     Loss::ChunkRemoved,
 ];
 
+impl Loss {
+    /// Whether all that was in the frame is in files still, of which the handle has those open that lost their names; or another frame is
+    /// there.
+    pub fn leaves_all(self) -> bool {
+        matches!(self, Self::Removed | Self::Replaced(_))
+    }
+}
+
 impl Storage {
     pub fn is_directory(self) -> bool {
         matches!(self, Self::Directory | Self::LockedDirectory)

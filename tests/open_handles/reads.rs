@@ -276,6 +276,9 @@ impl Case {
             fs::write(&log, "").expect("a log");
             let first = told.len();
             let child = start(PATIENCE, || {
+                // A process keeps few files open, and here no handle is freed.
+                // SAFETY: C strings, and this process has one thread.
+                unsafe { libc::setenv(c"BLOSC_MAX_CACHED_READERS".as_ptr(), c"500".as_ptr(), 1) };
                 let file = OpenOptions::new().append(true).open(&log);
                 let mut file = file.map_err(|error| error.to_string())?;
                 for read in &READS[first..] {
@@ -323,9 +326,13 @@ fn is_error(told: &str) -> bool {
 }
 
 /// Whether what is told is what the reference tells, or better: what was there before, or is there now, or, where the reference dies or
-/// tells what never was, an error. Errors are alike: the reference's codes for bytes that are no chunk depend on these.
-fn is_fine(ours: &str, reference: &str, before: &str, now: &str) -> bool {
+/// tells what never was, an error. Errors are alike: the reference's codes for bytes that are no chunk depend on these. Where the loss
+/// `leaves_all`, the reference, which opens the file for each read, may tell an error, and this library may not.
+fn is_fine(ours: &str, reference: &str, [before, now]: [&str; 2], leaves_all: bool) -> bool {
     let is_true = |told: &str| told == before || told == now;
+    if leaves_all {
+        return is_true(ours);
+    }
     let astray = reference == DIED || (!is_error(reference) && !is_true(reference));
     ours == reference || is_true(ours) || (is_error(ours) && (astray || is_error(reference)))
 }
@@ -368,7 +375,8 @@ fn sweep(ours: Library, reference: Library, part: Part, own: &Path) -> Report {
                     report.case();
                     for nth in 0..2 {
                         let (mine, theirs) = (&mine[nth], &theirs[nth]);
-                        let fine = is_fine(mine, theirs, &before[at][nth], &now[at][nth]);
+                        let there = [&*before[at][nth], &*now[at][nth]];
+                        let fine = is_fine(mine, theirs, there, loss.leaves_all());
                         report.check(fine, READS[at].name, || {
                             format!("{storage:?}, {chunks} chunks, {loss:?}, primed {primed}, read {nth}: {mine:.150} for {theirs:.150}")
                         });
