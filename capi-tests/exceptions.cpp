@@ -1,5 +1,6 @@
 // C++ exceptions that leave a callback: the process ends, at once and on whatever thread, and nothing goes on in a state that
 // nobody foresaw. The headers say so where the callbacks are declared.
+#include <algorithm>
 #include <blosc2.h>
 #include <csignal>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <stdexcept>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -34,7 +36,78 @@ int forward_that_works(const uint8_t *input, uint8_t *output, int32_t size, uint
   return 0;
 }
 int backward(const uint8_t *, uint8_t *, int32_t, uint8_t, blosc2_dparams *, uint8_t) { thrown(); }
-void *open_stream(const char *, const char *, void *) { thrown(); }
+int init(void *, blosc2_context *, blosc2_context *) { thrown(); }
+int init_that_works(void *, blosc2_context *, blosc2_context *) { return 0; }
+int next_blocksize(blosc2_context *) { thrown(); }
+void pool(void *, void (*)(void *), int, size_t, void *) { thrown(); }
+
+void pool_that_works(void *, void (*job)(void *), int jobs, size_t size, void *data) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < jobs; i++) {
+    threads.emplace_back(job, static_cast<uint8_t *>(data) + static_cast<size_t>(i) * size);
+  }
+  for (auto &thread : threads) {
+    thread.join();
+  }
+}
+
+/* A back end that keeps one file in memory. One of its functions throws. */
+enum class Function { open, close, size, write, read, truncate, destroy };
+Function throwing;
+std::vector<uint8_t> file;
+
+void called(Function function) {
+  if (function == throwing) {
+    thrown();
+  }
+}
+
+void *open_stream(const char *, const char *mode, void *) {
+  called(Function::open);
+  if (mode[0] == 'w') {
+    file.clear();
+  }
+  return &file;
+}
+
+int close_stream(void *) {
+  called(Function::close);
+  return 0;
+}
+
+int64_t size_of_stream(void *) {
+  called(Function::size);
+  return static_cast<int64_t>(file.size());
+}
+
+int64_t write_stream(const void *from, int64_t size, int64_t nitems, int64_t position, void *) {
+  called(Function::write);
+  const size_t len = static_cast<size_t>(size * nitems), at = static_cast<size_t>(position);
+  file.resize(std::max(file.size(), at + len));
+  std::memcpy(file.data() + at, from, len);
+  return nitems;
+}
+
+int64_t read_stream(void **to, int64_t size, int64_t nitems, int64_t position, void *) {
+  called(Function::read);
+  const size_t len = static_cast<size_t>(size * nitems), at = static_cast<size_t>(position);
+  if (at + len > file.size()) {
+    return 0;
+  }
+  std::memcpy(*to, file.data() + at, len);
+  return nitems;
+}
+
+int truncate_stream(void *, int64_t size) {
+  called(Function::truncate);
+  file.resize(static_cast<size_t>(size));
+  return 0;
+}
+
+int destroy(void *) {
+  called(Function::destroy);
+  return 0;
+}
 
 struct Work {
   std::vector<uint8_t> source = std::vector<uint8_t>(nbytes), chunk = std::vector<uint8_t>(nbytes + BLOSC2_MAX_OVERHEAD);
@@ -48,6 +121,8 @@ struct Work {
       source[i] = static_cast<uint8_t>(i / 7 ^ i);
     }
     cparams.nthreads = dparams.nthreads = nthreads;
+    // Enough blocks for all threads.
+    cparams.blocksize = 16384;
   }
 
   void use_codec(blosc2_codec_encoder_cb encoder) {
@@ -122,26 +197,61 @@ void from_a_filter_undone(int16_t nthreads) {
   work.decompress();
 }
 
-void from_a_back_end(int16_t) {
+template <int (*init)(void *, blosc2_context *, blosc2_context *), int (*next_blocksize)(blosc2_context *)>
+void from_a_tuner(int16_t nthreads) {
   static char name[] = "throws";
-  blosc2_io_cb callbacks = *blosc2_get_io_cb(BLOSC2_IO_FILESYSTEM);
-  callbacks.id = id;
-  callbacks.name = name;
-  callbacks.open = open_stream;
+  blosc2_tuner tuner{};
+  tuner.id = id;
+  tuner.name = name;
+  tuner.init = init;
+  tuner.next_blocksize = next_blocksize;
+  tuner.next_cparams = next_blocksize;
+  tuner.update = [](blosc2_context *, double) { return 0; };
+  tuner.free = [](blosc2_context *) { return 0; };
+  CHECK_EQ(blosc2_register_tuner(&tuner), BLOSC2_ERROR_SUCCESS);
+  Work work(nthreads);
+  work.cparams.tuner_id = id;
+  work.compress();
+}
+
+void from_a_pool(int16_t nthreads) {
+  blosc2_set_threads_callback(pool, nullptr);
+  Work work(nthreads);
+  work.compress();
+}
+
+/* On a thread of the program's. */
+void within_a_pool(int16_t nthreads) {
+  blosc2_set_threads_callback(pool_that_works, nullptr);
+  from_a_prefilter(nthreads);
+}
+
+/* Calls all functions of the back end. */
+template <Function function> void from_a_back_end(int16_t nthreads) {
+  throwing = function;
+  static char name[] = "throws";
+  blosc2_io_cb callbacks{id,           name,        true,            open_stream, close_stream, size_of_stream,
+                         write_stream, read_stream, truncate_stream, destroy};
   CHECK_EQ(blosc2_register_io_cb(&callbacks), BLOSC2_ERROR_SUCCESS);
   blosc2_io io{};
   io.id = id;
   io.name = name;
-  blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
-  blosc2_dparams dparams = BLOSC2_DPARAMS_DEFAULTS;
+  Work work(nthreads);
   blosc2_storage storage{};
   static char path[] = "no file";
   storage.contiguous = true;
   storage.urlpath = path;
-  storage.cparams = &cparams;
-  storage.dparams = &dparams;
+  storage.cparams = &work.cparams;
+  storage.dparams = &work.dparams;
   storage.io = &io;
-  blosc2_schunk_new(&storage);
+  blosc2_schunk *schunk = blosc2_schunk_new(&storage);
+  CHECK(schunk != nullptr);
+  for (int i = 1; i <= 2; i++) {
+    CHECK_EQ(blosc2_schunk_append_buffer(schunk, work.source.data(), nbytes), i);
+  }
+  CHECK_EQ(blosc2_schunk_decompress_chunk(schunk, 1, work.source.data(), nbytes), nbytes);
+  CHECK_EQ(blosc2_schunk_delete_chunk(schunk, 1), 1);
+  blosc2_schunk_free(schunk);
 }
 
 /* Does it in a child, which must be ended by abort(). */
@@ -168,14 +278,24 @@ void aborts(void (*work)(int16_t), int16_t nthreads) {
 
 void one_thread() {
   for (auto work : {from_a_prefilter, from_a_postfilter, from_an_encoder, from_a_decoder, from_a_filter,
-                    from_a_filter_undone, from_a_back_end}) {
+                    from_a_filter_undone, from_a_tuner<init, next_blocksize>, from_a_tuner<init_that_works, next_blocksize>}) {
     aborts(work, 1);
   }
 }
 
 void several_threads() {
   for (auto work : {from_a_prefilter, from_a_postfilter, from_an_encoder, from_a_decoder, from_a_filter,
-                    from_a_filter_undone}) {
+                    from_a_filter_undone, from_a_tuner<init, next_blocksize>, from_a_tuner<init_that_works, next_blocksize>,
+                    from_a_pool, within_a_pool}) {
+    aborts(work, 3);
+  }
+}
+
+void back_ends() {
+  for (auto work : {from_a_back_end<Function::open>, from_a_back_end<Function::close>, from_a_back_end<Function::size>,
+                    from_a_back_end<Function::write>, from_a_back_end<Function::read>, from_a_back_end<Function::truncate>,
+                    from_a_back_end<Function::destroy>}) {
+    aborts(work, 1);
     aborts(work, 3);
   }
 }
@@ -186,6 +306,7 @@ int main() {
   blosc2_init();
   RUN(one_thread);
   RUN(several_threads);
+  RUN(back_ends);
   blosc2_destroy();
   return finish();
 }

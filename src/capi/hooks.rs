@@ -7,7 +7,9 @@ use crate::capi::prelude::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_core::b2nd::array::block_shape;
+use oxiblosc_io::callbacks::stopping_exceptions;
 use oxiblosc_io::operation;
+use std::mem::transmute;
 use std::sync::OnceLock;
 
 type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;
@@ -125,7 +127,7 @@ fn call(
 ) -> c_int {
     let (len, room) = (c_size(src.len()), c_size(dst.len()));
     let _call = operation::call_on_blocks();
-    function(src.as_ptr(), dst.as_mut_ptr(), len, room)
+    stopping_exceptions(|| function(src.as_ptr(), dst.as_mut_ptr(), len, room))
 }
 
 impl Hooks for ContextHooks<'_> {
@@ -163,8 +165,11 @@ impl Hooks for ContextHooks<'_> {
         params.output_typesize = self.output_typesize();
         params.output_offset = c_size(pos.offset);
         let _call = operation::call_on_blocks();
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: the caller's function, with buffers of the sizes it is told.
-        done(unsafe { function(&mut params) }, Error::FilterPipeline)
+        let rc = stopping_exceptions(|| unsafe { function(&raw mut params) });
+        done(rc, Error::FilterPipeline)
     }
 
     fn has_postfilter(&self) -> bool {
@@ -187,8 +192,11 @@ impl Hooks for ContextHooks<'_> {
         params.typesize = c_size(typesize);
         params.offset = c_size(pos.offset);
         let _call = operation::call_on_blocks();
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: the caller's function, with buffers of the sizes it is told.
-        done(unsafe { function(&mut params) }, Error::Postfilter)
+        let rc = stopping_exceptions(|| unsafe { function(&raw mut params) });
+        done(rc, Error::Postfilter)
     }
 
     fn schunk_typesize(&self) -> Option<i32> {
@@ -204,10 +212,13 @@ impl Hooks for ContextHooks<'_> {
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let forward = registry::filter(id).and_then(|(forward, _)| forward);
         let forward = forward.ok_or(Error::FilterPipeline)?;
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let forward: unsafe extern "C-unwind" fn(_, _, _, _, _, _) -> _ =
+            unsafe { transmute(forward) };
         let mut cparams = self.ctx.cparams();
         // SAFETY: the registered function, with two buffers of the same size.
         let rc = call(src, dst, |from, to, len, _| unsafe {
-            forward(from, to, len, meta, &mut cparams, id)
+            forward(from, to, len, meta, &raw mut cparams, id)
         });
         done(rc, Error::FilterPipeline)
     }
@@ -215,30 +226,39 @@ impl Hooks for ContextHooks<'_> {
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let backward = registry::filter(id).and_then(|(_, backward)| backward);
         let backward = backward.ok_or(Error::FilterPipeline)?;
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let backward: unsafe extern "C-unwind" fn(_, _, _, _, _, _) -> _ =
+            unsafe { transmute(backward) };
         let mut dparams = self.dparams();
         // SAFETY: the registered function, with two buffers of the same size.
         let rc = call(src, dst, |from, to, len, _| unsafe {
-            backward(from, to, len, meta, &mut dparams, id)
+            backward(from, to, len, meta, &raw mut dparams, id)
         });
         done(rc, Error::registered(rc))
     }
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
-        let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast());
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let encoder: unsafe extern "C-unwind" fn(_, _, _, _, _, _, _) -> _ =
+            unsafe { transmute(encoder) };
+        let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast::<c_void>());
         // SAFETY: the registered function, with buffers of the sizes it is told.
         let rc = call(src, dst, |from, to, len, room| unsafe {
-            encoder(from, len, to, room, meta, &mut cparams, chunk)
+            encoder(from, len, to, room, meta, &raw mut cparams, chunk)
         });
         usize::try_from(rc).map_err(|_| Error::Data)
     }
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
-        let (mut dparams, chunk) = (self.dparams(), self.chunk.cast());
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let decoder: unsafe extern "C-unwind" fn(_, _, _, _, _, _, _) -> _ =
+            unsafe { transmute(decoder) };
+        let (mut dparams, chunk) = (self.dparams(), self.chunk.cast::<c_void>());
         // SAFETY: the registered function, with buffers of the sizes it is told.
         let rc = call(src, dst, |from, to, len, room| unsafe {
-            decoder(from, len, to, room, meta, &mut dparams, chunk)
+            decoder(from, len, to, room, meta, &raw mut dparams, chunk)
         });
         usize::try_from(rc).map_err(|_| Error::Data)
     }

@@ -11,6 +11,7 @@ use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::operation;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
 use oxiblosc_memory::{Shared, Table, as_dyn};
+use std::mem::transmute;
 use std::sync::{Mutex, PoisonError};
 
 /// What is known of a back end.
@@ -124,14 +125,21 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
         }),
         _ => {
             let callbacks = BACKENDS.place(io.id).get().ok_or(Error::PluginIo)?.0;
-            let functions = Functions {
-                fills_buffer: callbacks.is_allocation_necessary,
-                open: callbacks.open,
-                close: callbacks.close,
-                size: callbacks.size,
-                write: callbacks.write,
-                read: callbacks.read,
-                truncate: callbacks.truncate,
+            #[allow(
+                clippy::missing_transmute_annotations,
+                reason = "each is the type of the field"
+            )]
+            // SAFETY: the same types, but for what the compiler expects of exceptions.
+            let functions = unsafe {
+                Functions {
+                    fills_buffer: callbacks.is_allocation_necessary,
+                    open: transmute(callbacks.open),
+                    close: transmute(callbacks.close),
+                    size: transmute(callbacks.size),
+                    write: transmute(callbacks.write),
+                    read: transmute(callbacks.read),
+                    truncate: transmute(callbacks.truncate),
+                }
             };
             shared(unsafe_granted!(Registered::new(
                 functions,

@@ -8,20 +8,40 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-/// The functions of a back end; what each does is said beside the types of the C headers.
+/// The functions of a back end; what each does is said beside the types of the C headers. A C++ exception must not leave them, and so they
+/// are called by [`stopping_exceptions`].
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C headers")]
 #[allow(clippy::type_complexity, reason = "each is used once")]
 pub struct Functions {
     /// Whether `read` fills a buffer, or hands out addresses of its own.
     pub fills_buffer: bool,
-    pub open:
-        Option<unsafe extern "C" fn(*const c_char, *const c_char, *mut c_void) -> *mut c_void>,
-    pub close: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
-    pub size: Option<unsafe extern "C" fn(*mut c_void) -> i64>,
-    pub write: Option<unsafe extern "C" fn(*const c_void, i64, i64, i64, *mut c_void) -> i64>,
-    pub read: Option<unsafe extern "C" fn(*mut *mut c_void, i64, i64, i64, *mut c_void) -> i64>,
-    pub truncate: Option<unsafe extern "C" fn(*mut c_void, i64) -> c_int>,
+    pub open: Option<
+        unsafe extern "C-unwind" fn(*const c_char, *const c_char, *mut c_void) -> *mut c_void,
+    >,
+    pub close: Option<unsafe extern "C-unwind" fn(*mut c_void) -> c_int>,
+    pub size: Option<unsafe extern "C-unwind" fn(*mut c_void) -> i64>,
+    pub write:
+        Option<unsafe extern "C-unwind" fn(*const c_void, i64, i64, i64, *mut c_void) -> i64>,
+    pub read:
+        Option<unsafe extern "C-unwind" fn(*mut *mut c_void, i64, i64, i64, *mut c_void) -> i64>,
+    pub truncate: Option<unsafe extern "C-unwind" fn(*mut c_void, i64) -> c_int>,
+}
+
+/// Calls a function of the program's. An exception that leaves it ends the process here, and not further on, where values would be dropped
+/// that wait for a lock of this call.
+pub fn stopping_exceptions<T>(call: impl FnOnce() -> T) -> T {
+    struct Stop;
+    impl Drop for Stop {
+        fn drop(&mut self) {
+            trace("error", "an exception left a function of the program's");
+            std::process::abort();
+        }
+    }
+    let stop = Stop;
+    let done = call();
+    std::mem::forget(stop);
+    done
 }
 
 /// A back end that is C functions.
@@ -112,7 +132,9 @@ impl<G> RegisteredFile<G> {
     fn open(&self, stream: &mut Stream, mode: &CStr) -> Result<()> {
         let open = self.backend.functions.open.ok_or(Error::PluginIo)?;
         // SAFETY: as `new` was promised; the strings end.
-        stream.pointer = unsafe { open(self.path.as_ptr(), mode.as_ptr(), self.backend.params) };
+        stream.pointer = stopping_exceptions(|| unsafe {
+            open(self.path.as_ptr(), mode.as_ptr(), self.backend.params)
+        });
         if stream.pointer.is_null() {
             return Err(Error::FileOpen);
         }
@@ -126,7 +148,7 @@ impl<G> RegisteredFile<G> {
         }
         let close = self.backend.functions.close.ok_or(Error::PluginIo)?;
         // SAFETY: as `new` was promised; the stream was opened and is not used again.
-        if unsafe { close(pointer) } < 0 {
+        if stopping_exceptions(|| unsafe { close(pointer) }) < 0 {
             return Err(Error::FileWrite);
         }
         Ok(())
@@ -156,7 +178,8 @@ impl<G> Storage for RegisteredFile<G> {
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: as `new` was promised; the stream is open.
-            u64::try_from(unsafe { size(stream) }).map_err(|_| Error::FileRead)
+            u64::try_from(stopping_exceptions(|| unsafe { size(stream) }))
+                .map_err(|_| Error::FileRead)
         })
     }
 
@@ -175,7 +198,7 @@ impl<G> Storage for RegisteredFile<G> {
                 null_mut()
             };
             // SAFETY: as `new` was promised; the stream is open, and `at` points to `len` bytes or to nothing.
-            let nread = unsafe { read(&mut at, 1, len, pos, stream) };
+            let nread = stopping_exceptions(|| unsafe { read(&mut at, 1, len, pos, stream) });
             if nread != len || at.is_null() {
                 return Err(Error::FileRead);
             }
@@ -196,7 +219,9 @@ impl<G> Storage for RegisteredFile<G> {
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: as `new` was promised; the stream is open, and `buf` has `len` bytes.
-            if unsafe { write(buf.as_ptr().cast(), 1, len, pos, stream) } != len {
+            let written =
+                stopping_exceptions(|| unsafe { write(buf.as_ptr().cast(), 1, len, pos, stream) });
+            if written != len {
                 return Err(Error::FileWrite);
             }
             Ok(())
@@ -209,7 +234,7 @@ impl<G> Storage for RegisteredFile<G> {
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: as `new` was promised; the stream is open.
-            if unsafe { truncate(stream, size) } != 0 {
+            if stopping_exceptions(|| unsafe { truncate(stream, size) }) != 0 {
                 return Err(Error::FileTruncate);
             }
             Ok(())
