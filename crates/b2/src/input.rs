@@ -4,10 +4,10 @@ use crate::failure::{Failure, Result};
 use crate::scratch::Scratch;
 use crate::source::{REPAIR, frame_file};
 use crate::store::{Extract, Store};
-use crate::system;
+use crate::system::{self, Rights};
 use oxiblosc_io::Storage;
 use rawzip::Crc32;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -177,12 +177,12 @@ impl Input {
     }
 
     /// Whose mode and owner what is made of it gets: the file's, or that of the file with a directory's header.
-    pub fn metadata(&self) -> Option<Metadata> {
+    pub fn rights(&self) -> Option<Rights> {
         // What came through a pipe has none.
         self.origin.as_ref()?;
         let path = self.rights_of.as_ref().unwrap_or(&self.path);
-        let metadata = std::fs::metadata(frame_file(path)).ok()?;
-        metadata.is_file().then_some(metadata)
+        let rights = Rights::of(&frame_file(path)).ok()?;
+        rights.source.is_file().then_some(rights)
     }
 }
 

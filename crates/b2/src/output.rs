@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::placing::{OTHER_THINGS, is_frame_or_empty, parent, place};
 use crate::scratch::Scratch;
 use crate::source::frame_file;
-use crate::system;
+use crate::system::{self, Rights};
 use oxiblosc_system::files::identity_at;
 use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, IsTerminal, Write};
@@ -31,8 +31,8 @@ pub struct Output {
     scratch: Scratch,
     target: Target,
     /// Whose mode and owner it gets: what it is made of, or else what it replaces.
-    source: Option<Metadata>,
-    replaced: Option<Metadata>,
+    source: Option<Rights>,
+    replaced: Option<Rights>,
     keep_times: bool,
     name: String,
 }
@@ -80,8 +80,8 @@ impl Output {
                         return refused(OTHER_THINGS);
                     }
                     beside = parent(&to);
-                    let header = std::fs::metadata(frame_file(&to));
-                    replaced = Some(header.unwrap_or(there));
+                    let header = Rights::of(&frame_file(&to));
+                    replaced = Some(header.or_else(|_| Rights::of(&to)).map_err(failed)?);
                     Target::Path { to, replace }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -96,7 +96,7 @@ impl Output {
         };
         Ok(Self {
             scratch: Scratch::new(&beside).map_err(failed)?,
-            source: input.and_then(Input::metadata),
+            source: input.and_then(Input::rights),
             replaced,
             keep_times: false,
             name: match &target {
@@ -242,18 +242,18 @@ fn are_nested(a: &Path, b: &Path) -> bool {
 }
 
 /// Gives a file, or a directory and the files in it, the mode of `source`, and its owner and group as far as this user may.
-fn give_attributes(path: &Path, source: &Metadata, times: bool) -> io::Result<()> {
+fn give_attributes(path: &Path, rights: &Rights, times: bool) -> io::Result<()> {
     if path.is_dir() {
         for file in std::fs::read_dir(path)? {
-            system::give_rights(&file?.path(), source)?;
+            system::give_rights(&file?.path(), rights)?;
         }
-        return system::give_rights(path, source);
+        return system::give_rights(path, rights);
     }
-    if times && let Ok(modified) = source.modified() {
+    if times && let Ok(modified) = rights.source.modified() {
         let times = FileTimes::new().set_modified(modified);
         File::options().write(true).open(path)?.set_times(times)?;
     }
-    system::give_rights(path, source)
+    system::give_rights(path, rights)
 }
 
 /// Bytes of a file, or of the files in a directory.

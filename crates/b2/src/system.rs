@@ -1,8 +1,33 @@
 //! What differs between kinds of systems, beside what `oxiblosc-system` has.
 
+use std::fs::Metadata;
+use std::io;
+use std::path::Path;
+
+/// Whose rights something gets that is made.
+pub struct Rights {
+    /// What is known of it.
+    pub source: Metadata,
+    /// Its access control list, if it has one.
+    list: Option<Vec<u8>>,
+}
+
+impl Rights {
+    /// Those of what is at a path.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            source: std::fs::metadata(path)?,
+            list: list_of(path),
+        })
+    }
+}
+
 #[cfg(unix)]
 mod kind {
+    use super::Rights;
+    use oxiblosc_io::attributes::acl;
     use oxiblosc_startup::{stdin_was_closed, stdout_was_closed};
+    use oxiblosc_system::files::give_acl;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
@@ -58,20 +83,32 @@ mod kind {
         there.file_type().is_char_device()
     }
 
-    /// Gives a file or directory the mode of `source`, and its owner and group as far as this user may. Whoever may read a
-    /// directory's files may look for them.
-    pub fn give_rights(path: &Path, source: &Metadata) -> io::Result<()> {
+    /// The access control list of a file, if it has one.
+    pub fn list_of(path: &Path) -> Option<Vec<u8>> {
+        let is_file = std::fs::metadata(path).is_ok_and(|there| there.is_file());
+        let file = is_file.then(|| File::open(path).ok())??;
+        acl(&file).ok()?.map(|list| list.to_vec())
+    }
+
+    /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Whoever may read a
+    /// directory's files may look for them. A file gets the source's access control list, too, and of a directory then its owner alone
+    /// has rights.
+    pub fn give_rights(path: &Path, Rights { source, list }: &Rights) -> io::Result<()> {
         // Whoever may look into a directory may not for that run files.
-        let mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
-        let search = if path.is_dir() {
-            (mode & 0o444) >> 2
-        } else {
-            0
-        };
+        let mut mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
+        if path.is_dir() {
+            if list.is_some() {
+                mode &= 0o700;
+            }
+            mode |= (mode & 0o444) >> 2;
+        }
         // The group alone may be possible. Without either the mode says the same of another owner, as with other compressors.
         let _ = chown(path, Some(source.uid()), Some(source.gid()))
             .or_else(|_| chown(path, None, Some(source.gid())));
-        std::fs::set_permissions(path, Permissions::from_mode(mode | search))
+        if !path.is_dir() {
+            mode = give_acl(&File::open(path)?, list.clone().as_deref_mut(), mode);
+        }
+        std::fs::set_permissions(path, Permissions::from_mode(mode))
     }
 
     /// From now on a signal by which users and systems end a program calls `run` first; to write more than the system allows is an
@@ -107,6 +144,7 @@ mod kind {
 
 #[cfg(windows)]
 mod kind {
+    use super::Rights;
     use std::fs::{File, Metadata};
     use std::io::{self, IsTerminal, Write};
     use std::os::windows::io::AsHandle;
@@ -152,8 +190,13 @@ mod kind {
         false
     }
 
-    /// Lets a file be written or not, as `source` may be. All else is as the directory around it says.
-    pub fn give_rights(path: &Path, source: &Metadata) -> io::Result<()> {
+    /// None that is known of.
+    pub fn list_of(_path: &Path) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Lets a file be written or not, as a source may be. All else is as the directory around it says.
+    pub fn give_rights(path: &Path, Rights { source, .. }: &Rights) -> io::Result<()> {
         match path.is_dir() {
             true => Ok(()),
             false => std::fs::set_permissions(path, source.permissions()),

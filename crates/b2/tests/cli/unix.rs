@@ -1,6 +1,10 @@
 //! What only systems with the calls of POSIX have: modes, links, devices, pipes with names, signals.
 
 use crate::support::{Folder, b2, npy, piped, read, series, symlink};
+#[cfg(target_os = "linux")]
+use oxiblosc_io::attributes::acl;
+#[cfg(target_os = "linux")]
+use oxiblosc_system::attributes;
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -105,6 +109,55 @@ fn what_is_private_stays_so() {
     let taken = folder.path("taken");
     b2(&["decompress", &store, "--key", "/small", "-o", &taken]).ended(0);
     assert_eq!(mode(&taken), 0o600);
+}
+
+/// The mode alone would give the group what only one user may.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_made_has_the_list_of_what_it_is_made_of() {
+    let entries = [
+        [1, 6, !0, !0],
+        [2, 6, 1000, 0],
+        [4, 0, !0, !0],
+        [16, 6, !0, !0],
+        [32, 0, !0, !0],
+    ];
+    let words = [2, 0].into_iter().chain(entries.into_iter().flatten());
+    let list: Vec<u8> = words.flat_map(u16::to_le_bytes).collect();
+    let folder = Folder::new("list");
+    let file = folder.write("data", &series(10_000));
+    let give = |path: &str| {
+        let file = File::open(path).expect("opens");
+        attributes::set(&file, attributes::ACL, &list).expect("a list");
+    };
+    let has = |path: &str| {
+        let found = acl(&File::open(path).expect("opens")).expect("memory");
+        assert_eq!(found.as_deref(), Some(&list[..]), "{path}");
+        assert_eq!(mode(path), 0o660, "{path}");
+    };
+    give(&file);
+    let [frame, back, copy, repaired, sparse, piped_to] =
+        ["frame", "back", "copy", "repaired", "sparse", "piped"].map(|name| folder.path(name));
+    b2(&["compress", &file, "-o", &frame]).ended(0);
+    b2(&["decompress", &frame, "-o", &back]).ended(0);
+    b2(&["convert", &frame, &copy]).ended(0);
+    b2(&["repair", &frame, &repaired]).ended(0);
+    b2(&["convert", &frame, &sparse, "--sparse"]).ended(0);
+    let compress = || {
+        let args = ["compress", "-", "-f", "-o", &piped_to];
+        piped(&args, Some(&series(10_000))).ended(0);
+    };
+    compress();
+    give(&piped_to);
+    compress();
+    for made in [&frame, &back, &copy, &repaired, &piped_to] {
+        has(made);
+    }
+    assert_eq!(mode(&sparse), 0o700);
+    for made in fs::read_dir(&sparse).expect("a directory") {
+        let made = made.expect("an entry").path();
+        has(made.to_str().expect("plain"));
+    }
 }
 
 /// Where a file may not be larger the tool says so; where it may not run for longer it ends. Neither leaves anything behind.
