@@ -9,6 +9,7 @@ pub struct Rights {
     /// What is known of it.
     pub source: Metadata,
     /// Its access control list, if it has one.
+    #[cfg(unix)]
     list: Option<Vec<u8>>,
 }
 
@@ -17,6 +18,7 @@ impl Rights {
     pub fn of(path: &Path) -> io::Result<Self> {
         Ok(Self {
             source: std::fs::metadata(path)?,
+            #[cfg(unix)]
             list: list_of(path),
         })
     }
@@ -188,11 +190,6 @@ mod kind {
     /// Whether it is a device that gives bytes one after the other.
     pub fn is_character_device(_there: &Metadata) -> bool {
         false
-    }
-
-    /// None that is known of.
-    pub fn list_of(_path: &Path) -> Option<Vec<u8>> {
-        None
     }
 
     /// Lets a file be written or not, as a source may be. All else is as the directory around it says.
