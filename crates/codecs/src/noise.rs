@@ -17,7 +17,7 @@ use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 use sampling::{NearRepeats, Positions};
 
-pub(super) use profile::{Distribution, distribution, looks_uniform};
+pub(super) use profile::{Distribution, distribution, has_noise, looks_uniform};
 
 /// The bytes that are classified together. The last piece of a stream may be nearly twice as long.
 pub(super) const PIECE: usize = 4096;

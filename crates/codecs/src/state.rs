@@ -8,7 +8,8 @@ use oxiblosc_error::{Error, Result};
 /// What streams hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Layout {
-    /// Anything. Then Zstd's streams are the library's byte for byte, unless they are incompressible.
+    /// Anything. Then Zstd's streams are the library's byte for byte, unless they are incompressible, or short or longer than 128 KB at
+    /// level 5.
     #[default]
     Unknown,
     /// One plane of shuffled numbers: the bytes of all of them at one place. Then a search that suits what a stream holds finds as much
@@ -92,9 +93,8 @@ impl Encoder {
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
             (Codec::Zstd, None) => {
-                let is_plane = self.layout == Layout::Plane;
-                let noise = sampled.then_some((&mut self.noise, is_plane));
-                self.zstd.compress(clevel, src, dst, noise)
+                let noise = sampled.then_some(&mut self.noise);
+                self.zstd.compress(clevel, src, dst, self.layout, noise)
             }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),

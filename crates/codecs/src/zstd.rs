@@ -5,6 +5,7 @@ mod search;
 use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
 
+use super::Layout;
 use super::noise::Noise;
 use oxiblosc_error::{Error, Result};
 use search::Plan;
@@ -136,24 +137,29 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The stream is searched as suits it
-    /// if there is something to sample it with; and whether it is one plane of bytes.
+    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The stream is searched as suits its
+    /// length and what it holds, and what is in it if there is something to sample it with.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
-        noise: Option<(&mut Noise, bool)>,
+        layout: Layout,
+        noise: Option<&mut Noise>,
     ) -> Result<usize> {
         let cctx = self.context()?;
         let level = level(clevel);
         let mut piece = src.len();
         let plan = match noise {
-            Some((noise, is_plane)) => {
+            Some(noise) => {
                 let may_store = dst.len() <= src.len();
-                search::plan(clevel, src, is_plane, may_store, noise)?
+                search::plan(clevel, src, layout == Layout::Plane, may_store, noise)?
             }
             None => Plan::Level,
+        };
+        let plan = match plan {
+            Plan::Level if layout != Layout::Planes => search::of_length(clevel, src),
+            plan => plan,
         };
         match plan {
             Plan::Store => return Ok(0),
