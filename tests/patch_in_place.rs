@@ -40,7 +40,7 @@ impl BlockSource for File<'_> {
 /// read for that.
 fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<Patched>, usize)> {
     let header = ChunkHeader::parse(chunk)?;
-    let touched = Touched::by(&header, start, new.len())?.expect("blocks of one size");
+    let touched = Touched::of_range(&header, start, new.len())?.expect("blocks of one size");
     let file = File(chunk, AtomicUsize::new(0));
     let front = &chunk[..chunk.len().min(Chunk::front_len(&header))];
     let Some(target) = PatchTarget::read(&file, &header, front, &touched, (tail, true))? else {

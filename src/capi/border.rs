@@ -2,7 +2,7 @@
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
-use oxiblosc_memory::env::{NO_TEXT, a_panic_was_caught, trace};
+use oxiblosc_memory::env::{INVALID_UTF8, on_caught_panic, trace};
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +53,7 @@ pub unsafe fn c_str<'a>(string: *const c_char) -> Option<&'a CStr> {
 /// As for [`c_str`].
 pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
     let string = unsafe_granted!(c_str(string)?);
-    Some(string.to_str().unwrap_or(NO_TEXT))
+    Some(string.to_str().unwrap_or(INVALID_UTF8))
 }
 
 /// Runs the body of an exported function; a panic gives `failed`.
@@ -71,7 +71,7 @@ fn panicked(payload: Box<dyn Any + Send>) {
     drop(payload);
     let message = "internal error: a panic was stopped at the C border";
     trace("error", message);
-    a_panic_was_caught();
+    on_caught_panic();
 }
 
 /// Says why the function `name` fails, and returns the code for it.
@@ -157,7 +157,7 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
     Ok(unsafe { std::slice::from_raw_parts(src, len) })
 }
 
-/// A list of the program's, such as a shape: `len` items, at an address that is not null even where there are none.
+/// A list of the program, such as a shape: `len` items at an address that must not be null, even if `len` is 0.
 ///
 /// # Safety
 /// As for [`bytes`].

@@ -31,8 +31,8 @@ pub enum Command {
     Info(InfoArgs),
     /// Decompresses everything and says what is damaged; exit code 1 if anything is
     ///
-    /// In a frame with checksums (`b2 compress --checksum`) any damage is found. The format has none of its own: without them what was
-    /// changed such that it still decompresses is not found, except with zlib, whose streams have one.
+    /// In a frame with checksums (`b2 compress --checksum`) any damage is found. Without them, damage that leaves the data decompressible is not found,
+    /// except with zlib, whose streams have checksums of their own.
     #[command(
         after_help = "Examples:\n  b2 verify temperature.b2nd && echo fine\n  b2 verify --quiet archive/*.b2nd"
     )]

@@ -179,7 +179,7 @@ impl ChunkRepair<'_> {
             true => State::Right,
             false => State::Unknown,
         };
-        let right = header.map(|header| rebuild::put_blocks_right(&header, chunk));
+        let right = header.map(|header| rebuild::correct_blocks(&header, chunk));
         let (chunk, verdict) = match right {
             Ok(Ok((chunk, one_bit))) => {
                 let (kept, verdict) = self.checked(&chunk, None, state);
@@ -209,7 +209,7 @@ impl ChunkRepair<'_> {
         {
             return lost();
         }
-        match rebuild::doubtful(header, chunk) {
+        match rebuild::without_checksums(header, chunk) {
             Ok((chunk, wrong)) => {
                 let (chunk, verdict) = self.without(&chunk, &wrong, State::Unknown);
                 let front_wrong = verdict.state == State::Unknown;
@@ -318,7 +318,7 @@ impl ChunkRepair<'_> {
         wrong: &[usize],
         state: State,
     ) -> Option<Kept> {
-        let bad = rebuild::wrong_blocks(header, chunk).ok()?;
+        let bad = rebuild::damaged_blocks(header, chunk).ok()?;
         let is_wrong = |nblock| wrong.contains(&nblock) || bad.contains(&nblock);
         let (mut blocks, mut lost, mut left) = (Vec::new(), Vec::new(), header.nbytes);
         for nblock in 0..header.nblocks {

@@ -74,7 +74,7 @@ impl Drop for Scratch {
         }
         let mut folders = folders();
         folders.retain(|(path, _)| *path != self.path);
-        // What cannot be removed stays; there is nobody to tell.
+        // What cannot be removed stays; `drop` has no way to report it.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

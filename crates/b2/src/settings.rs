@@ -122,7 +122,7 @@ impl Settings {
         matches!(self.codec, NDLZ | ZFP_ACCURACY | ZFP_PRECISION | ZFP_RATE)
     }
 
-    /// Whether the codec takes such data: arrays of so many dimensions, or bytes that are none.
+    /// Checks that the codec supports the data: an array with `ndim` dimensions, or bytes that are no array.
     pub fn check_codec(&self, ndim: Option<usize>) -> Result<()> {
         let name = codec_name(self.codec);
         let refused = |why: &str| Err(Failure::say(format!("the codec {name} takes {why}")));

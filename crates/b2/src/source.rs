@@ -192,7 +192,7 @@ impl Frame {
         Ok(Located(found, self.chunk_nbytes(nchunk)))
     }
 
-    /// Reads the header of a chunk; there is none where the offset tells all.
+    /// Reads the header of a chunk; none for a chunk of special values, which is only an offset.
     pub fn chunk_header(
         &mut self,
         nchunk: usize,

@@ -92,11 +92,11 @@ mod kind {
         acl(&file).ok()?.map(|list| list.to_vec())
     }
 
-    /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Whoever may read a
-    /// directory's files may look for them. A file gets the source's access control list, too, and of a directory then its owner alone
+    /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Users that may read the
+    /// files of a directory may also search it. A file gets the source's access control list, too, and of a directory then its owner alone
     /// has rights.
     pub fn give_rights(path: &Path, Rights { source, list }: &Rights) -> io::Result<()> {
-        // Whoever may look into a directory may not for that run files.
+        // The bits for searching a directory would be those for executing a file.
         let mut mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
         if path.is_dir() {
             if list.is_some() {
@@ -165,7 +165,7 @@ mod kind {
         })
     }
 
-    /// A standard stream that tells all errors: those of `std` take it for empty, and what is written for written, if there is none.
+    /// A standard stream that reports all errors. Those of `std` behave as empty, or discard what is written, if the stream is closed.
     fn opened(stream: impl AsHandle) -> io::Result<File> {
         stream.as_handle().try_clone_to_owned().map(File::from)
     }

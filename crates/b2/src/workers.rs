@@ -129,7 +129,7 @@ impl<R, D: FnMut(R) -> Result<()>> Shared<R, D> {
         drop(results);
         let part = take.as_mut()?().transpose();
         if !matches!(part, Some(Ok(_))) {
-            // Whoever asks next is told that there is no more.
+            // The next call returns that there are no more parts.
             source.1 = None;
         }
         let part = part?;

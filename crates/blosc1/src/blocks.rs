@@ -45,8 +45,8 @@ impl Blocks {
         }
     }
 
-    /// Whether blocks of this size are split. Where readers would not notice a split, there is none, whatever the mode: c-blosc
-    /// writes chunks there that it cannot read.
+    /// Whether blocks of this size are split. If readers could not recognize a split, there is none, whatever the mode. (c-blosc splits then, and cannot
+    /// read its own chunks.)
     pub fn split(&self, blocksize: usize) -> bool {
         self.wants_split(blocksize as i64) && can_split(self.typesize as usize, blocksize)
     }

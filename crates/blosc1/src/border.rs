@@ -1,7 +1,7 @@
 //! What every function goes through that can fail: no panic leaves it.
 
 use oxiblosc_memory::Stderr;
-use oxiblosc_memory::env::a_panic_was_caught;
+use oxiblosc_memory::env::on_caught_panic;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +11,7 @@ pub const FAILED: c_int = -1;
 /// Runs the body of an exported function; a panic gives `failed`.
 pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        a_panic_was_caught();
+        on_caught_panic();
         failed
     })
 }

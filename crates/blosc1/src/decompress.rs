@@ -8,9 +8,9 @@ use super::snappy::Snappy;
 use super::threads::{self, Pool};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
+use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_chunk::plain;
 use oxiblosc_error::Error;
 use std::ffi::{c_int, c_void};
 
@@ -64,7 +64,7 @@ unsafe fn run(
     let nthreads = threads::count(nthreads, header.nbytes, header.blocksize_field())?;
     // SAFETY: by the contract.
     let (src, dest) = unsafe { buffers(&header, src, dest, header.nbytes)? };
-    if plain::decompress(&header, src, dest).is_none() {
+    if fast_path::decompress(&header, src, dest).is_none() {
         let mut chunk = None;
         Chunk::parse_into(&mut chunk, &header, src)
             .and_then(|chunk| decompress(chunk, dest, None, nthreads, &Snappy, &Pool))

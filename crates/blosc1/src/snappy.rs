@@ -13,7 +13,7 @@ pub fn release() {
     COMPRESSORS.release();
 }
 
-/// The codec, as the engine calls those that are none of its own.
+/// The codec as a callback, since the chunk format of Blosc 2 does not have it.
 pub struct Snappy;
 
 impl Hooks for Snappy {

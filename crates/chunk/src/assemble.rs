@@ -1,4 +1,4 @@
-//! Putting a chunk together of which some blocks were compressed again.
+//! Assembles a chunk from blocks that were compressed again and blocks that stay as they are.
 
 use super::Chunk;
 use super::checksum::CHECKSUMS;
@@ -9,7 +9,7 @@ use super::patch::Touched;
 use oxiblosc_error::Result;
 use oxiblosc_memory::{Buffer, List};
 
-/// Puts the chunk together: the changed blocks, and the others as they are, with `slack` behind each.
+/// Assembles the chunk: the changed blocks, and the others as they are, each followed by `slack` free bytes.
 pub(super) fn assemble(
     chunk: &Chunk,
     encoder: &BlockEncoder,
@@ -44,7 +44,7 @@ pub(super) fn assemble(
     }
     let mut header = ChunkHeader {
         cbytes: bytes.len(),
-        // They are made anew, as the caller needs them.
+        // The caller adds new checksums if it needs them.
         blosc2_flags2: header.blosc2_flags2 & !CHECKSUMS,
         ..*header
     };
@@ -55,6 +55,6 @@ pub(super) fn assemble(
         bytes.resize(header.cbytes)?;
     }
     header.write(&mut bytes);
-    bytes.shrink();
+    bytes.shrink_to_fit();
     Ok(Some(bytes))
 }

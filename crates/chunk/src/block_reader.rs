@@ -37,15 +37,15 @@ impl Chunk<'_> {
         body(&BlockReader { decoder, reference })
     }
 
-    /// Whether all that the chunk holds follows from its header.
+    /// Whether this is a chunk of special values, without blocks.
     pub fn is_special(&self) -> bool {
         self.header().special() != Special::None
     }
 
-    /// Fills `dest` with the data from byte `start` on of a chunk of special values; what was never written is zeros.
+    /// Fills `dest` with the data of a chunk of special values, from byte `start` on; uninitialised data are zeros.
     ///
     /// # Errors
-    /// Those of a damaged chunk, or of one with data of its own.
+    /// Those of a damaged chunk, and of one that has blocks.
     pub fn fill_special(&self, start: usize, dest: &mut [u8]) -> Result<()> {
         match self.header().special() {
             Special::Uninit | Special::Zero => {
@@ -85,8 +85,8 @@ impl BlockReader<'_> {
         self.decoder.decode(pos, reference, dest, parts)
     }
 
-    /// Runs `body` with the items of block `nblock`, each of as many bytes as the last number of `span` says, that lie in its
-    /// bytes from the first to before the second number, where they can be taken out of the block one by one. Says whether they could.
+    /// Runs `body` with items of block `nblock`, if single items can be read from it without undoing its filters; returns false otherwise.
+    /// `span` is the byte range in the block (start, end) and the size of an item.
     ///
     /// # Errors
     /// Those of a damaged chunk, and those of `body`.
@@ -100,8 +100,8 @@ impl BlockReader<'_> {
         self.decoder.decode_items(nblock, span, parts, body)
     }
 
-    /// Decodes the bytes from `from` on of block `nblock` into `part`, where that is possible without decoding all of the
-    /// block. Says whether it was.
+    /// Decodes the bytes of block `nblock` from `from` on into `part`, if that is possible without decoding the whole block; returns false
+    /// otherwise.
     ///
     /// # Errors
     /// Those of a damaged chunk.

@@ -8,11 +8,11 @@ use oxiblosc_error::{Error, Result};
 pub const SNAPPY: u8 = 3;
 /// Items with more bytes than this are not split.
 const MAX_SPLITS: usize = 16;
-/// Shorter streams are not worth a split.
+/// A block is not split into streams shorter than this.
 const MIN_STREAM: usize = 128;
 
-/// Whether a block of `blocksize` bytes can be split into a stream for each byte of an item. The flag for blocks that are not split
-/// is younger than the format: where this is false, readers take a block for one stream, whatever the flag says.
+/// Whether a block of `blocksize` bytes can be split into a stream for each byte of an item. If not, readers take the block for one stream,
+/// whatever its flag for unsplit blocks says: that flag was added to the format later.
 pub fn can_split(typesize: usize, blocksize: usize) -> bool {
     typesize <= MAX_SPLITS && blocksize / typesize >= MIN_STREAM
 }
@@ -20,13 +20,13 @@ pub fn can_split(typesize: usize, blocksize: usize) -> bool {
 /// Reads a header.
 ///
 /// # Errors
-/// [`Error::VersionSupport`] for versions other than 2, [`Error::InvalidHeader`] for sizes that cannot be.
+/// [`Error::VersionSupport`] for versions other than 2, [`Error::InvalidHeader`] for sizes that contradict each other.
 pub fn read_header(raw: &[u8; MIN_HEADER_LENGTH]) -> Result<ChunkHeader> {
     let mut raw = *raw;
     if raw[0] != version::BLOSC1 {
         return Err(Error::VersionSupport);
     }
-    // There is no longer header: with both bits set, bytes are shuffled where an item has several.
+    // Blosc 1 has no extended header: if both bits are set, items of several bytes are shuffled by bytes.
     if raw[2] & flags::EXTENDED == flags::EXTENDED {
         let other = if raw[3] == 1 {
             flags::SHUFFLE
@@ -39,7 +39,7 @@ pub fn read_header(raw: &[u8; MIN_HEADER_LENGTH]) -> Result<ChunkHeader> {
     if blocksize == 0 {
         return Err(Error::InvalidHeader);
     }
-    // It may be larger than in Blosc 2, so it is set below.
+    // The block size may be larger than Blosc 2 allows, so it is set below.
     raw[offset::BLOCKSIZE..][..4].copy_from_slice(&1i32.to_le_bytes());
     let mut header = ChunkHeader::parse_basic(&raw)?;
     if header.nbytes < blocksize || !can_split(header.typesize.into(), blocksize) {

@@ -1,17 +1,17 @@
-//! Which blocks of chunks in memory were found to be as their [checksums](super::checksum) say, so that they are checked once, and not
-//! by each read. It holds as long as nothing but the library changes them: for its own memory, and not for a file.
+//! Remembers which blocks were found to match their [checksums](super::checksum), so that each is checked once instead of by every read.
+//! This is only valid for memory that nothing but the library changes, not for files.
 
 use oxiblosc_memory::{Collect, List};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What of a chunk was checked, a bit for each part: its front, and then its blocks.
+/// Which parts of a chunk were checked: a bit for its front, then one for each block.
 #[derive(Clone, Copy)]
 pub struct Checked<'a>(&'a [AtomicU64]);
 
 impl Checked<'_> {
-    /// Where it is not remembered: every part is checked whenever it is read.
+    /// Remembers nothing: every part is checked whenever it is read.
     pub const NEVER: Self = Self(&[]);
 
     fn word(&self, part: usize) -> Option<(&AtomicU64, u64)> {
@@ -19,7 +19,7 @@ impl Checked<'_> {
     }
 
     fn has(&self, part: usize) -> bool {
-        // What was checked does not change while it is read, so there is nothing to wait for.
+        // Relaxed: the bytes that were checked do not change while others read them, so the bit alone says everything.
         self.word(part)
             .is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
@@ -30,17 +30,17 @@ impl Checked<'_> {
         }
     }
 
-    /// Whether it is remembered.
+    /// Whether anything is remembered.
     pub(super) fn is_kept(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whether header, block starts and sums were checked.
+    /// Whether header, block starts and checksums were checked.
     pub(super) fn has_front(&self) -> bool {
         self.has(0)
     }
 
-    /// Remembers that header, block starts and sums were checked.
+    /// Remembers that header, block starts and checksums were checked.
     pub(super) fn add_front(&self) {
         self.add(0);
     }
@@ -56,27 +56,27 @@ impl Checked<'_> {
     }
 }
 
-/// What was checked of the chunks of a frame, each by some words. Memory is taken when the first is; where there is none, they are
-/// checked again.
+/// Which parts of the chunks of a frame were checked. The words are allocated when the first chunk is read; without memory for them, chunks are
+/// checked by every read.
 #[derive(Default)]
 pub struct CheckedChunks(OnceLock<List<AtomicU64>>);
 
-/// The words of a chunk. Blocks that have no bit in them are checked by each read.
+/// Words for each chunk. Blocks whose number is beyond their bits are checked by every read.
 const WORDS: usize = 4;
 
 impl CheckedChunks {
-    /// What was checked of chunk `nchunk`, if there are `nchunks` of them.
+    /// Which parts of chunk `nchunk` were checked, in a frame of `nchunks` chunks.
     pub fn chunk(&self, nchunk: usize, nchunks: usize) -> Checked<'_> {
         if self.0.get().is_none() {
             let fresh = (0..nchunks * WORDS).map(|_| AtomicU64::new(0)).list();
-            // Another thread may be faster.
+            // Another thread may have set it first.
             let _ = fresh.map(|fresh| self.0.set(fresh));
         }
         let words = self.0.get().and_then(|words| words.get(range(nchunk)));
         words.map_or(Checked::NEVER, Checked)
     }
 
-    /// Chunk `nchunk` was replaced.
+    /// Forgets what was checked of chunk `nchunk`, which was replaced.
     pub fn forget(&mut self, nchunk: usize) {
         let words = self.0.get_mut();
         for word in words
@@ -88,7 +88,7 @@ impl CheckedChunks {
         }
     }
 
-    /// A chunk comes behind the others.
+    /// Adds a chunk at the end, of which nothing was checked.
     pub fn append(&mut self) {
         if let Some(words) = self.0.get_mut()
             && (0..WORDS)

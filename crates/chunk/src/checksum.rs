@@ -1,6 +1,6 @@
-//! Checksums in a chunk, where every reader of the format passes over them.
+//! Checksums in a chunk, stored where readers that do not know them skip them.
 //!
-//! Block starts say where blocks are, so nothing stops a writer from leaving room before the first. A chunk with checksums has
+//! Readers find blocks by the table of block starts, so a writer may leave free bytes before the first block. A chunk with checksums has
 //! a table there, behind its block starts and its dictionary, and a bit in its second flags byte ([`CHECKSUMS`]):
 //!
 //! | bytes | |
@@ -9,11 +9,13 @@
 //! | 4 for each block | checksum of its streams, with their sizes |
 //! | 4 | checksum of the front: of all bytes of the chunk before it |
 //!
-//! All are CRC-32C, little-endian. Data that do not compress are read in parts, for which no more than the parts should be checked: a chunk
-//! all of whose blocks are stored streams has a longer table, with the sums of [pages](Layout). Since checksums are part of the chunk, they
-//! go wherever it goes, and go with it when another writer replaces it. A chunk without blocks (a repeated value, or no data) has the checksum of its bytes in the first four of the
-//! `filters_meta`, which count as zeros in it, and no filters. A chunk whose data are stored as they are has no block starts;
-//! it becomes one with a stored stream for each block.
+//! All are CRC-32C, little-endian. A read of a part of a stored stream should check only that part. So a chunk all of whose blocks are stored
+//! streams has a longer table, with a checksum for each [page](Layout). The checksums are part of the chunk: they are copied with it, and
+//! a writer that does not know them replaces them together with the chunk.
+//!
+//! A chunk without blocks (a repeated value, or no data) has no filters, and the checksum of its bytes in the first four bytes of
+//! `filters_meta`, which are taken as zeros for it. A chunk whose data are stored without block starts is converted to one with a
+//! stored stream for each block.
 
 mod add;
 
@@ -29,30 +31,30 @@ use std::ops::Range;
 
 /// In the second flags byte: the chunk has checksums.
 pub const CHECKSUMS: u8 = 0x80;
-/// The byte of a chunk that says whether its header is an extended one.
+/// Offset of the flags byte that says whether the header is extended.
 const HEADER_FLAGS: usize = 2;
-/// The byte of a chunk with this bit.
+/// Offset of the flags byte with the bit [`CHECKSUMS`].
 const FLAGS: usize = EXTENDED_HEADER_LENGTH - 2;
-/// What the table begins with. As the size of a stream, which would be there otherwise, it is impossible.
+/// The table begins with this. Without a table the size of a stream would be there, which cannot have this value.
 pub const MAGIC: [u8; 4] = [0xc5, 0x5c, 0xa3, 0x9a];
-/// Where a chunk without blocks has its checksum.
+/// The bytes of the header that hold the checksum of a chunk without blocks.
 const IN_HEADER: Range<usize> = 24..28;
 
 /// Bytes of a page of a stored stream.
 pub const PAGE: usize = 4096;
 
-/// What the table of a chunk has for each block: the checksum of its streams; or, in a chunk that was made of stored streams, the size in
-/// front of its stream, as that is, and a checksum for each [`PAGE`] of the rest, of which the last may be shorter. The chunk's size says
-/// which: such a chunk is larger than any other may be.
+/// What the table of a chunk holds for each block. This is the checksum of the block's streams; or, in a chunk that was made of stored
+/// streams, a copy of the size in front of the stream, and a checksum for each [`PAGE`] of its data (the last page may be shorter). Which of the two
+/// it is follows from the size of the chunk: no other chunk may be as large as one of stored streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     nblocks: usize,
-    /// Bytes of the data of a block, and of those of the last one, where there are pages.
+    /// With pages: bytes of data in a block, and in the last block.
     paged: Option<(usize, usize)>,
 }
 
 impl Layout {
-    /// That of a chunk with this header.
+    /// The layout of the table in a chunk with this header.
     pub fn of(header: &ChunkHeader) -> Self {
         let Blocks::Regular { blocksize } = header.blocks else {
             return Self::plain(header.nblocks);
@@ -70,30 +72,30 @@ impl Layout {
         }
     }
 
-    /// One with a sum for each block.
+    /// A checksum for each block.
     pub fn plain(nblocks: usize) -> Self {
         let paged = None;
         Self { nblocks, paged }
     }
 
-    /// One with a sum for each page.
+    /// A checksum for each page.
     fn paged(nblocks: usize, blocksize: usize, nbytes: usize) -> Self {
         let last = nbytes.saturating_sub(nblocks.saturating_sub(1) * blocksize);
         let paged = Some((blocksize, last));
         Self { nblocks, paged }
     }
 
-    /// Whether there is a sum for each page.
+    /// Whether there is a checksum for each page.
     pub fn has_pages(&self) -> bool {
         self.paged.is_some()
     }
 
-    /// Bytes of the table.
+    /// Size of the table in bytes.
     pub fn table_len(&self) -> usize {
         self.front_place().end
     }
 
-    /// Where in the table is what block `nblock` has.
+    /// The part of the table that belongs to block `nblock`.
     pub fn place(&self, nblock: usize) -> Range<usize> {
         let words = |bytes: usize| 1 + bytes.div_ceil(PAGE);
         let (each, own) = match self.paged {
@@ -105,19 +107,19 @@ impl Layout {
         at..at + 4 * own
     }
 
-    /// Where in the table the checksum of the front is.
+    /// The part of the table that holds the checksum of the front.
     pub fn front_place(&self) -> Range<usize> {
         let last = self.nblocks.checked_sub(1).map(|last| self.place(last));
         let at = last.map_or(MAGIC.len(), |place| place.end);
         at..at + 4
     }
 
-    /// Writes what block `nblock` has, whose streams are `streams`, into the table.
+    /// Computes the checksums of block `nblock`, whose streams are `streams`, and writes them into the table.
     pub fn set_block(&self, table: &mut [u8], nblock: usize, streams: &[u8]) {
         self.sum_block(&mut table[self.place(nblock)], streams);
     }
 
-    /// The same into its [place](Self::place) in the table.
+    /// Computes the checksums of a block and writes them into its [part](Self::place) of the table.
     pub fn sum_block(&self, place: &mut [u8], streams: &[u8]) {
         if !self.has_pages() {
             place.copy_from_slice(&crc32c(streams).to_le_bytes());
@@ -131,7 +133,7 @@ impl Layout {
         }
     }
 
-    /// Whether the table has for block `nblock` what its streams give.
+    /// Whether the streams of block `nblock` match their checksums in the table.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -141,7 +143,7 @@ impl Layout {
         Ok(own[..] == *table)
     }
 
-    /// Where in the table the sum of page `page` of block `nblock` is.
+    /// The offset in the table of the checksum of page `page` of block `nblock`.
     pub fn page_place(&self, nblock: usize, page: usize) -> usize {
         self.place(nblock).start + 4 + 4 * page
     }
@@ -163,14 +165,14 @@ pub struct Checksums<'a> {
 }
 
 enum Table<'a> {
-    /// In the bytes of the chunk.
+    /// Part of the chunk's bytes.
     Borrowed(&'a [u8]),
-    /// Read from elsewhere.
+    /// A copy.
     Owned(List<u8>),
 }
 
 impl<'a> Checksums<'a> {
-    /// Those of a chunk with this header; `front` is what it begins with, its table included, which is what has to be checked.
+    /// The table of a chunk with this header. `front` is the chunk's front up to the end of the table; it is checked.
     ///
     /// # Errors
     /// [`Error::Data`].
@@ -180,7 +182,7 @@ impl<'a> Checksums<'a> {
         Self::in_checked_front(front, header)
     }
 
-    /// The same of a front that was checked before.
+    /// The same for a front that was checked before.
     ///
     /// # Errors
     /// [`Error::Data`].
@@ -191,7 +193,7 @@ impl<'a> Checksums<'a> {
         Self::in_table(&front[at.ok_or(Error::Data)?..], layout)
     }
 
-    /// Those of a table, which was checked.
+    /// The checksums in a table that was checked before.
     ///
     /// # Errors
     /// [`Error::Data`].
@@ -204,7 +206,7 @@ impl<'a> Checksums<'a> {
         Ok(Self { layout, table })
     }
 
-    /// A copy that may be kept.
+    /// A copy that does not borrow the chunk.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -245,7 +247,7 @@ impl<'a> Checksums<'a> {
         }
     }
 
-    /// Whether there is a sum for each page.
+    /// Whether there is a checksum for each page.
     pub fn has_pages(&self) -> bool {
         self.layout.has_pages()
     }
@@ -256,7 +258,7 @@ impl<'a> Checksums<'a> {
         self.layout.has_pages() && self.of_block(nblock).is_ok_and(|sums| sums[..4] == stored)
     }
 
-    /// Checks bytes of a stored stream that begin with page `first`; they end with a page, or with the block.
+    /// Checks whole pages of a stored stream, from page `first` on; the last page of the block may be shorter.
     ///
     /// # Errors
     /// [`Error::Data`].
@@ -265,7 +267,7 @@ impl<'a> Checksums<'a> {
         check_pages(sums.get(4 + 4 * first..).ok_or(Error::Data)?, data)
     }
 
-    /// Copies the data of a stored stream, with its size in front, and checks each page while it is in the cache.
+    /// Copies the data of a stored stream, which has its size in front, to `out`, and checks each page while it is in the cache.
     ///
     /// # Errors
     /// As [`Self::check_part`].
@@ -283,7 +285,7 @@ impl<'a> Checksums<'a> {
     }
 }
 
-/// Checks a front with its table.
+/// Checks the front of a chunk, which ends with its table.
 ///
 /// # Errors
 /// [`Error::Data`].
@@ -295,7 +297,7 @@ pub(super) fn check_front(front: &[u8]) -> Result<()> {
     }
 }
 
-/// Checks pages against the sums that there are for them.
+/// Checks pages against their checksums.
 fn check_pages(sums: &[u8], data: &[u8]) -> Result<()> {
     sums.chunks_exact(4)
         .zip(data.chunks(PAGE))
@@ -310,7 +312,7 @@ fn check(sum: &[u8], bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Checks a chunk without blocks that says it has a checksum.
+/// Checks a chunk without blocks whose header says that it has a checksum.
 pub fn check_header_only(chunk: &[u8]) -> Result<()> {
     let sum = chunk.get(IN_HEADER).ok_or(Error::ReadBuffer)?;
     match sum == of_header_only(chunk).to_le_bytes() {
@@ -319,21 +321,21 @@ pub fn check_header_only(chunk: &[u8]) -> Result<()> {
     }
 }
 
-/// Whether a chunk that says it has no checksums has some all the same, so that what it says is wrong. `bytes` are as many of
-/// the chunk as are at hand.
-pub fn is_denied(header: &ChunkHeader, bytes: &[u8]) -> bool {
+/// Whether a chunk has checksums although its header says that it has none: then the bit in the header is damaged. `bytes` is the chunk, or as
+/// much of its front as was read.
+pub fn has_unflagged_checksums(header: &ChunkHeader, bytes: &[u8]) -> bool {
     let magic_at = |at: usize| bytes.get(at..at + MAGIC.len()) == Some(&MAGIC);
     if !header.is_extended() {
-        // If one bit of the flags were another, its header would be longer.
+        // A flipped bit in the flags makes an extended header look like a short one.
         return magic_at(EXTENDED_HEADER_LENGTH + 4 * header.nblocks)
-            && is_longer_header_denied(bytes);
+            && is_unflagged_extended_header(bytes);
     }
     if header.special() != Special::None || header.nbytes == 0 {
         let sum = header.filters == [0; MAX_FILTERS] && header.filters_meta != [0; MAX_FILTERS];
         return sum
             && bytes
                 .get(..header.cbytes)
-                .is_some_and(is_header_only_denied);
+                .is_some_and(is_unflagged_without_blocks);
     }
     let mut at = header.overhead() + 4 * header.nblocks;
     if header.blosc2_flags & flags2::USE_DICT != 0 {
@@ -345,10 +347,10 @@ pub fn is_denied(header: &ChunkHeader, bytes: &[u8]) -> bool {
     !header.is_memcpyed() && magic_at(at)
 }
 
-/// Whether the checksum of the front would be right if the header said that it is an extended one. [`MAGIC`] alone says nothing: the data of
-/// a chunk with a short header may have its bytes where a table would begin.
+/// Whether the checksum of the front is right if the header is taken for an extended one. [`MAGIC`] alone does not decide it: the data of
+/// a chunk with a short header may contain these bytes where a table would begin.
 #[cold]
-fn is_longer_header_denied(bytes: &[u8]) -> bool {
+fn is_unflagged_extended_header(bytes: &[u8]) -> bool {
     let Some(mut start) = bytes.first_chunk::<EXTENDED_HEADER_LENGTH>().copied() else {
         return false;
     };
@@ -365,14 +367,14 @@ fn is_longer_header_denied(bytes: &[u8]) -> bool {
             .split_last_chunk()
             .is_some_and(|(rest, sum)| extended(crc32c(&start), rest).to_le_bytes() == *sum),
         Some(_) => false,
-        // Where all of the chunk is at hand, a table that does not fit into it was never there.
+        // If the whole chunk was read, a table that does not fit into it was never there.
         None => header.has_checksums() && to <= header.cbytes,
     }
 }
 
-/// Whether the checksum of a chunk without blocks would be right if the chunk said that it has one.
+/// Whether the checksum of a chunk without blocks is right if the header is taken to say that it has one.
 #[cold]
-fn is_header_only_denied(chunk: &[u8]) -> bool {
+fn is_unflagged_without_blocks(chunk: &[u8]) -> bool {
     let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
     let mut header = [0; EXTENDED_HEADER_LENGTH];
     header.copy_from_slice(front);
@@ -381,7 +383,7 @@ fn is_header_only_denied(chunk: &[u8]) -> bool {
 }
 
 impl Chunk<'_> {
-    /// Checks all checksums of a chunk in memory, without decompressing it. Says whether it has any.
+    /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has none.
     ///
     /// # Errors
     /// [`Error::Data`] where one is wrong, and those of a damaged chunk.
@@ -411,7 +413,7 @@ mod tests {
     /// Stored chunks of Blosc 1 that have the magic at any place of their data, and any flags where a longer header has them. Some are too
     /// short for the table that they would have.
     #[test]
-    fn data_that_look_like_the_start_of_a_table_deny_nothing() {
+    fn data_that_look_like_the_start_of_a_table_are_no_checksums() {
         for (nbytes, blocksize) in [(24u32, 24u32), (24, 8), (60, 60), (200, 200), (200, 64)] {
             let mut plain = vec![2, 1, flags::MEMCPYED, 1];
             for field in [nbytes, blocksize, nbytes + 16] {
@@ -425,7 +427,10 @@ mod tests {
                     chunk[FLAGS + 1] = 0;
                     chunk[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
                     let header = ChunkHeader::parse(&chunk).unwrap();
-                    assert!(!is_denied(&header, &chunk), "{nbytes} {at} {flags:x}");
+                    assert!(
+                        !has_unflagged_checksums(&header, &chunk),
+                        "{nbytes} {at} {flags:x}"
+                    );
                 }
             }
         }

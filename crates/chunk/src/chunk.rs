@@ -1,4 +1,4 @@
-//! A chunk that was looked through: header, block starts, dictionary and checksums.
+//! A chunk whose header, block starts, dictionary and checksums were checked.
 
 mod blocks;
 
@@ -11,24 +11,24 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 use oxiblosc_memory::{AlignedBuffer, List, boxed};
 
-/// The byte of a chunk that says it is lazy.
+/// Offset of the flags byte that says whether a chunk is lazy.
 const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;
 
-/// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
+/// A chunk whose header, block starts and dictionary were checked; only its streams may still turn out to be damaged.
 pub struct Chunk<'a> {
     pub(super) header: &'a ChunkHeader,
-    /// The whole chunk, `header.cbytes` long; of a lazy one, only the front.
+    /// The whole chunk, `header.cbytes` long; only the front of a lazy one.
     bytes: &'a [u8],
     lazy: Option<Box<LazyBlocks<'a>>>,
     pub(super) dict: Option<Box<Dict>>,
-    /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end. Unknown, and
-    /// empty, in a lazy chunk.
+    /// For variable-length blocks: where the data of each block begin in the chunk's data, and where the last ends. Empty in a lazy chunk,
+    /// where this is unknown.
     pub(super) offsets: List<usize>,
     /// Where header, block starts and dictionary end.
     front_end: usize,
-    /// Of the blocks, if the chunk has any.
+    /// The checksums of the blocks, if there are any.
     checksums: Option<Checksums<'a>>,
-    /// What need not be checked by them.
+    /// Which blocks need not be checked again.
     checked: Checked<'a>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Chunk<'a> {
         chunk.ok_or(Error::Failure)
     }
 
-    /// The same, of which some may have been checked before.
+    /// The same for a chunk of which some parts were checked before.
     ///
     /// # Errors
     /// As for [`Self::parse`].
@@ -54,7 +54,7 @@ impl<'a> Chunk<'a> {
         chunk.ok_or(Error::Failure)
     }
 
-    /// The same as [`Self::parse`], into the caller's variable: moving a chunk takes as long as checking a small one.
+    /// The same as [`Self::parse`], but into the caller's variable, since moving a `Chunk` takes as long as checking a small one.
     #[inline(always)]
     pub fn parse_into<'c>(
         place: &'c mut Option<Self>,
@@ -75,7 +75,7 @@ impl<'a> Chunk<'a> {
             return Err(Error::InvalidHeader);
         }
         if header.is_lazy() && header.special() == Special::None {
-            // The blocks of a lazy chunk are in a frame, which is not given here.
+            // The blocks of a lazy chunk are in a frame, which is not known here.
             return Err(Error::InvalidParam);
         }
         let chunk = place.insert(Self::unchecked(header, src));
@@ -84,26 +84,25 @@ impl<'a> Chunk<'a> {
         Ok(chunk)
     }
 
-    /// Checks a chunk whose blocks are fetched from `source` when they are needed. `front` is the first bytes of the
+    /// Checks a chunk whose blocks are read from `source` when they are needed. `front` is the first bytes of the
     /// chunk, at least [`Self::front_len`].
     ///
-    /// Everything can be done with it that can be done with a chunk in memory, and gives the same. A range of items or a
-    /// block costs one read for each block that it touches; the bytes of a stored chunk are read where they are asked for,
-    /// and of special values nothing is read.
+    /// It can be used as a chunk in memory, with the same results. To read items or a block costs one read for each block that is touched; of
+    /// a stored chunk exactly the wanted bytes are read, and of special values none.
     pub fn lazy(
         header: &'a ChunkHeader,
         front: &'a [u8],
         source: &'a dyn BlockSource,
     ) -> Result<Self> {
         if header.is_lazy() && header.has_checksums() {
-            // They were made for another header.
+            // The checksums belong to the header of the chunk in the frame, which is not lazy.
             return Err(Error::Data);
         }
         Self::lazy_copy(header, front, source)
     }
 
-    /// The same for a lazy chunk, which differs from the one in `source` by saying that it is lazy, and in all that follows its
-    /// block starts.
+    /// The same for a lazy chunk. It differs from the chunk in `source` in the flag that says so and in everything behind its block
+    /// starts.
     ///
     /// # Errors
     /// As for [`Self::lazy`].
@@ -118,10 +117,10 @@ impl<'a> Chunk<'a> {
         Self::new(header, front, Some(source))
     }
 
-    /// How many bytes from the front of a chunk say where its blocks are: header and block starts, and checksums if there are
-    /// any and no dictionary before them; or all there is of a chunk of special values.
+    /// The length of a chunk's front, which says where its blocks are: header, block starts and checksums (those behind a dictionary
+    /// are not counted). For a chunk of special values it is the length of the chunk.
     pub fn front_len(header: &ChunkHeader) -> usize {
-        // In a lazy chunk there is something else behind the block starts.
+        // A lazy chunk has a trailer behind its block starts instead of checksums.
         let more = match header.has_checksums() && !header.is_lazy() {
             true => Layout::of(header).table_len(),
             false => 0,
@@ -133,7 +132,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// As [`Self::front_len`], and as much as says that there are really no checksums where the header says so.
+    /// As [`Self::front_len`], with what follows if the header says that there are no checksums, so that this can be checked.
     pub fn front_wanted(header: &ChunkHeader) -> usize {
         let more = match header.has_checksums() || header.special() != Special::None {
             true => 0,
@@ -192,7 +191,7 @@ impl<'a> Chunk<'a> {
         }
         if header.has_checksums() {
             self.checksums = self.read_checksums(streams)?;
-        } else if checksum::is_denied(header, self.bytes) {
+        } else if checksum::has_unflagged_checksums(header, self.bytes) {
             return Err(Error::Data);
         }
         if streams {
@@ -231,7 +230,7 @@ impl<'a> Chunk<'a> {
             return Err(Error::Data);
         };
         let mut bytes = read_front(lazy.source, to)?;
-        // What was used already is what has to be right.
+        // The front that was used until now is the one that has to match.
         bytes[..self.bytes.len()].copy_from_slice(self.bytes);
         if self.header.is_lazy() {
             bytes[LAZY_FLAG] &= !flags2::LAZY;
@@ -244,7 +243,7 @@ impl<'a> Chunk<'a> {
         self.checksums.as_ref()
     }
 
-    /// Whether all of block `nblock` was checked before.
+    /// Whether block `nblock` was checked before, and need not be again.
     pub(super) fn was_checked(&self, nblock: usize) -> bool {
         self.checked.has_block(nblock)
     }
@@ -258,13 +257,13 @@ impl<'a> Chunk<'a> {
     pub fn load(&self) -> Result<List<u8>> {
         let source = self.lazy.as_ref().ok_or(Error::InvalidParam)?.source;
         let mut bytes = read_front(source, self.header.cbytes)?;
-        // The header that was checked is the one that counts.
+        // The source may have changed since: everything else relies on the header that was checked.
         let front = self.bytes.len().min(bytes.len());
         bytes[..front].copy_from_slice(&self.bytes[..front]);
         Ok(bytes)
     }
 
-    /// The chunk that [`Self::load`] gave, with the header that was checked.
+    /// The chunk that [`Self::load`] returned; `header` is that of the lazy chunk.
     pub fn loaded(header: &'a ChunkHeader, bytes: &'a [u8]) -> Result<Self> {
         if header.cbytes > bytes.len() {
             return Err(Error::InvalidHeader);
@@ -276,7 +275,7 @@ impl<'a> Chunk<'a> {
         Self::new(header, bytes, None)
     }
 
-    /// Whether this is a lazy chunk: its blocks are fetched from a [`BlockSource`].
+    /// Whether this is a lazy chunk, whose blocks are read from a [`BlockSource`].
     pub fn is_lazy(&self) -> bool {
         self.lazy.is_some()
     }
@@ -321,7 +320,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// What follows the header of a chunk without streams, from byte `from` on, to `out`.
+    /// Copies to `out` what follows the header of a chunk without streams, from byte `from` on.
     pub(super) fn stored(&self, from: usize, out: &mut [u8]) -> Result<()> {
         let from = self.header.overhead() + from;
         match &self.lazy {
@@ -339,7 +338,7 @@ impl<'a> Chunk<'a> {
         &self.bytes[self.header.overhead()..]
     }
 
-    /// The whole chunk; of a lazy one, only the front.
+    /// The whole chunk; only the front of a lazy one.
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -362,7 +361,7 @@ impl<'a> Chunk<'a> {
             return Ok(None);
         }
         let mut buf = AlignedBuffer::default();
-        // What follows says whether there are really no checksums where the header says so.
+        // The bytes behind the dictionary tell whether there are checksums although the header says that there are none.
         let end = (self.front_end + checksum::MAGIC.len()).min(self.header.cbytes);
         let bytes = self.fetch(at + 4, end, &mut buf)?;
         let (raw, behind) = bytes
@@ -379,7 +378,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Sizes of variable-length blocks stand at the front of each; starts must rise, sizes must add up.
+    /// Reads where the data of variable-length blocks begin: each block has the size of its data in front. The starts must ascend, and the
+    /// sizes add up to that of the chunk's data.
     fn read_offsets(&self) -> Result<List<usize>> {
         let nblocks = self.header.nblocks;
         let mut offsets = List::new();

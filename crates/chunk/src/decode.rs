@@ -17,14 +17,14 @@ use oxiblosc_memory::List;
 
 impl Chunk<'_> {
     /// Refuses a kind of special values that this library does not know.
-    fn known(&self) -> Result<()> {
+    fn check_special(&self) -> Result<()> {
         match self.header.special() {
             Special::Unknown(_) => Err(Error::Data),
             _ => Ok(()),
         }
     }
 
-    /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
+    /// Prepares the decoding of blocks. `pipeline` is the caller's variable, which gets the filters of the chunk.
     #[inline(always)]
     pub(super) fn decoder<'b>(
         &'b self,
@@ -32,7 +32,7 @@ impl Chunk<'_> {
         hooks: &'b dyn Hooks,
     ) -> Result<BlockDecoder<'b>> {
         let header = self.header;
-        self.known()?;
+        self.check_special()?;
         pipeline.set_typesize(header.typesize, header.version, header.rules);
         if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
             pipeline.resolve(&header.filters, &header.filters_meta, true)?;
@@ -46,18 +46,17 @@ impl Chunk<'_> {
     }
 }
 
-/// How much of a chunk is prefetched. The processor's own prefetcher goes on from there, and better than a longer burst would.
+/// How many bytes of a chunk are prefetched. From there on the processor's own prefetcher does better than software.
 const PREFETCHED: usize = 1024;
 
-/// Prefetches the front of a chunk that is about to be read. Its streams are looked up one after the other, and each of these steps would
+/// Prefetches the front of a chunk that is about to be read: each of its streams tells where the next one is, so without this each step would
 /// wait for memory.
 #[inline]
 pub fn prefetch(chunk: &[u8]) {
     filters::shuffle::prefetch(&chunk[..chunk.len().min(PREFETCHED)]);
 }
 
-/// Decompresses a chunk into `dest`. Blocks that `maskout` marks are left as they are in `dest`.
-/// Gives the size of the data.
+/// Decompresses a chunk into `dest`, and returns the size of its data. Blocks that are true in `maskout` are left as they are in `dest`.
 pub fn decompress(
     chunk: &Chunk,
     dest: &mut [u8],
@@ -69,7 +68,7 @@ pub fn decompress(
     let header = chunk.header();
     let nbytes = header.nbytes;
     let nblocks = header.nblocks;
-    chunk.known()?;
+    chunk.check_special()?;
     let dest = dest.get_mut(..nbytes).ok_or(Error::WriteBuffer)?;
     if maskout.is_some_and(|mask| mask.len() != nblocks) {
         return Err(Error::Data);
@@ -89,7 +88,7 @@ pub fn decompress(
         return Ok(nbytes);
     }
     if chunk.is_lazy() && header.has_vlblocks() {
-        // Where the data of a block begin depends on all blocks before it.
+        // Where the data of a block begin depends on the sizes of all blocks before it, which are in the blocks.
         let bytes = chunk.load()?;
         let loaded = Chunk::loaded(header, &bytes)?;
         return decompress(&loaded, dest, maskout, nthreads, hooks, exec);
@@ -121,8 +120,8 @@ fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<Lis
     Ok(blocks)
 }
 
-/// Shorter blocks are left to the caller alone: a queue of them would take many times the memory of their data, and a header of 32 bytes
-/// can claim very many.
+/// Chunks of shorter blocks are decoded by one thread: a queue of them would take many times the memory of their data, and a header of 32
+/// bytes can claim very many.
 const MIN_QUEUED: usize = 32;
 
 /// Decompresses every block into its own slice, which has the block's size.
@@ -143,8 +142,8 @@ pub fn decompress_blocks<'d>(
         offset: decoder.offset(nblock),
         tid,
     };
-    // The others are compared with the first block, so it is decoded before them, and apart from `dest` where the
-    // caller changes it or does not want it.
+    // With delta all blocks need the first one, so it is decoded before them; into memory of its own if the caller changes it in `dest` or
+    // does not want it there.
     let first_apart;
     let mut reference: Option<&[u8]> = None;
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! One block of a chunk on the way out: streams, then filters backward.
+//! Decodes one block of a chunk: decompresses its streams, then undoes the filters.
 
 use super::Chunk;
 use super::encode::ttmp_size;
@@ -15,10 +15,10 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 use oxiblosc_memory::{AlignedBuffer, List};
 
-/// Decodes blocks; the same for every worker.
+/// Decodes the blocks of a chunk; shared by all workers.
 pub struct BlockDecoder<'a> {
     pub(super) chunk: &'a Chunk<'a>,
-    /// None if it is none of the format's own.
+    /// None for a registered codec.
     pub(super) codec: Option<Codec>,
     pub(super) pipeline: &'a Pipeline,
     pub(super) hooks: &'a dyn Hooks,
@@ -30,7 +30,7 @@ pub(super) enum Stream<'a> {
     Run(u8),
     /// The bytes as they are.
     Stored(&'a [u8]),
-    /// To be given to the codec.
+    /// Compressed by the codec.
     Compressed(PaddedSrc<'a>),
 }
 
@@ -40,12 +40,12 @@ pub(super) struct Streams<'a> {
     rest: &'a [u8],
     variable: bool,
     rules: Rules,
-    /// Bytes of data in each.
+    /// Bytes of data in each stream.
     pub neblock: usize,
 }
 
 impl<'a> Streams<'a> {
-    /// Those of a block that holds `bsize` bytes of data, at the front of `bytes`.
+    /// The streams of a block of `bsize` bytes of data, which begin at the front of `bytes`.
     pub fn new(header: &ChunkHeader, bytes: &'a [u8], bsize: usize) -> Result<Self> {
         let (count, variable) = match header.blocks {
             Blocks::Variable { .. } => (1, true),
@@ -79,9 +79,8 @@ impl<'a> Streams<'a> {
         self.neblock * nstreams == bsize && shuffle::joins(nstreams, self.neblock)
     }
 
-    /// Puts all streams together in `dst`, which has the size of the block, as the bytes of its items. What `decode` has to
-    /// make of one goes through `room`, of the same size; what the chunk holds as it is comes straight from there. Only where
-    /// [`Self::can_join`] says so.
+    /// Unshuffles the streams, byte streams of the items, into `dst`, which has the size of the block. Stored streams are read where they lie in the
+    /// chunk; others are decoded by `decode` into `room`, which has the same size. [`Self::can_join`] must be true.
     #[inline(always)]
     pub fn join<'r>(
         &mut self,
@@ -116,7 +115,7 @@ impl<'a> Streams<'a> {
         Ok(())
     }
 
-    /// Bytes behind the streams that were read.
+    /// How many bytes are behind the streams that were read.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -138,7 +137,7 @@ impl<'a> Streams<'a> {
             };
         }
         if size <= 0 && self.rules.is_blosc1() {
-            // It has no runs.
+            // Blosc 1 has no runs.
             return Err(Error::Data);
         }
         if size == 0 {
@@ -156,8 +155,8 @@ impl<'a> Streams<'a> {
             };
         }
         if size as usize > self.neblock && !self.rules.is_blosc1() {
-            // No encoder stores a stream that is longer than its data (but that of Snappy, in Blosc 1), and many blocks could begin
-            // with a very long one.
+            // No encoder writes a stream longer than its data, except Snappy's in Blosc 1. A file might let many blocks share a very long one,
+            // which would take long to decode.
             return Err(Error::Data);
         }
         let Some(data) = PaddedSrc::new(rest, size as usize) else {
@@ -172,7 +171,8 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// How many of `bytes` are the streams of a block with `bsize` bytes of data; `each` gets every stream with its size in front.
+/// The length of the streams at the front of `bytes`, those of a block of `bsize` bytes of data. `each` gets every stream with its size in
+/// front.
 pub(super) fn streams_len<'a>(
     header: &ChunkHeader,
     bytes: &'a [u8],
@@ -191,7 +191,7 @@ pub(super) fn streams_len<'a>(
 }
 
 impl<'a> BlockDecoder<'a> {
-    /// Where the data of a block begin in the chunk's data; 0 where that is not known.
+    /// Where the data of a block begin in the chunk's data; 0 if that is unknown.
     pub fn offset(&self, nblock: usize) -> usize {
         match self.chunk.header.blocks {
             Blocks::Regular { blocksize } => nblock * blocksize,
@@ -204,7 +204,7 @@ impl<'a> BlockDecoder<'a> {
         self.pipeline.has_delta() && !self.chunk.header.has_vlblocks()
     }
 
-    /// The data of the first block, as the others are compared with.
+    /// The data of the first block, for blocks with delta.
     pub fn reference(&self) -> Result<List<u8>> {
         let bsize = self.chunk.block_nbytes(0)?;
         let mut data = List::new();
@@ -214,7 +214,7 @@ impl<'a> BlockDecoder<'a> {
             chunk: self.chunk,
             codec: self.codec,
             pipeline: self.pipeline,
-            hooks: &Unfiltered(self.hooks),
+            hooks: &WithoutPostfilter(self.hooks),
         };
         plain.decode(
             BlockPos {
@@ -241,8 +241,8 @@ impl<'a> BlockDecoder<'a> {
         Ok(())
     }
 
-    /// The same; but where `joined` says how many streams a shuffled block has, and it is possible, the block's data are put
-    /// together in the memory there. Says whether they were.
+    /// The same, but if `joined` is given (the number of byte streams of a shuffled block, and memory for its data), the streams are decoded and
+    /// unshuffled in one pass where that is possible. Returns whether they were.
     fn decode_or_join(
         &self,
         nblock: usize,
@@ -253,7 +253,7 @@ impl<'a> BlockDecoder<'a> {
     ) -> Result<bool> {
         let again = joined.as_mut().map(|(n, dst)| (*n, &mut **dst));
         match self.decode_or_join_from(nblock, false, out, again, input, codec) {
-            // Only a chunk made by hand has blocks that share bytes, but it is valid.
+            // Blocks that share bytes need more than the bytes up to the next start. No encoder writes them, but they are valid.
             Err(Error::ReadBuffer) if self.chunk.is_lazy() => {
                 self.decode_or_join_from(nblock, true, out, joined, input, codec)
             }
@@ -261,7 +261,7 @@ impl<'a> BlockDecoder<'a> {
         }
     }
 
-    /// With `all`, from the bytes up to the end of the chunk.
+    /// The same; with `all`, the block may use all bytes up to the end of the chunk.
     fn decode_or_join_from(
         &self,
         nblock: usize,
@@ -288,8 +288,8 @@ impl<'a> BlockDecoder<'a> {
         Ok(false)
     }
 
-    /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the first block's data where
-    /// [`Self::needs_reference`] says so and this is another one.
+    /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the data of the first block; it is needed for
+    /// the other blocks if [`Self::needs_reference`] is true.
     pub fn decode(
         &self,
         pos: BlockPos,
@@ -310,7 +310,7 @@ impl<'a> BlockDecoder<'a> {
             _ => (bufs.ping.ensure(bsize)?, None),
         };
         if self.chunk.copy_stored(pos.nblock, first, &mut bufs.input)? {
-            // The pipeline is empty.
+            // Paged blocks have no filters.
         } else if self.chunk.has_streams() {
             if self.decode_or_join(pos.nblock, first, joined, &mut bufs.input, codec)? {
                 return Ok(());
@@ -347,7 +347,7 @@ impl<'a> BlockDecoder<'a> {
         )
     }
 
-    /// Decodes one stream; `room` has the size of its data.
+    /// Decodes one stream into `room`, which has the size of its data.
     #[inline(always)]
     fn stream(&self, stream: Stream, room: PaddedDst, codec: &mut CodecState) -> Result<()> {
         let data = match stream {
@@ -378,7 +378,7 @@ impl<'a> BlockDecoder<'a> {
 }
 
 impl BlockDecoder<'_> {
-    /// Decodes a stream of a codec that is none of the format's own.
+    /// Decodes a stream of a registered codec.
     #[cold]
     fn decode_registered(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         let header = &self.chunk.header;
@@ -391,9 +391,9 @@ impl BlockDecoder<'_> {
 }
 
 /// The caller's hooks without the postfilter.
-struct Unfiltered<'a>(&'a dyn Hooks);
+struct WithoutPostfilter<'a>(&'a dyn Hooks);
 
-impl Hooks for Unfiltered<'_> {
+impl Hooks for WithoutPostfilter<'_> {
     fn schunk_typesize(&self) -> Option<i32> {
         self.0.schunk_typesize()
     }

@@ -1,4 +1,4 @@
-//! A few bytes out of a block, without undoing the filters for all of it.
+//! Reads a few bytes of a block without undoing the filters of the whole block.
 
 use super::decode_block::{BlockDecoder, Stream, Streams};
 use super::header::{flags2, version};
@@ -10,12 +10,12 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, shuffle};
 use oxiblosc_memory::{AlignedBuffer, List};
 
-/// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
+/// Blocks up to this size are decoded as a whole, as that takes no longer than to find and copy a part.
 pub(super) const SMALL: usize = 4096;
 
-/// The decoded data of a stream, at least as much as was asked for.
+/// The decoded data of a stream, or as much of its front as is needed.
 enum StreamData<'a> {
-    /// What begins at this place in the stream's data.
+    /// A part of the stream's data, and the offset in the stream where it begins.
     Bytes(usize, &'a [u8]),
     Run(u8),
 }
@@ -27,7 +27,7 @@ struct FilteredStreams<'a> {
 }
 
 impl FilteredStreams<'_> {
-    /// Copies the bytes from `at` on, of which all were wanted.
+    /// Copies the bytes from `at` on, which must have been decoded.
     fn copy(&self, at: usize, out: &mut [u8]) {
         let (mut at, mut out) = (at, out);
         while !out.is_empty() {
@@ -43,24 +43,24 @@ impl FilteredStreams<'_> {
     }
 }
 
-/// The planes of a block. Byte `i` of all of them together are the bytes `i * count..(i + 1) * count` of the block: an item or, in planes of
-/// bits, eight items.
+/// The planes of a shuffled block: the bytes at offset `i` in all planes form the bytes `i * count..(i + 1) * count` of the block. These are one
+/// item, or eight items with bitshuffle.
 struct Planes {
     count: usize,
     /// Bytes of a plane.
     row: usize,
-    /// From where to where in each plane the bytes are that are wanted.
+    /// The range of bytes that is needed of each plane.
     lo: usize,
     hi: usize,
 }
 
-/// Items of a block that are taken out of it one by one.
+/// A range of a block, from which single items can be read.
 pub struct Items<'a> {
     filtered: FilteredStreams<'a>,
     planes: usize,
     /// Bytes of a plane.
     row: usize,
-    /// From where to where in the block they are, in bytes.
+    /// The range, in bytes of the block.
     from: usize,
     to: usize,
 }
@@ -69,7 +69,7 @@ impl Items<'_> {
     /// Copies the bytes from `from` on of the block into `out`.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] outside of what was asked for.
+    /// [`Error::InvalidParam`] outside the range, and for parts of items.
     pub fn get(&self, from: usize, out: &mut [u8]) -> Result<()> {
         let (planes, len) = (self.planes, out.len());
         let aligned = from.is_multiple_of(planes) && len.is_multiple_of(planes);
@@ -85,7 +85,7 @@ impl Items<'_> {
             let at = plane * self.row + first;
             let (stream, from) = (at / self.filtered.neblock, at % self.filtered.neblock);
             let places = out[plane..].iter_mut().step_by(planes);
-            // A stream holds whole planes: it is one of the block's, or all of it.
+            // A stream holds whole planes: the block is one stream, or each plane is one.
             match self.filtered.streams[stream] {
                 StreamData::Run(value) => places.for_each(|place| *place = value),
                 StreamData::Bytes(at, bytes) => {
@@ -99,7 +99,7 @@ impl Items<'_> {
 }
 
 impl BlockDecoder<'_> {
-    /// Whether the streams of a block may be undone in part.
+    /// Whether a part of a block can be decoded.
     fn has_parts(&self) -> bool {
         let header = &self.chunk.header;
         self.chunk.has_streams()
@@ -108,10 +108,10 @@ impl BlockDecoder<'_> {
             && !header.has_vlblocks()
     }
 
-    /// Undoes the streams of a block of `bsize` bytes as far as `end` says for each that begins at a place in the block's
-    /// data and has a length; what is stored is used where it is. What is wanted of a block without filters is in `span`.
-    /// None where that cannot be done.
-    fn front<'s>(
+    /// Decodes the front of each stream of a block of `bsize` bytes: `end(start, len)` is how many bytes are needed of the stream that holds the
+    /// bytes `start..start + len` of the filtered block. Stored streams are used where they lie. Of a paged block only `span` is read. None if it is
+    /// a block that must be decoded as a whole.
+    fn decode_fronts<'s>(
         &'s self,
         (nblock, bsize, codec): (usize, usize, Codec),
         span: (usize, usize),
@@ -138,7 +138,7 @@ impl BlockDecoder<'_> {
         for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
             let end = end(j * neblock, neblock);
             let stream = match streams.next() {
-                // Perhaps more of its bytes have to be read.
+                // Blocks that share bytes have more of them than were read.
                 Err(Error::ReadBuffer) if chunk.is_lazy() => return Ok(None),
                 stream => stream?,
             };
@@ -165,8 +165,8 @@ impl BlockDecoder<'_> {
         Ok(Some(filtered))
     }
 
-    /// Runs `body` with the items, of `item` bytes each, of block `nblock` that lie in its bytes from `from` to before `to`,
-    /// where the pipeline is one that allows it: no filter, or one shuffle. Says whether it was done.
+    /// Runs `body` with the items, of `item` bytes each, in the bytes `from..to` of block `nblock`. Returns false if the pipeline does not
+    /// allow it: it must be empty or one shuffle.
     pub fn decode_items(
         &self,
         nblock: usize,
@@ -191,7 +191,8 @@ impl BlockDecoder<'_> {
         let hi = to.div_ceil(planes);
         let end = |start, len| last_needed(start, len, row, planes, hi);
         let places = (&mut bufs.ping, &mut bufs.input);
-        let filtered = self.front((nblock, bsize, codec), (from, to), end, places, state)?;
+        let filtered =
+            self.decode_fronts((nblock, bsize, codec), (from, to), end, places, state)?;
         let Some(filtered) = filtered.filter(|f| f.neblock.is_multiple_of(row)) else {
             return Ok(false);
         };
@@ -205,8 +206,8 @@ impl BlockDecoder<'_> {
         Ok(true)
     }
 
-    /// Copies the bytes from `from` on of block `nblock` into `part`, where the pipeline is one that allows it: no
-    /// filter, or one shuffle. Says whether it was done; if not, the block has to be decoded as a whole.
+    /// Copies the bytes of block `nblock` from `from` on into `part`. Returns false if the block has to be decoded as a whole: a part can be decoded
+    /// only without filters, or with one shuffle or bitshuffle.
     pub fn decode_part(
         &self,
         nblock: usize,
@@ -235,10 +236,11 @@ impl BlockDecoder<'_> {
             return Ok(false);
         };
         let Planes { count, row, lo, hi } = planes;
-        // Of each stream, the last byte that any plane needs.
+        // Of each stream, up to the last byte that is needed of any plane in it.
         let end = |start, len| last_needed(start, len, row, count, hi);
         let places = (&mut bufs.ping, &mut bufs.input);
-        let filtered = self.front((nblock, bsize, codec), span, end, places, codec_state)?;
+        let filtered =
+            self.decode_fronts((nblock, bsize, codec), span, end, places, codec_state)?;
         let Some(filtered) = filtered else {
             return Ok(false);
         };
@@ -260,14 +262,14 @@ impl BlockDecoder<'_> {
         Ok(true)
     }
 
-    /// The bytes of the planes of a block of `bsize` bytes that hold its bytes in `span`. None where the pipeline is another one or the
-    /// block is better decoded as a whole.
+    /// The parts of the planes of a block of `bsize` bytes that hold its bytes in `span`. None if the pipeline does not allow it, or the
+    /// block is faster decoded as a whole.
     fn planes_of_part(&self, bsize: usize, (from, to): (usize, usize)) -> Option<Planes> {
         let header = &self.chunk.header;
         let count = match self.pipeline.stages() {
             [] => 1,
             [Stage::Shuffle(streams)] => usize::from(*streams),
-            // Blosc 1 leaves blocks alone whose items do not come in eights.
+            // Blosc 1 does not shuffle a block whose number of items is no multiple of eight.
             [Stage::BitShuffle] if header.version > version::BLOSC1 => {
                 8 * usize::from(header.typesize)
             }
@@ -275,7 +277,7 @@ impl BlockDecoder<'_> {
         };
         let row = bsize / count;
         let (lo, hi) = (from / count, to.div_ceil(count));
-        // Bytes left over at the end of the block are not shuffled; and large parts are not worth the detour.
+        // The bytes at the end that form no whole item are not shuffled, and large parts take longer than the whole block.
         (hi <= row && bsize > SMALL && (hi - lo) * count <= bsize / 2).then_some(Planes {
             count,
             row,
@@ -284,8 +286,7 @@ impl BlockDecoder<'_> {
         })
     }
 
-    /// The same for a codec that is none of the format's own, where that can read parts: without filters, of a block that
-    /// is one stream.
+    /// The same for a registered codec that can decode parts, for blocks of one stream without filters.
     #[cold]
     fn decode_registered_part(
         &self,
@@ -310,17 +311,17 @@ impl BlockDecoder<'_> {
     }
 }
 
-/// Planes of `row` bytes follow each other from the front of the block, and of each the bytes before `hi` are wanted.
-/// A stream holds the block's bytes from `start` on, `len` of them: how many from its front are needed?
+/// How many bytes are needed from the front of a stream. It holds the bytes `start..start + len` of a block of planes of `row` bytes each, of which
+/// the first `hi` are needed.
 fn last_needed(start: usize, len: usize, row: usize, planes: usize, hi: usize) -> usize {
     let end = start + len;
-    // The last plane that begins inside the stream, or reaches into it.
+    // The plane in which the stream ends.
     let plane = ((end - 1) / row).min(planes - 1);
     let wanted = (plane * row + hi).min(end);
     if wanted > start {
         return wanted - start;
     }
-    // That plane begins after what is wanted of it; the one before it may still reach in.
+    // The stream lies in one plane, behind the bytes that are needed of it.
     0
 }
 

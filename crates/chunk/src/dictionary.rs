@@ -1,4 +1,4 @@
-//! Dictionaries for the codecs, made from a chunk's own data and stored in front of its blocks.
+//! Dictionaries for the codecs, trained on a chunk's own data and stored before its blocks.
 
 use super::encode::ChunkInput;
 use super::encode_chunk::ChunkEncoder;
@@ -7,7 +7,7 @@ use oxiblosc_codecs::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 
-/// Writes a dictionary with its size in front. Gives the bytes used, or none if it does not fit.
+/// Writes a dictionary with its size in front. Returns the number of bytes written, or none if it does not fit.
 pub fn write_dict(dict: &[u8], out: &mut [u8]) -> Option<usize> {
     let (size, body) = out.split_first_chunk_mut()?;
     *size = (dict.len() as i32).to_le_bytes();
@@ -16,7 +16,7 @@ pub fn write_dict(dict: &[u8], out: &mut [u8]) -> Option<usize> {
 }
 
 impl ChunkEncoder<'_> {
-    /// Makes a dictionary from the front of the filtered data, or none where that does not pay.
+    /// Trains a dictionary on filtered data. None if the data are too short for one.
     pub(super) fn build_dict(&self) -> Result<Option<(List<u8>, Dict)>> {
         let Some(codec) = Codec::from_code(self.params.compcode.into()) else {
             return Ok(None);
@@ -33,7 +33,7 @@ impl ChunkEncoder<'_> {
         if max_size < MIN_USEFUL_DICT || nsamples < 8 || sample == 0 {
             return Ok(None);
         }
-        // Regular chunks are sampled from their first sixteenth, variable-length ones block by block.
+        // The samples are the first sixteenth of a regular chunk, and all blocks of a variable-length one.
         let wanted = if variable { nbytes } else { nsamples * sample };
         let mut samples = List::new();
         samples.reserve_exact(wanted)?;
@@ -55,7 +55,7 @@ impl ChunkEncoder<'_> {
         let Some(raw) = Dict::train(codec, &samples, &sizes, max_size)? else {
             return Ok(None);
         };
-        // Zstd may not take what it made of odd samples itself: then there is none, for writers and for readers.
+        // Zstd may refuse a dictionary that it trained itself on unusual samples. Then the chunk gets none, as readers would refuse it, too.
         let usable = Dict::for_decompression(codec, &raw)
             .and_then(|_| Dict::for_compression(codec, self.params.clevel, &raw));
         match usable {

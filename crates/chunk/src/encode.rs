@@ -17,7 +17,7 @@ use oxiblosc_codecs::Release;
 use oxiblosc_error::{Error, Result};
 use std::sync::Mutex;
 
-/// Below this many bytes a job is not worth the hand-off to another thread.
+/// Fewer bytes than this are compressed sooner by one thread than it takes to wake another.
 pub const PARALLEL_MIN: usize = 64 << 10;
 
 /// Everything that decides the bytes of a chunk, apart from its data.
@@ -45,18 +45,18 @@ pub struct EncodeParams {
     pub use_dict: bool,
     /// Whether measurements are stored instead of data.
     pub instrumented: bool,
-    /// Header of 32 bytes; else a Blosc 1 header.
+    /// Whether the header is extended (32 bytes) or that of Blosc 1 (16 bytes).
     pub extended: bool,
-    /// Which library the chunk is for; with a header of 32 bytes it is Blosc 2.
+    /// Which library the chunk is for; with an extended header it is Blosc 2.
     pub rules: Rules,
-    /// Whether the chunk gets [checksums](super::checksum), if it can have any and `dest` has [room](checksum::room) for them.
+    /// Whether the chunk gets [checksums](super::checksum), if it can have them and `dest` is [long enough](checksum::room).
     pub checksums: bool,
-    /// The most workers.
+    /// The most threads that compress it.
     pub nthreads: usize,
 }
 
 impl EncodeParams {
-    /// Bytes of the header.
+    /// Size of the header in bytes.
     pub(super) fn overhead(&self) -> usize {
         if self.extended {
             EXTENDED_HEADER_LENGTH
@@ -65,7 +65,7 @@ impl EncodeParams {
         }
     }
 
-    /// Whose streams are written, in a chunk whose blocks are split or not.
+    /// The release of Blosc whose streams the codec writes, which depends on whether blocks are split.
     #[inline(always)]
     #[cfg_attr(
         not(feature = "blosc1"),
@@ -91,16 +91,16 @@ impl EncodeParams {
 /// The data to compress.
 #[derive(Clone, Copy)]
 pub enum ChunkInput<'a> {
-    /// A buffer, cut into blocks of `blocksize`.
+    /// A buffer that is cut into blocks of `blocksize` bytes.
     Buffer(&'a [u8]),
-    /// No data: the prefilter makes this many bytes.
+    /// This many bytes, which the prefilter generates.
     Generated(usize),
-    /// One slice a block.
+    /// A slice for each block.
     Variable(&'a [&'a [u8]]),
 }
 
 impl<'a> ChunkInput<'a> {
-    /// How many bytes they are.
+    /// Total number of bytes.
     pub fn nbytes(&self) -> usize {
         match self {
             Self::Buffer(data) => data.len(),
@@ -116,7 +116,7 @@ impl<'a> ChunkInput<'a> {
         }
     }
 
-    /// The block of index `nblock`, and where it begins.
+    /// The block with index `nblock`.
     pub fn block(&self, nblock: usize, blocksize: usize) -> BlockInput<'a> {
         match *self {
             Self::Buffer(data) => {
@@ -145,10 +145,10 @@ impl<'a> ChunkInput<'a> {
     }
 }
 
-/// Compresses `source` into `dest`. Gives the chunk's size, or 0 if it does not fit.
+/// Compresses `source` into `dest`. Returns the size of the chunk, or 0 if it does not fit.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for variable-length blocks of which there is none, or an empty one; [`Error::MemoryAlloc`]; those of `hooks`.
+/// [`Error::InvalidParam`] if there are no variable-length blocks, or one of them is empty; [`Error::MemoryAlloc`]; those of `hooks`.
 pub fn compress(
     params: &EncodeParams,
     source: ChunkInput,
@@ -168,7 +168,7 @@ pub fn compress(
     let params = if variable || (nbytes > 0 && params.blocksize > nbytes) {
         let largest = |blocks: &[&[u8]]| blocks.iter().map(|block| block.len()).max();
         within = EncodeParams {
-            // The header can only say that a block is as large as the data, which decides whether it is split.
+            // A block is not larger than the data: the header cannot express it, and whether a block is split depends on its size.
             blocksize: match source {
                 ChunkInput::Variable(blocks) => largest(blocks).unwrap_or(1),
                 _ => nbytes,
@@ -188,7 +188,7 @@ pub fn compress(
         && params.overhead() + 4 * nblocks <= dest.len();
     if compressible || params.rules.is_blosc1() {
         let chunk = ChunkEncoder::new(params, source, hooks, nblocks)?;
-        // In Blosc 1 what is stored says, too, how it would have been compressed.
+        // In Blosc 1 the header of a stored chunk, too, has the flags of its codec and filters.
         header.flags |= chunk.format_flags();
         if compressible && let Some(cbytes) = chunk.write(header, dest, exec)? {
             return Ok(cbytes);
@@ -201,7 +201,7 @@ pub fn compress(
     }
 }
 
-/// As [`store`], with checksums where there is room for them.
+/// As [`store`], with checksums if `dest` is long enough for them.
 fn store_with_checksums(
     params: &EncodeParams,
     header: ChunkHeader,
@@ -260,8 +260,8 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
     header
 }
 
-/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets from `exec`. Where a function of the program's is called for each
-/// block (`calls`), which may wait for something, it gets as many as it asked for.
+/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets from `exec`. If a callback runs for each block (`calls`), that is as many as
+/// were asked for, even beyond the number of processors, since callbacks may wait for something.
 pub fn workers(
     exec: &dyn Executor,
     nthreads: usize,
@@ -283,7 +283,7 @@ pub fn ttmp_size(blocksize: usize, typesize: usize) -> usize {
     4 * (blocksize + 4 * typesize)
 }
 
-/// A lock whose holder never panics while the data are inconsistent.
+/// Locks a mutex, also if a thread panicked while it held it: the data under these locks are consistent at every moment.
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

@@ -1,4 +1,4 @@
-//! One block of a chunk: filters, then streams, each a run, a compressed stream or the bytes as they are.
+//! Encodes one block of a chunk: filters, then streams, each of which is a run, compressed, or stored.
 
 use super::encode::EncodeParams;
 use super::header::{Blocks, ChunkHeader};
@@ -16,36 +16,36 @@ use std::time::Instant;
 /// Bytes of the measurements that an instrumented codec stores for a stream: three floats and four flags.
 pub const INSTR_SIZE: usize = 16;
 
-/// The data of a block on the way in.
+/// The data of a block to be encoded.
 #[derive(Clone, Copy)]
 pub struct BlockInput<'a> {
-    /// The data; none where the prefilter makes them.
+    /// The data; none if the prefilter generates them.
     pub data: Option<&'a [u8]>,
     /// Their size.
     pub bsize: usize,
-    /// Where they begin in the chunk's data; 0 for variable-length blocks, which know nothing of each other.
+    /// Where they begin in the chunk's data; 0 for variable-length blocks, which are independent of each other.
     pub offset: usize,
 }
 
-/// What became of a block.
+/// An encoded block.
 pub enum Encoded<'a> {
-    /// So many bytes, at the front of the output.
+    /// Its size; it is at the front of the output.
     Bytes(usize),
-    /// Nothing yet: no stream compressed, and [`BlockEncoder::write_raw_block`] writes the block if it is wanted.
+    /// None of its streams compresses. It is not written yet: [`BlockEncoder::write_raw_block`] does so if it is needed.
     Raw(RawBlock<'a>),
 }
 
-/// A block whose streams hold their data as they are.
+/// A block whose streams are stored.
 #[derive(Clone, Copy)]
 pub struct RawBlock<'a> {
-    /// The block's data as they come in.
+    /// The block's data before the filters.
     pub data: &'a [u8],
-    /// How many streams they become.
+    /// Number of streams.
     pub nstreams: usize,
 }
 
 impl Encoded<'_> {
-    /// The bytes that the block takes.
+    /// Size of the block in the chunk.
     pub fn size(&self) -> usize {
         match self {
             Encoded::Bytes(size) => *size,
@@ -54,7 +54,7 @@ impl Encoded<'_> {
     }
 }
 
-/// Encodes blocks; the same for every worker.
+/// Encodes the blocks of a chunk; shared by all workers.
 pub struct BlockEncoder<'a> {
     pub(super) params: &'a EncodeParams,
     pub(super) hooks: &'a dyn Hooks,
@@ -66,7 +66,7 @@ pub struct BlockEncoder<'a> {
 }
 
 impl BlockEncoder<'_> {
-    /// Streams of a block of `bsize` bytes: a short last block is never split.
+    /// Number of streams of a block of `bsize` bytes. A short last block is never split.
     fn nstreams(&self, bsize: usize) -> usize {
         if self.split && bsize == self.params.blocksize {
             self.params.typesize
@@ -75,7 +75,7 @@ impl BlockEncoder<'_> {
         }
     }
 
-    /// Streams of a chunk of `nbytes` bytes whose blocks are not of variable length.
+    /// Number of streams of a chunk of `nbytes` bytes with regular blocks.
     pub fn total_streams(&self, nbytes: usize) -> usize {
         let (full, short) = (
             nbytes / self.params.blocksize,
@@ -84,7 +84,7 @@ impl BlockEncoder<'_> {
         full * self.nstreams(self.params.blocksize) + usize::from(short > 0)
     }
 
-    /// The most bytes that a block of `bsize` bytes takes.
+    /// The largest size of an encoded block of `bsize` bytes of data.
     pub fn bound(&self, bsize: usize) -> usize {
         let per_stream = if self.params.instrumented {
             4 + INSTR_SIZE
@@ -94,8 +94,8 @@ impl BlockEncoder<'_> {
         self.nstreams(bsize) * per_stream + bsize
     }
 
-    /// The block's data behind the prefilter and the pipeline. With `reference_for`, only what the block goes
-    /// through before others are compared with it.
+    /// The block's data after the prefilter and the pipeline; with `reference_for`, after those stages of it that come before delta, as
+    /// the reference for other blocks.
     pub fn filtered<'s>(
         &self,
         pos: BlockPos,
@@ -127,7 +127,7 @@ impl BlockEncoder<'_> {
         }
     }
 
-    /// Encodes a block into `out`, which has at least [`Self::bound`] bytes. Gives the bytes used.
+    /// Encodes a block into `out`, which has at least [`Self::bound`] bytes. Returns the number of bytes written.
     pub fn encode(
         &self,
         pos: BlockPos,
@@ -157,9 +157,9 @@ impl BlockEncoder<'_> {
         Ok(used)
     }
 
-    /// As [`Self::encode`], but a block of which no stream compresses may be left to be written later, if at all, where that
-    /// costs little: if nothing is done to its data but to compress them as one stream, or, with `later`, if one filter that
-    /// only moves them does all.
+    /// As [`Self::encode`], but a block of which no stream compresses may be left unwritten, since a chunk of such blocks is stored instead. This is
+    /// done if the block can be written later at little cost: it is one stream without filters or, with `later`, has at most one shuffle or
+    /// bitshuffle.
     pub fn encode_unless_raw<'s>(
         &self,
         pos: BlockPos,
@@ -189,7 +189,7 @@ impl BlockEncoder<'_> {
         let data = self.filtered(pos, block, bufs, None)?;
         let neblock = block.bsize / nstreams;
         let mut used = 0;
-        // The first streams, as long as none compresses, are not written.
+        // How many streams at the front are not written, because none has compressed so far.
         let mut unwritten = 0;
         for stream in data.chunks_exact(neblock) {
             used += match self.pack(stream, codec, &mut out[used..])? {
@@ -211,7 +211,7 @@ impl BlockEncoder<'_> {
         })
     }
 
-    /// A block whose streams hold its data as they are, if it has any that come in.
+    /// The block with stored streams. None if the prefilter generates its data.
     pub fn raw<'s>(&self, block: &BlockInput<'s>) -> Option<RawBlock<'s>> {
         block.data.map(|data| RawBlock {
             data,
@@ -219,7 +219,7 @@ impl BlockEncoder<'_> {
         })
     }
 
-    /// Writes a block that was left for later to the front of `out`, which has room for it.
+    /// Writes a block that was left unwritten to the front of `out`, which is long enough for it.
     pub fn write_raw_block(&self, block: RawBlock, bufs: &mut Bufs, out: &mut [u8]) -> Result<()> {
         let bsize = block.data.len();
         let bufs = (&mut bufs.ping, &mut bufs.pong);
@@ -231,9 +231,9 @@ impl BlockEncoder<'_> {
         Ok(())
     }
 
-    /// Encodes a block that was changed from its data behind the filters. `before` is its streams as they lie in the chunk,
-    /// each with its size in front; what of stream `i` was changed, `changed(i)` tells. Streams that still hold the same
-    /// data are taken over, and of those that did not compress before only what was changed a lot is tried again.
+    /// Encodes a changed block. `data` is its filtered data, `before` the old streams with their sizes in front, and `changed(i)` the range
+    /// of stream `i` that was changed. Unchanged streams are copied. A stream that was stored is compressed again only if a large part of it was
+    /// changed.
     pub fn encode_again(
         &self,
         data: &[u8],
@@ -247,7 +247,7 @@ impl BlockEncoder<'_> {
         for (i, (stream, packed)) in data.chunks_exact(neblock).zip(before).enumerate() {
             let out = &mut out[used..];
             let changed = changed(i);
-            // Others may have written a stream that is larger than its data.
+            // Another writer may have left a stream that is longer than its data.
             used += if changed.is_empty() && packed.len() <= 4 + neblock {
                 out[..packed.len()].copy_from_slice(packed);
                 packed.len()
@@ -262,7 +262,7 @@ impl BlockEncoder<'_> {
         Ok(used)
     }
 
-    /// The byte that all streams will repeat, where that can be seen before any filter runs.
+    /// The byte that all streams of the block repeat, if that is known before the filters run.
     fn run_in_source(&self, block: &BlockInput) -> Option<u8> {
         let data = block.data?;
         let instrumented = self.params.instrumented;
@@ -273,7 +273,7 @@ impl BlockEncoder<'_> {
         (self.pipeline.keeps_runs() || (value == 0 && self.pipeline.keeps_zeros())).then_some(value)
     }
 
-    /// Writes a block all of whose streams repeat a byte.
+    /// Writes a block all of whose streams repeat one byte.
     fn write_runs(&self, value: u8, bsize: usize, out: &mut [u8]) -> usize {
         (0..self.nstreams(bsize)).fold(0, |used, _| used + write_run(value, &mut out[used..]))
     }
@@ -291,7 +291,7 @@ impl BlockEncoder<'_> {
         }
     }
 
-    /// Writes a stream with its size in front, unless it would hold its data as they are.
+    /// Writes a stream with its size in front. None if it does not compress, so that it would be stored.
     fn pack(&self, stream: &[u8], codec: &mut CodecState, out: &mut [u8]) -> Result<Option<usize>> {
         if self.params.extended
             && !self.variable
@@ -305,13 +305,13 @@ impl BlockEncoder<'_> {
         if cbytes == 0 || cbytes == stream.len() {
             return Ok(None);
         }
-        // Variable-length blocks say how long their data are; how long the stream is follows from the starts.
+        // The size in front of a variable-length block is that of its data; the size of its stream follows from the block starts.
         let recorded = if self.variable { stream.len() } else { cbytes };
         size.copy_from_slice(&(recorded as i32).to_le_bytes());
         Ok(Some(4 + cbytes))
     }
 
-    /// What a stream holds.
+    /// What the filters say of the layout of a stream, for codecs that make use of it.
     fn layout(&self, stream: &[u8]) -> Layout {
         let stages = self.pipeline.stages();
         let is = |kind: fn(&Stage) -> bool| stages.iter().any(kind);
@@ -326,7 +326,7 @@ impl BlockEncoder<'_> {
         }
     }
 
-    /// Compresses a stream; 0 means that it does not fit into `body`, which is as long as the stream.
+    /// Compresses a stream into `body`, which is as long as the stream. Returns 0 if it does not fit.
     fn compress(&self, stream: &[u8], codec: &mut CodecState, body: &mut [u8]) -> Result<usize> {
         if self.params.clevel == 0 {
             return Ok(0);
@@ -351,7 +351,7 @@ impl BlockEncoder<'_> {
         }
     }
 
-    /// Compresses a stream and writes, instead of it, how well and how fast that went.
+    /// Compresses a stream, and writes the ratio and the speed of that instead of the stream.
     fn measure(
         &self,
         stream: &[u8],
@@ -385,7 +385,7 @@ impl BlockEncoder<'_> {
         Ok(4 + INSTR_SIZE)
     }
 
-    /// Makes the header describe the measurements, not the data: they are what a decoder gets.
+    /// Sets the sizes in the header to those of the measurements, as these are what decoders get.
     pub fn describe_instrumented(&self, header: &mut ChunkHeader, nblocks: usize) {
         let full = self.nstreams(self.params.blocksize);
         let last = match header.nbytes % self.params.blocksize {
@@ -399,10 +399,10 @@ impl BlockEncoder<'_> {
     }
 }
 
-/// Pieces in which streams are compared.
+/// Streams are compared in pieces of this size.
 const PIECE: usize = 512;
 
-/// From where to where two streams, as long as each other, differ, or a little more.
+/// The range in which two streams of the same length differ, rounded to whole pieces.
 pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
     let differs = |(new, old): (&[u8], &[u8])| new != old;
     let mut pieces = new.chunks(PIECE).zip(old.chunks(PIECE));
@@ -413,13 +413,13 @@ pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
     first * PIECE..new.len().min(end * PIECE)
 }
 
-/// Whether this is so small a part of a stream of `len` bytes that the stream will hardly compress if it did not before.
-/// The end is excepted: who fills a stream piece by piece comes there at last, and it is tried again.
+/// Whether the changed part of a stream of `len` bytes is so small that a stream which did not compress before is not tried again. Changes at the
+/// end do not count as small: a program that fills a stream from front to end writes the end last, and then the stream may compress.
 fn is_touch_up(changed: Range<usize>, len: usize) -> bool {
     changed.len() <= len / 4 && changed.end + PIECE < len
 }
 
-/// Writes a stream that holds its data as they are, with its size in front; the bytes used.
+/// Writes a stored stream with its size in front, and returns the number of bytes written.
 pub fn write_raw(stream: &[u8], out: &mut [u8]) -> usize {
     let (size, body) = out.split_at_mut(4);
     size.copy_from_slice(&(stream.len() as i32).to_le_bytes());
@@ -427,7 +427,7 @@ pub fn write_raw(stream: &[u8], out: &mut [u8]) -> usize {
     4 + stream.len()
 }
 
-/// Writes streams of `neblock` bytes each that hold their data as they are.
+/// Writes stored streams of `neblock` bytes each.
 fn write_raw_streams(streams: &[u8], neblock: usize, out: &mut [u8]) {
     for (stream, out) in streams
         .chunks_exact(neblock)
@@ -437,7 +437,7 @@ fn write_raw_streams(streams: &[u8], neblock: usize, out: &mut [u8]) {
     }
 }
 
-/// Writes a stream of one repeated byte: a size of 0 for zeros, else minus the byte, and a token.
+/// Writes a run: a size of 0 for zeros, otherwise the negated byte as size, and a token.
 fn write_run(value: u8, out: &mut [u8]) -> usize {
     out[..4].copy_from_slice(&(-i32::from(value)).to_le_bytes());
     if value == 0 {

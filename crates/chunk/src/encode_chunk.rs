@@ -1,4 +1,4 @@
-//! Encodes the blocks of one chunk, with one worker or several, and decides what the header says of them.
+//! Encodes the blocks of a chunk with one or several workers, and completes the header.
 
 use super::checksum::{self, Layout};
 use super::dictionary::write_dict;
@@ -24,7 +24,7 @@ pub struct ChunkEncoder<'a> {
     pub(super) nblocks: usize,
     pipeline: Pipeline,
     pub(super) split: bool,
-    /// What the blocks after the first are compared with, where a delta stage is there.
+    /// The reference for the blocks after the first, if there is a delta stage.
     reference: Option<List<u8>>,
 }
 
@@ -32,7 +32,7 @@ pub struct ChunkEncoder<'a> {
 struct Shared<'a> {
     /// The next block that no worker has taken yet.
     next: AtomicUsize,
-    /// Whether no block has compressed so far. As long as that is so, none is written: the chunk is likely to be stored.
+    /// Whether no block has compressed so far. Until one does, none is written, since the chunk will probably be stored instead.
     all_raw: AtomicBool,
     writer: Mutex<OrderedWriter<'a>>,
 }
@@ -49,7 +49,7 @@ impl<'a> ChunkEncoder<'a> {
         pipeline.set_typesize(params.typesize as u8, rules.version(), rules);
         pipeline.resolve(&params.filters, &params.filters_meta, false)?;
         let variable = matches!(source, ChunkInput::Variable(_));
-        // A block that does not divide into streams would lose its tail.
+        // If the block size is no multiple of the typesize, equal streams would not cover the whole block.
         let divides =
             params.blocksize >= params.typesize && params.blocksize.is_multiple_of(params.typesize);
         let split = params.split && !variable && divides;
@@ -68,7 +68,7 @@ impl<'a> ChunkEncoder<'a> {
         Ok(chunk)
     }
 
-    /// The first block as a decoder will see it.
+    /// The first block as a decoder sees it before it undoes delta.
     fn delta_reference(&self) -> Result<List<u8>> {
         let block = self.source.block(0, self.params.blocksize);
         let mut scratch = scratch::borrow()?;
@@ -89,8 +89,8 @@ impl<'a> ChunkEncoder<'a> {
         Ok(copy)
     }
 
-    /// Writes the chunk into `dest`, which has room for the header and the block starts. Gives its size, or none if it does not
-    /// fit or the data are better stored.
+    /// Writes the chunk into `dest`, which is long enough for the header and the block starts. Returns its size. None if it does not fit, or would
+    /// be larger than the stored data.
     pub fn write(
         &self,
         mut header: ChunkHeader,
@@ -115,14 +115,16 @@ impl<'a> ChunkEncoder<'a> {
         let table = Layout::plain(self.nblocks).table_len();
         let checksums = self.params.has_checksums();
         body += if checksums { table } else { 0 };
-        let room = match checksums {
-            true => dest.len().min(self.room(usize::MAX).saturating_add(table)),
-            false => self.room(dest.len()),
+        let max_cbytes = match checksums {
+            true => dest
+                .len()
+                .min(self.max_cbytes(usize::MAX).saturating_add(table)),
+            false => self.max_cbytes(dest.len()),
         };
-        if body > room {
+        if body > max_cbytes {
             return Ok(None);
         }
-        let (front, rest) = dest[..room].split_at_mut(body);
+        let (front, rest) = dest[..max_cbytes].split_at_mut(body);
         let encoder = self.encoder(dict.as_ref().map(|(_, dict)| dict));
         let Some(used) = self.encode_all(&encoder, &mut front[starts], body, rest, exec)? else {
             return Ok(None);
@@ -149,9 +151,9 @@ impl<'a> ChunkEncoder<'a> {
         Ok(Some(header.cbytes))
     }
 
-    /// How large the chunk may be in a destination of `size` bytes. One that is larger than the stored data is not worth having,
-    /// unless a prefilter would have to make the data again. Blosc 1 writes it all the same.
-    fn room(&self, size: usize) -> usize {
+    /// How large the chunk may become in a destination of `size` bytes: no larger than with stored data. This does not hold with a prefilter, which
+    /// would have to run again, and for Blosc 1, as c-blosc keeps such a chunk.
+    fn max_cbytes(&self, size: usize) -> usize {
         match self.source {
             ChunkInput::Buffer(data)
                 if !self.params.instrumented
@@ -176,7 +178,7 @@ impl<'a> ChunkEncoder<'a> {
         }
     }
 
-    /// The bits of the header's `flags` byte that the codec and the filters decide.
+    /// The bits of the header's `flags` byte that depend on codec and filters.
     pub fn format_flags(&self) -> u8 {
         let codec = Codec::from_code(self.params.compcode.into());
         let format = codec.map_or(self.params.rules.other_codec(), Codec::format);
@@ -199,7 +201,7 @@ impl<'a> ChunkEncoder<'a> {
     }
 
     /// Encodes all blocks into `rest`, which begins at `body` in the chunk, and writes where each one starts.
-    /// Gives the bytes used, or none if they do not fit.
+    /// Returns the number of bytes written, or none if they do not fit.
     fn encode_all(
         &self,
         encoder: &BlockEncoder,
@@ -238,7 +240,7 @@ impl<'a> ChunkEncoder<'a> {
             })
     }
 
-    /// Encodes blocks that no other worker took, until there are none left or the rest is not needed.
+    /// Takes blocks and encodes them until all are taken or the chunk is known not to fit.
     fn encode_as_worker(
         &self,
         encoder: &BlockEncoder,
@@ -267,7 +269,7 @@ impl<'a> ChunkEncoder<'a> {
                     encoder.write_raw_block(block, bufs, place)
                 });
             if !goes_on {
-                // No worker needs to take another block.
+                // Tells the other workers to take no more blocks.
                 shared.next.store(self.nblocks, Ordering::Relaxed);
                 return Ok(());
             }
@@ -283,7 +285,7 @@ impl<'a> ChunkEncoder<'a> {
     ) -> Result<Option<usize>> {
         let mut scratch = scratch::borrow()?;
         let mut used = 0;
-        // How many raw blocks are not written yet, as long as all are raw: the chunk is likely to be stored instead.
+        // How many raw blocks at the front are not written. None once a block has compressed; until then the chunk will probably be stored.
         let mut deferred = Some(0);
         for (nblock, start) in starts.chunks_exact_mut(4).enumerate() {
             let (pos, block) = self.block(nblock, 0);
@@ -292,7 +294,7 @@ impl<'a> ChunkEncoder<'a> {
             let Scratch {
                 bufs, out, codec, ..
             } = &mut *scratch;
-            // Near the end of the destination the block is encoded with all the room it may want, then placed if it fits.
+            // Near the end of `rest` the block is encoded elsewhere, as the encoder needs space for the largest block, then copied if it fits.
             let direct = rest.len() - used >= bound;
             let place = match direct {
                 true => &mut rest[used..used + bound],
@@ -327,7 +329,7 @@ impl<'a> ChunkEncoder<'a> {
         Ok(Some(used))
     }
 
-    /// Writes the first `n` blocks, of which no stream compresses.
+    /// Writes the first `n` blocks, which are raw.
     fn write_raw_blocks(
         &self,
         encoder: &BlockEncoder,

@@ -1,4 +1,4 @@
-//! Reading a few items of a chunk: only the blocks they are in are decoded.
+//! Reads items of a chunk. Only the blocks that contain them are decoded.
 
 use super::Chunk;
 use super::header::{Blocks, ChunkHeader, Special};
@@ -9,7 +9,7 @@ use super::special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 
-/// A range of items, checked against the chunk's size; in bytes.
+/// A range of items in bytes, checked against the size of the chunk's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ItemRange {
     /// First byte.
@@ -53,7 +53,7 @@ impl ItemRange {
     }
 }
 
-/// The bytes of `range` where the chunk at the front of `src` has them lying as they are; none for other chunks.
+/// The bytes of `range` in the chunk at the front of `src`, if its data are stored; none for other chunks.
 #[inline(always)]
 pub fn stored<'a>(
     header: &ChunkHeader,
@@ -63,7 +63,7 @@ pub fn stored<'a>(
     if !header.is_memcpyed() || header.special() != Special::None || header.is_lazy() {
         return Ok(None);
     }
-    // With checksums, stored data are streams.
+    // A chunk with checksums has stored streams, never stored data without block starts.
     if header.cbytes != header.nbytes + header.overhead() || header.has_checksums() {
         return Err(Error::Data);
     }
@@ -72,7 +72,7 @@ pub fn stored<'a>(
     bytes.ok_or(Error::ReadBuffer).map(Some)
 }
 
-/// Copies the items of `range` into `dest`, which is as long as the range. Of a repeated value, whole ones.
+/// Copies the items of `range` into `dest`, which is as long as the range. Of a repeated value only whole items can be read.
 pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let repeated = !chunk.has_streams() && !hooks.has_postfilter();
     if repeated

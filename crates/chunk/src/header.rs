@@ -1,6 +1,6 @@
 //! The chunk header: 16 bytes of Blosc 1, or 32 bytes of Blosc 2 when both shuffle bits are set.
 //!
-//! Parsed once, into numbers that were checked against each other; see the chunk format document, "Header".
+//! It is parsed once, into numbers that are checked against each other. The format is described in the chunk format document, "Header".
 
 use super::checksum::CHECKSUMS;
 use super::rules::Rules;
@@ -10,7 +10,7 @@ use oxiblosc_error::{Error, Result};
 pub const MIN_HEADER_LENGTH: usize = 16;
 /// Length of a Blosc 2 header.
 pub const EXTENDED_HEADER_LENGTH: usize = 32;
-/// The most bytes a chunk is larger than its data (a header, and the data as they are).
+/// The most bytes that a chunk is larger than its data: the header, if the data are stored.
 pub const MAX_OVERHEAD: usize = EXTENDED_HEADER_LENGTH;
 /// The largest buffer that can be compressed.
 pub const MAX_BUFFERSIZE: i32 = i32::MAX - MAX_OVERHEAD as i32;
@@ -25,13 +25,13 @@ pub const MAX_FILTERS: usize = 6;
 
 /// Chunk format versions.
 pub mod version {
-    /// Blosc 1.x; bitshuffle leaves a block alone whose items do not come in eights.
+    /// Blosc 1.x, where bitshuffle does not change a block whose number of items is no multiple of eight.
     pub const BLOSC1: u8 = 2;
     /// The Blosc 2 alphas: five filter slots.
     pub const ALPHA: u8 = 3;
-    /// What regular chunks are written as.
+    /// Regular chunks are written as this version.
     pub const STABLE: u8 = 5;
-    /// What chunks of variable-length blocks are written as; the highest version known.
+    /// Chunks of variable-length blocks are written as this version, the highest known.
     pub const VL_BLOCKS: u8 = 6;
 }
 
@@ -63,7 +63,7 @@ pub mod flags2 {
     pub const VL_BLOCKS: u8 = 0x1;
 }
 
-/// Offsets of header fields that are rewritten after the blocks are.
+/// Offsets of header fields that are rewritten after the blocks were written.
 pub mod offset {
     /// `nbytes`, int32.
     pub const NBYTES: usize = 4;
@@ -122,7 +122,7 @@ pub enum Special {
     Nan,
     /// One value, stored after the header, repeated.
     Value,
-    /// Anything: never written.
+    /// Undefined: never written.
     Uninit,
     /// A kind this library does not know.
     Unknown(u8),
@@ -140,7 +140,7 @@ impl Special {
         }
     }
 
-    /// The kind of this number, if super-chunks can be filled with it.
+    /// The kind with this number in the C API, if super-chunks can be filled with it.
     pub fn fillable(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::Zero),
@@ -196,13 +196,13 @@ pub struct ChunkHeader {
     pub cbytes: usize,
     /// How the data are cut.
     pub blocks: Blocks,
-    /// How many blocks that makes.
+    /// Number of blocks.
     pub nblocks: usize,
     /// The pipeline, in the order of compression; 0 is an empty slot.
     pub filters: [u8; MAX_FILTERS],
-    /// One parameter a filter.
+    /// The parameter of each filter.
     pub filters_meta: [u8; MAX_FILTERS],
-    /// Id of a codec that is none of the format's own.
+    /// Id of a registered codec.
     pub udcompcode: u8,
     /// A parameter of the codec.
     pub compcode_meta: u8,
@@ -210,7 +210,7 @@ pub struct ChunkHeader {
     pub blosc2_flags: u8,
     /// Second byte of flags; see [`flags2::VL_BLOCKS`] and [`CHECKSUMS`].
     pub blosc2_flags2: u8,
-    /// Whose rules the streams follow.
+    /// Which library's rules the streams follow.
     pub rules: Rules,
 }
 
@@ -227,7 +227,7 @@ pub fn i32_at(src: &[u8], at: usize) -> i32 {
 }
 
 impl ChunkHeader {
-    /// A header to be read into.
+    /// A header for [`Self::read`].
     pub const EMPTY: Self = Self {
         version: 0,
         versionlz: 0,
@@ -253,7 +253,7 @@ impl ChunkHeader {
         Ok(header)
     }
 
-    /// Whether `cbytes` bytes, of which the first ones are `front`, can be a chunk as far as its header tells; gives the size of its data.
+    /// Checks that `cbytes` bytes beginning with `front` can be a chunk, by its header alone. Returns the size of its data.
     pub fn validate(front: &[u8], cbytes: usize) -> Result<usize> {
         if cbytes < MIN_HEADER_LENGTH {
             return Err(Error::WriteBuffer);
@@ -275,8 +275,8 @@ impl ChunkHeader {
         Ok(header)
     }
 
-    /// As [`Self::parse`] or [`Self::parse_basic`], in place. To copy a header right after its bytes were written one
-    /// by one would cost more than all the checks: the processor has to wait for them.
+    /// As [`Self::parse`] or [`Self::parse_basic`], in place. To return the header would copy it right after its bytes were written one by one,
+    /// which stalls the processor for longer than all checks take (store forwarding).
     pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
         let Some(front) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
             return Err(Error::ReadBuffer);
@@ -354,7 +354,7 @@ impl ChunkHeader {
             }
         }
         if self.version == version::ALPHA {
-            // The alphas knew five filters and left the sixth slot as it was in memory.
+            // The alphas had five filter slots, and wrote uninitialised memory where the sixth is now.
             self.filters[5] = 0;
             self.filters_meta[5] = 0;
         }
@@ -397,7 +397,7 @@ impl ChunkHeader {
         Special::from_flags(self.blosc2_flags)
     }
 
-    /// Whether the blocks are somewhere else.
+    /// Whether this is a lazy chunk, whose blocks are not part of it.
     pub fn is_lazy(&self) -> bool {
         self.blosc2_flags & flags2::LAZY != 0
     }
@@ -424,7 +424,7 @@ impl ChunkHeader {
         };
     }
 
-    /// What the header's `blocksize` field says: bytes of a block, or the number of variable-length blocks.
+    /// The value of the header's `blocksize` field: bytes of a block, or the number of variable-length blocks.
     pub fn blocksize_field(&self) -> usize {
         match self.blocks {
             Blocks::Regular { blocksize } => blocksize,

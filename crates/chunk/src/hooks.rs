@@ -1,9 +1,9 @@
-//! What the engine asks of the world outside the chunk: the caller's own codecs and filters, and threads.
+//! What the engine needs from its caller: registered codecs and filters, and threads.
 
 use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
 
-/// Which block a callback is about, and which worker asks.
+/// Which block a callback is called for, and by which worker.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockPos {
     /// Index of the block in its chunk.
@@ -14,14 +14,14 @@ pub struct BlockPos {
     pub tid: usize,
 }
 
-/// The caller's part in a pipeline. The defaults are those of a caller that registered nothing.
+/// The callbacks of a pipeline. The default implementations are those of a caller without any.
 pub trait Hooks: Sync {
     /// Whether [`Self::prefilter`] is to be called.
     fn has_prefilter(&self) -> bool {
         false
     }
 
-    /// Whether what the prefilter puts out is thrown away, so that a chunk of zeros is written.
+    /// Whether the output of the prefilter is discarded, and a chunk of zeros written.
     fn output_is_disposable(&self) -> bool {
         false
     }
@@ -36,7 +36,7 @@ pub trait Hooks: Sync {
         bsize
     }
 
-    /// Makes the data of a block of `bsize` bytes; `out` has at least [`Self::prefilter_output`] bytes, `ttmp` is free to use.
+    /// Generates the data of a block of `bsize` bytes. `out` has at least [`Self::prefilter_output`] bytes; `ttmp` is scratch memory.
     fn prefilter(
         &self,
         _pos: BlockPos,
@@ -52,7 +52,7 @@ pub trait Hooks: Sync {
         false
     }
 
-    /// Makes the final data of a block (`out`) from the decoded ones (`input`, as long).
+    /// Computes the final data of a block, `out`, from its decoded data, `input`, which has the same length.
     fn postfilter(
         &self,
         _pos: BlockPos,
@@ -64,7 +64,7 @@ pub trait Hooks: Sync {
         Err(Error::Postfilter)
     }
 
-    /// Bytes of an item as the super-chunk says that the chunk belongs to, if it belongs to one.
+    /// The typesize of the super-chunk that the chunk belongs to, if it belongs to one.
     fn schunk_typesize(&self) -> Option<i32> {
         None
     }
@@ -84,27 +84,27 @@ pub trait Hooks: Sync {
         Err(Error::FilterPipeline)
     }
 
-    /// Compresses a stream with a registered codec; 0 means that it did not fit into `dst`.
+    /// Compresses a stream with a registered codec. Returns 0 if it did not fit into `dst`.
     fn encode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
         Err(Error::CodecSupport)
     }
 
-    /// Decompresses a stream with a registered codec; gives the bytes written.
+    /// Decompresses a stream with a registered codec. Returns the number of bytes written.
     fn decode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
         Err(Error::CodecSupport)
     }
 }
 
-/// A caller that registered nothing.
+/// A caller without callbacks.
 pub struct NoHooks;
 
 impl Hooks for NoHooks {}
 
 /// Runs a job on several threads.
 pub trait Executor: Sync {
-    /// Calls `job(i)` for worker indices `i < nworkers`, from as many threads as it can get, and returns when all
-    /// calls have. Any non-empty set of indices will do: the job shares its work out among the calls there are.
-    /// `nthreads`, at least `nworkers`, is what the caller set: it says which threads are asked.
+    /// Calls `job(i)` for worker indices `i < nworkers`, on as many threads as are available, and returns when all calls have. It need not use all
+    /// indices, but at least one: the job divides its work among the calls that are made. `nthreads`, at least `nworkers`, is the number of
+    /// threads in the parameters, which selects the thread pool.
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()>;
 
     /// How many workers can run at the same time.
@@ -114,11 +114,11 @@ pub trait Executor: Sync {
 }
 
 impl dyn Executor + '_ {
-    /// How many workers are of use for so many tasks that compute and never wait.
+    /// How many workers are useful for `tasks` tasks that never wait: no more than there are processors.
     pub fn workers(&self, nthreads: usize, tasks: usize) -> usize {
         match nthreads.min(tasks) {
             0 => 1,
-            // Not worth the question.
+            // Asking for the number of processors would cost more than it saves.
             few @ (1 | 2) => few,
             many => many.min(self.processors().max(2)),
         }

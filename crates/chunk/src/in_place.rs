@@ -1,11 +1,12 @@
-//! Changing some blocks of a chunk whose other blocks stay where they are.
+//! Changes some blocks of a chunk and leaves the others where they are.
 //!
-//! A block that comes out no larger than the room up to the next one is written there; another goes behind the chunk, and its
-//! start in the table is changed. In a file only the bytes of these blocks are read, and room may have been left behind the
-//! chunk; in memory a chunk grows until too many of its bytes are of no use. Blocks may lie in any order in a chunk, with room
-//! between them: every reader of the format uses the table. But the reference reads single blocks from a file up to where
-//! the next one starts, and refuses to if that is further than a block can be long. A chunk that is written anew because its
-//! blocks grew gets a little room behind each of them.
+//! A changed block is written over the old one if it fits into the old one's *room*, the bytes up to the next block. Otherwise it is appended to the
+//! chunk, and its entry in the table of block starts is changed. Readers find blocks by that table, so they may lie in any order, with free bytes
+//! between them. There is one limit: the reference reads a single block of a file up to the next start, and refuses to if that is
+//! further away than a block can be long.
+//!
+//! In a file only the changed blocks are read; a chunk can grow there if bytes behind it are free. In memory a chunk grows until
+//! too many of its bytes are unused. Then it is rewritten, with a few free bytes (*slack*) behind each block, so that blocks can grow in place.
 
 use super::Chunk;
 use super::checksum::{self, CHECKSUMS, Checksums, Layout};
@@ -19,53 +20,54 @@ use oxiblosc_memory::sort::{sort, sort_by_key};
 use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
 use std::ops::Range;
 
-/// What is overwritten is written twice (record and place). If that is more than the chunk's bytes divided by this, a new chunk costs less.
-const MOST_OVERWRITTEN: usize = 2;
-/// A chunk is written anew if a block leaves more of its room empty than it fills, and more than this; in memory also if its blocks
-/// have no more bytes than this on average: that is little to write, and the chunk may have become one of zeros.
+/// In a file at most one byte in this many is overwritten. Overwritten bytes are written twice (to the undo record, too), so beyond that a new chunk
+/// costs less.
+const MAX_OVERWRITTEN: usize = 2;
+/// A chunk is rewritten if a block leaves more of its room unused than it fills, and more than this many bytes. A chunk in memory is also rewritten
+/// if its blocks have no more bytes than this on average: that is little work, and may turn it into a chunk of zeros.
 const WASTE: usize = 64;
-/// A chunk in memory is written anew when more of its bytes than its size divided by this are unused.
-const MOST_UNUSED: usize = 8;
-/// A chunk that is written anew has room behind each block for one byte in so many of it, and these, but no more than its share
-/// of what a chunk in memory may have unused: most blocks may be short runs of zeros.
+/// A chunk in memory is rewritten when more than one byte in this many is unused.
+const MAX_UNUSED: usize = 8;
+/// The slack behind a block of a rewritten chunk: its size divided by the first number, plus the second, but no more than the block's share of
+/// [`MAX_UNUSED`], as otherwise a chunk of many short blocks would be rewritten at once.
 const SLACK: (usize, usize) = (32, 8);
 
-/// How far the starts of two blocks may be apart for the reference to read them one by one.
+/// The largest distance between the starts of two blocks at which the reference reads single blocks.
 pub(super) fn longest(header: &ChunkHeader) -> usize {
     header.blocksize_field() + 4 * usize::from(header.typesize)
 }
 
 /// Where a chunk is.
 enum Origin<'a> {
-    /// In a file, and of it these bytes in memory: header and block starts, and behind them what is in the rooms, one after
-    /// the other. The starts are those in here; the other blocks have none. And the header of these bytes.
+    /// In a file. The buffer is a small chunk of the touched blocks alone: header, table of block starts, and the content of their rooms, one behind
+    /// the other. Its starts are offsets in the buffer, 0 for blocks that were not read. The header is that of this small chunk.
     File(&'a dyn BlockSource, Buffer, ChunkHeader),
-    /// In memory, all of it.
+    /// In memory.
     Memory(&'a [u8]),
 }
 
-/// A chunk some of whose blocks are to be changed.
+/// A chunk of which some blocks are to be changed in place.
 pub struct PatchTarget<'a> {
     origin: Origin<'a>,
     header: &'a ChunkHeader,
-    /// What each block to be changed may take, in their order.
+    /// The room of each touched block, in their order.
     rooms: List<Range<usize>>,
-    /// Where what is in each room begins in [`Self::bytes`].
+    /// Where the content of each room begins in [`Self::bytes`].
     places: List<usize>,
-    /// Where all blocks start, in ascending order; empty where they have no table.
+    /// The starts of all blocks, ascending; empty without a table.
     starts: List<usize>,
     /// How many bytes are free behind the chunk.
-    tail: usize,
-    /// Whether the chunk, if it is written anew, gets room between its blocks.
+    free_behind: usize,
+    /// Whether the chunk gets slack between its blocks if it is rewritten.
     slack: bool,
-    /// Header, block starts and checksums as they are in the chunk, if it has checksums; of a chunk in memory they are there.
-    kept: List<u8>,
+    /// Header, block starts and checksums of a chunk in a file, if it has checksums.
+    file_front: List<u8>,
 }
 
-/// What each block to be changed may take, and where all start.
+/// The room of each touched block, and the starts of all blocks.
 type BlockLayout = (List<Range<usize>>, List<usize>);
 
-/// The layout of a chunk that begins with `front`: none where it cannot be said what the blocks in `touched` may take.
+/// The layout of a chunk that begins with `front`. None if the blocks in `touched` have no rooms of their own.
 fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Option<BlockLayout>> {
     let blocksize = header.blocksize_field();
     if header.special() != Special::None || header.has_vlblocks() || blocksize == 0 {
@@ -112,27 +114,26 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
     Ok(Some((rooms, starts)))
 }
 
-/// How changed blocks get into a chunk.
+/// The edits that put changed blocks into a chunk.
 #[derive(Default)]
 struct BlockEdits {
-    /// Blocks that fit where the old ones are.
-    inside: List<Edit>,
-    /// Where the others start.
+    /// Writes of blocks that fit into their rooms.
+    overwrites: List<Edit>,
+    /// Changes of the table of block starts, for the other blocks.
     starts: List<Edit>,
-    /// The bytes of these, behind the chunk.
-    behind: List<u8>,
-    /// Where they started, ascending.
-    left: List<usize>,
-    /// Where they start, ascending.
-    moved: List<usize>,
-    /// Whether a block has another length than before.
+    /// The bytes of these blocks, which are appended to the chunk.
+    appended: List<u8>,
+    /// Their starts before, ascending.
+    old_starts: List<usize>,
+    /// Their starts now, ascending.
+    new_starts: List<usize>,
+    /// Whether the length of any block changes.
     resized: bool,
 }
 
 impl<'a> PatchTarget<'a> {
-    /// Reads of the chunk in `source`, whose first bytes are `front`, the blocks in `touched`. `tail` is how many bytes are free
-    /// behind it, and `slack` whether it gets room between its blocks if it is written anew. None where the chunk cannot be
-    /// changed in place.
+    /// Reads the blocks in `touched` of the chunk in `source`, which begins with `front`. `free_behind` is how many bytes are free behind it, and
+    /// `slack` whether it gets slack between its blocks if it is rewritten. None if the chunk cannot be changed in place.
     ///
     /// # Errors
     /// Those of input; [`Error::InvalidParam`] for blocks that are not there.
@@ -141,7 +142,7 @@ impl<'a> PatchTarget<'a> {
         header: &'a ChunkHeader,
         front: &[u8],
         touched: &[Touched],
-        (tail, slack): (usize, bool),
+        (free_behind, slack): (usize, bool),
     ) -> Result<Option<Self>> {
         let Some((rooms, starts)) = layout(header, front, touched)? else {
             return Ok(None);
@@ -152,7 +153,7 @@ impl<'a> PatchTarget<'a> {
         if !header.is_memcpyed() {
             bytes[header.overhead()..front.len()].fill(0);
         }
-        // Neighbours are read together.
+        // Adjacent rooms are read by one call.
         let mut to = front.len();
         let places: List<usize> = rooms
             .iter()
@@ -166,7 +167,7 @@ impl<'a> PatchTarget<'a> {
             source.read_at(first, &mut bytes[to..to + end - first])?;
             to += end - first;
         }
-        let kept = front_with_checksums(header, front).to_list()?;
+        let file_front = front_with_checksums(header, front).to_list()?;
         if header.has_checksums() {
             Checksums::in_front(front, header)?;
         }
@@ -186,13 +187,13 @@ impl<'a> PatchTarget<'a> {
             rooms,
             places,
             starts,
-            tail,
+            free_behind,
             slack,
-            kept,
+            file_front,
         }))
     }
 
-    /// A chunk that is in memory. None where it cannot be changed in place.
+    /// The same for a chunk in memory.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for blocks that are not there.
@@ -208,13 +209,14 @@ impl<'a> PatchTarget<'a> {
             places: rooms.iter().map(|room| room.start).list()?,
             rooms,
             starts,
-            tail: usize::MAX,
+            free_behind: usize::MAX,
             slack: true,
-            kept: List::new(),
+            file_front: List::new(),
         }))
     }
 
-    /// Checks what was read from a file of the blocks that are not to be overwritten as a whole. The chunk is without checksums.
+    /// Checks the blocks that were read from a file, except those that will be overwritten as a whole. This is done here because the small chunk
+    /// of [`Origin::File`] has no checksums.
     ///
     /// # Errors
     /// [`Error::Data`].
@@ -232,7 +234,7 @@ impl<'a> PatchTarget<'a> {
         Ok(())
     }
 
-    /// The chunk, as far as it was read, for a [`Patcher`](super::patch::Patcher) only.
+    /// The chunk, of which only the touched blocks can be decoded: for a [`Patcher`](super::patch::Patcher).
     ///
     /// # Errors
     /// Those of a damaged chunk.
@@ -246,7 +248,7 @@ impl<'a> PatchTarget<'a> {
         }
     }
 
-    /// The first bytes of the chunk and some of its blocks.
+    /// The chunk in memory, or the small chunk of [`Origin::File`].
     pub fn bytes(&self) -> &[u8] {
         match &self.origin {
             Origin::Memory(bytes) => bytes,
@@ -254,10 +256,10 @@ impl<'a> PatchTarget<'a> {
         }
     }
 
-    /// How much room to leave behind a block of `len` bytes.
+    /// The slack behind a block of `len` bytes.
     pub(super) fn slack(&self, len: usize) -> usize {
         match self.slack {
-            true => (len / SLACK.0 + SLACK.1).min(len / MOST_UNUSED),
+            true => (len / SLACK.0 + SLACK.1).min(len / MAX_UNUSED),
             false => 0,
         }
     }
@@ -267,25 +269,25 @@ impl<'a> PatchTarget<'a> {
         self.header
     }
 
-    /// What is in the room of the `i`th of the touched blocks.
+    /// The content of the room of the `i`th touched block.
     pub(super) fn room(&self, i: usize) -> &[u8] {
         &self.bytes()[self.places[i]..][..self.rooms[i].len()]
     }
 
-    /// That, and where in the chunk it begins.
+    /// The same, and where in the chunk it begins.
     pub(super) fn room_at(&self, i: usize) -> (usize, &[u8]) {
         (self.rooms[i].start, self.room(i))
     }
 
-    /// Header, block starts and checksums as they are in the chunk, if it has checksums.
+    /// Header, block starts and checksums of the chunk, if it has checksums.
     pub(super) fn front(&self) -> &[u8] {
         match self.origin {
             Origin::Memory(bytes) => front_with_checksums(self.header, bytes),
-            Origin::File(..) => &self.kept,
+            Origin::File(..) => &self.file_front,
         }
     }
 
-    /// All bytes of a chunk in a file; none of one in memory.
+    /// Reads the whole chunk from its file. None if it is in memory.
     pub(super) fn whole(&self) -> Result<Option<Buffer>> {
         let Origin::File(source, ..) = self.origin else {
             return Ok(None);
@@ -295,7 +297,7 @@ impl<'a> PatchTarget<'a> {
         Ok(Some(bytes))
     }
 
-    /// Whether the blocks lie in their rooms.
+    /// Whether the streams of the touched blocks end within their rooms.
     pub(super) fn blocks_fit(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
         let mut blocks = touched.iter().zip(&self.rooms);
         blocks.all(|(t, room)| {
@@ -304,15 +306,15 @@ impl<'a> PatchTarget<'a> {
         })
     }
 
-    /// Whether so much may be overwritten.
+    /// Whether the edits overwrite no more than is cheaper than a new chunk.
     pub(super) fn may_overwrite(&self, edits: &[Edit]) -> bool {
         let overwritten: usize = edits.iter().map(|edit| edit.len).sum();
         matches!(self.origin, Origin::Memory(_))
-            || overwritten <= self.header.cbytes / MOST_OVERWRITTEN
+            || overwritten <= self.header.cbytes / MAX_OVERWRITTEN
     }
 
-    /// Whether a chunk that gets `cbytes` bytes, since its blocks change their sizes, is better than one written anew: if it is
-    /// in memory, not tiny, and few bytes are of no use.
+    /// Whether a chunk in memory that will have `cbytes` bytes because of the changed blocks is dense enough not to be rewritten: not tiny, and with
+    /// few unused bytes.
     fn is_dense(
         &self,
         chunk: &Chunk,
@@ -329,27 +331,27 @@ impl<'a> PatchTarget<'a> {
             return true;
         }
         let mut changed = touched.iter().zip(changed).peekable();
-        // The bytes of a damaged block are unused.
+        // A damaged block counts as unused.
         let len = |nblock| match changed.next_if(|(t, _)| t.nblock == nblock) {
             Some((_, new)) => new.len(),
             None => chunk.compressed(nblock, |_| ()).map_or(0, <[u8]>::len),
         };
         let used: usize = (0..header.nblocks).map(len).sum();
-        cbytes - body <= used + cbytes / MOST_UNUSED
+        cbytes - body <= used + cbytes / MAX_UNUSED
     }
 
-    /// Whether the reference reads single blocks when those that started at `left` start at `new`, both ascending.
-    fn is_readable(&self, left: &[usize], new: &[usize], cbytes: usize) -> bool {
+    /// Whether the reference can read single blocks after the starts `old` have become `new`, both ascending.
+    fn is_readable(&self, old: &[usize], new: &[usize], cbytes: usize) -> bool {
         let most = longest(self.header);
-        let stay = |start: &&usize| left.binary_search(start).is_err();
+        let stay = |start: &&usize| old.binary_search(start).is_err();
         let starts = self.starts.iter().filter(stay).chain(new);
         let ends = starts.clone().skip(1).chain([&cbytes]);
         let mut gaps = starts.zip(ends).map(|(start, end)| end.checked_sub(*start));
         gaps.all(|gap| gap.is_some_and(|gap| gap <= most))
     }
 
-    /// The edits that replace the blocks in `touched` by those in `changed`, by ascending position; the header's edit comes first, if any.
-    /// None where the chunk is to be written anew.
+    /// The edits that replace the blocks in `touched` by those in `changed`, in ascending order, so that an edit of the header comes first. None if the
+    /// chunk has to be rewritten.
     pub(super) fn edits(
         &self,
         chunk: &Chunk,
@@ -360,16 +362,17 @@ impl<'a> PatchTarget<'a> {
         let Some(mut blocks) = self.block_edits(chunk, touched, changed)? else {
             return Ok(None);
         };
-        let cbytes = header.cbytes + blocks.behind.len();
-        if !self.may_overwrite(&blocks.inside)
-            || blocks.behind.len() > self.tail
+        let cbytes = header.cbytes + blocks.appended.len();
+        if !self.may_overwrite(&blocks.overwrites)
+            || blocks.appended.len() > self.free_behind
             || cbytes > header.nbytes + header.overhead() + self.front().len() + 4 * self.sums()
         {
             return Ok(None);
         }
-        let grows = !blocks.behind.is_empty();
+        let grows = !blocks.appended.is_empty();
         if grows
-            && !(self.is_readable(&blocks.left, &blocks.moved, cbytes) && self.keeps_layout(cbytes))
+            && !(self.is_readable(&blocks.old_starts, &blocks.new_starts, cbytes)
+                && self.keeps_layout(cbytes))
         {
             return Ok(None);
         }
@@ -388,22 +391,22 @@ impl<'a> PatchTarget<'a> {
             })?;
             edits.extend(blocks.starts)?;
         }
-        if self.sums() > 0 && (grows || !blocks.inside.is_empty()) {
+        if self.sums() > 0 && (grows || !blocks.overwrites.is_empty()) {
             self.add_checksums(touched, changed, &mut edits)?;
         }
-        sort_by_key(&mut blocks.inside, |edit| edit.at);
-        edits.extend(blocks.inside)?;
+        sort_by_key(&mut blocks.overwrites, |edit| edit.at);
+        edits.extend(blocks.overwrites)?;
         if grows {
             edits.push(Edit {
                 at: header.cbytes,
                 len: 0,
-                new: blocks.behind,
+                new: blocks.appended,
             })?;
         }
         Ok(Some(edits))
     }
 
-    /// What becomes of the blocks alone. None where a block got so much smaller that the chunk is to be written anew.
+    /// The edits for the blocks alone, without header and checksums. None if a block became so much smaller that the chunk has to be rewritten.
     fn block_edits(
         &self,
         chunk: &Chunk,
@@ -416,15 +419,15 @@ impl<'a> PatchTarget<'a> {
             let old = chunk.compressed(t.nblock, |_| ())?;
             edits.resized |= new.len() != old.len();
             if new.len() > room.len() {
-                let start = header.cbytes + edits.behind.len();
+                let start = header.cbytes + edits.appended.len();
                 edits.starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
                     new: (start as i32).to_le_bytes().to_list()?,
                 })?;
-                edits.left.push(room.start)?;
-                edits.moved.push(start)?;
-                edits.behind.extend_from_slice(new)?;
+                edits.old_starts.push(room.start)?;
+                edits.new_starts.push(start)?;
+                edits.appended.extend_from_slice(new)?;
                 continue;
             }
             let smaller = new.len() < old.len();
@@ -437,14 +440,14 @@ impl<'a> PatchTarget<'a> {
                 0..new.len()
             };
             if !range.is_empty() {
-                edits.inside.push(Edit {
+                edits.overwrites.push(Edit {
                     at: room.start + range.start,
                     len: range.len(),
                     new: new[range].to_list()?,
                 })?;
             }
         }
-        sort(&mut edits.left);
+        sort(&mut edits.old_starts);
         Ok(Some(edits))
     }
 
@@ -456,7 +459,7 @@ impl<'a> PatchTarget<'a> {
         }
     }
 
-    /// Whether the table of checksums stays as long as it is in a chunk of another size.
+    /// Whether the table of checksums keeps its layout if the chunk gets `cbytes` bytes.
     fn keeps_layout(&self, cbytes: usize) -> bool {
         let grown = ChunkHeader {
             cbytes,
@@ -465,7 +468,7 @@ impl<'a> PatchTarget<'a> {
         !self.header.has_checksums() || Layout::of(&grown) == Layout::of(self.header)
     }
 
-    /// Adds to the edits of header and block starts those of the checksums.
+    /// Adds the edits of the checksums. `edits` are those of header and block starts, which the checksum of the front covers.
     fn add_checksums(
         &self,
         touched: &[Touched],
@@ -507,11 +510,12 @@ impl<'a> PatchTarget<'a> {
     }
 }
 
-/// What changed of a table of checksums is written as one from there to its end, if that is no more: in a file each piece costs two calls.
+/// If the table of checksums has no more bytes than this from the first change to its end, they are one edit: in a file each edit costs two system
+/// calls.
 const ONE_PIECE: usize = 1024;
 
-/// Adds the edits of some ascending places in what a table of checksums ends with, and of the checksum at its end. It lies at `at` in the
-/// chunk.
+/// Adds edits for the changed ranges `places`, ascending, of `tail`, the end of a table of checksums, and for the checksum of the front at its end.
+/// `tail` is at `at` in the chunk.
 pub(super) fn push_edits(
     edits: &mut List<Edit>,
     at: usize,
@@ -533,7 +537,7 @@ pub(super) fn push_edits(
     Ok(())
 }
 
-/// Where the blocks of a chunk without a dictionary may begin.
+/// Where the blocks of a chunk without a dictionary may begin: behind header, block starts and checksums.
 fn body(header: &ChunkHeader) -> usize {
     let starts = match header.is_memcpyed() {
         true => 0,
@@ -546,7 +550,7 @@ fn body(header: &ChunkHeader) -> usize {
     header.overhead() + starts + checksums
 }
 
-/// The front of a chunk that has checksums; nothing of another.
+/// The front of a chunk with checksums; empty for other chunks.
 fn front_with_checksums<'b>(header: &ChunkHeader, bytes: &'b [u8]) -> &'b [u8] {
     match header.has_checksums() {
         true => &bytes[..body(header).min(bytes.len())],
@@ -554,12 +558,12 @@ fn front_with_checksums<'b>(header: &ChunkHeader, bytes: &'b [u8]) -> &'b [u8] {
     }
 }
 
-/// Where the checksums are in a chunk without a dictionary.
+/// Where the table of checksums begins in a chunk without a dictionary.
 pub(super) fn checksums_at(header: &ChunkHeader) -> usize {
     header.overhead() + 4 * header.nblocks
 }
 
-/// Bytes of data in block `nblock` of blocks of one size.
+/// Bytes of data in block `nblock` of a chunk with regular blocks.
 pub(super) fn blocksize_of(header: &ChunkHeader, nblock: usize) -> usize {
     let blocksize = header.blocksize_field();
     blocksize.min(header.nbytes - nblock * blocksize)

@@ -18,7 +18,7 @@ mod assemble;
 pub mod block_reader;
 #[cfg(feature = "blosc1")]
 pub mod blosc1;
-/// Which blocks were checked.
+/// Which blocks were checked against their checksums.
 pub mod checked;
 /// Checksums of blocks.
 pub mod checksum;
@@ -32,6 +32,7 @@ mod dictionary;
 pub mod encode;
 mod encode_block;
 mod encode_chunk;
+pub mod fast_path;
 /// Reading ranges of items.
 pub mod getitem;
 /// The chunk header.
@@ -46,10 +47,9 @@ mod ordered_writer;
 pub mod patch;
 mod patch_stored;
 mod pipeline;
-pub mod plain;
 pub mod rebuild;
 mod registered;
-/// Packing chunks.
+/// Removing free bytes between blocks.
 pub mod repack;
 /// Which library a chunk is for.
 pub mod rules;

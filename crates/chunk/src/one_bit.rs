@@ -1,11 +1,11 @@
-//! Damage of a single bit. A CRC-32C tells where it is: messages that differ in one bit have checksums that differ by what this bit
-//! alone gives, and in less than 256 MB no two bits give the same.
+//! Corrects single flipped bits by a CRC-32C. Flipping a bit changes the checksum by a value that depends only on the bit's distance from the end,
+//! and in messages of less than 256 MB no two bits have the same value.
 
 use crate::checksum::crc32c;
 use oxiblosc_filters::crc32c::POLYNOMIAL;
 
-/// Which bit of `bytes` is wrong if they had this checksum and one bit has changed since, counted from the lowest bit of the first byte.
-/// Greater damage looks like that of one bit with a chance of one in 2^32 for each bit.
+/// Finds the bit of `bytes` that was flipped if their checksum was `sum`; bits count from the lowest one of the first byte. Other damage is
+/// mistaken for a given flipped bit with a probability of 2^-32.
 pub fn find(bytes: &[u8], sum: u32) -> Option<usize> {
     let wanted = crc32c(bytes) ^ sum;
     let mut difference = POLYNOMIAL;
@@ -18,8 +18,8 @@ pub fn find(bytes: &[u8], sum: u32) -> Option<usize> {
     None
 }
 
-/// Puts that bit right. False if there is none.
-pub fn put_right(bytes: &mut [u8], sum: u32) -> bool {
+/// Flips that bit back. Returns false if there is none.
+pub fn correct(bytes: &mut [u8], sum: u32) -> bool {
     let bit = find(bytes, sum);
     if let Some(bit) = bit {
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -42,7 +42,7 @@ mod tests {
                 let mut other = bytes.to_vec();
                 other[bit / 8] ^= 1 << (bit % 8);
                 assert_eq!(find(&other, sum), Some(bit));
-                assert!(put_right(&mut other, sum) && other == bytes);
+                assert!(correct(&mut other, sum) && other == bytes);
                 // Two bits are not one.
                 other[bit / 8] ^= 1 << (bit % 8);
                 other[len - 1 - bit / 8] ^= 0x10;

@@ -1,4 +1,4 @@
-//! Writes blocks to the chunk in the order of their index, while workers finish them in any order.
+//! Writes the blocks of a chunk in the order of their index, while workers finish them in any order.
 
 use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
@@ -27,8 +27,9 @@ fn write(
 
 /// Collects the blocks of a chunk.
 ///
-/// The lock is held only to find out where blocks go, for all that this is known of at once. Then the workers write them, each what it finds,
-/// so that many workers copy at the same time. A worker has the lock once for each block that it delivers, and once for each that it writes.
+/// The lock is held only while destinations are assigned: to the delivered block and to all that waited for it. The blocks are copied without
+/// the lock, by whichever workers come next, so many workers copy at the same time. A worker takes the lock once for each block that it delivers and
+/// once for each that it copies.
 pub struct OrderedWriter<'a> {
     starts: &'a mut [u8],
     /// The part of the destination that is not reserved yet.
@@ -43,13 +44,13 @@ pub struct OrderedWriter<'a> {
     waiting: List<(usize, Encoded<'a>, AlignedBuffer)>,
     /// Blocks whose destinations are known, and their bytes: to be written by any worker.
     placed: List<(Place<'a>, AlignedBuffer)>,
-    /// Whether all blocks so far are raw. They are not written as long as that is so: the chunk is likely to be stored instead.
+    /// Whether all blocks so far are raw. Until one is not, none is written, since the chunk will probably be stored instead.
     all_raw: bool,
-    /// Buffers to give to workers in exchange for those of waiting blocks.
+    /// Unused buffers, which workers get in exchange for those of waiting blocks.
     spare: List<AlignedBuffer>,
     /// `Ok(false)` if a block did not fit.
     outcome: Result<bool>,
-    /// How often workers had the lock.
+    /// How often workers took the lock.
     #[cfg(test)]
     locked: usize,
 }
@@ -57,7 +58,7 @@ pub struct OrderedWriter<'a> {
 impl<'a> OrderedWriter<'a> {
     /// Blocks are written to `rest`, which begins at offset `body` in the chunk, and their offsets to `starts`, 4 bytes each.
     pub fn new(starts: &'a mut [u8], rest: &'a mut [u8], body: usize) -> Self {
-        // No block is noted yet (see `note`).
+        // No block is waiting (see `note`).
         starts.fill(u8::MAX);
         Self {
             starts,
@@ -75,8 +76,10 @@ impl<'a> OrderedWriter<'a> {
         }
     }
 
-    /// Writes what is left to write and returns the total size of all blocks; `None` if they did not fit. Fails with the error of the
-    /// first block that failed.
+    /// Writes the remaining blocks and returns the total size of all blocks, or `None` if they did not fit.
+    ///
+    /// # Errors
+    /// That of the first block that failed.
     pub fn finish(
         self,
         mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
@@ -140,7 +143,7 @@ impl<'a> OrderedWriter<'a> {
             };
             match this.all_raw {
                 true => this.placed.push((place, AlignedBuffer::default()))?,
-                // Its bytes need not change hands.
+                // This worker writes its own block, so no buffers are exchanged.
                 false => own = Some(place),
             }
             if !this.place_waiting()? {
@@ -163,7 +166,7 @@ impl<'a> OrderedWriter<'a> {
         Ok(true)
     }
 
-    /// The writer, for this worker alone.
+    /// Locks the writer.
     fn lock<'b>(writer: &'b Mutex<Self>) -> MutexGuard<'b, Self> {
         #[allow(unused_mut)]
         let mut this = lock(writer);
@@ -174,7 +177,7 @@ impl<'a> OrderedWriter<'a> {
         this
     }
 
-    /// Keeps a block whose turn has not come. Its bytes are exchanged for an unused buffer.
+    /// Keeps a block until those before it are delivered. Its buffer is exchanged for an unused one.
     fn wait(&mut self, nblock: usize, block: Encoded<'a>, bytes: &mut AlignedBuffer) -> Result<()> {
         let bytes = match block {
             Encoded::Bytes(_) => std::mem::replace(bytes, self.spare.pop().unwrap_or_default()),
@@ -185,18 +188,18 @@ impl<'a> OrderedWriter<'a> {
         Ok(())
     }
 
-    /// Notes where in `waiting` a block is, in the place of its offset, which is not known yet. So nobody has to look for it.
+    /// Stores the index in `waiting` of a waiting block in the table of block starts, where its offset will be. So it is found without a search.
     fn note(&mut self, index: usize) {
         if let Some((nblock, ..)) = self.waiting.get(index) {
             self.starts[4 * nblock..][..4].copy_from_slice(&(index as u32).to_le_bytes());
         }
     }
 
-    /// Takes the next block out of those that wait, if it is among them.
+    /// Removes the next block from `waiting`, if it is there.
     fn take_next(&mut self) -> Option<(Encoded<'a>, AlignedBuffer)> {
         let noted = self.starts.get(4 * self.next..)?.first_chunk()?;
         let index = u32::from_le_bytes(*noted) as usize;
-        // Without a note, this is a number that no block has.
+        // If the block is not waiting, this is no index in `waiting`, or that of another block.
         if self.waiting.get(index)?.0 != self.next {
             return None;
         }
@@ -205,7 +208,7 @@ impl<'a> OrderedWriter<'a> {
         Some((block, bytes))
     }
 
-    /// Reserves the destinations of the blocks that waited for the last one. Returns false if one does not fit.
+    /// Assigns destinations to the blocks that waited for the last one. Returns false if one does not fit.
     fn place_waiting(&mut self) -> Result<bool> {
         while let Some((block, bytes)) = self.take_next() {
             let Some(place) = self.reserve(block) else {
@@ -216,7 +219,7 @@ impl<'a> OrderedWriter<'a> {
         Ok(true)
     }
 
-    /// Reserves the destination of the next block. Returns `None` if it does not fit.
+    /// Assigns a destination to the next block. Returns `None` if it does not fit.
     fn reserve(&mut self, block: Encoded<'a>) -> Option<Place<'a>> {
         let size = block.size();
         if size > self.rest.len() {
@@ -310,7 +313,7 @@ mod tests {
         }
     }
 
-    /// What a chunk costs in locks does not depend on the number of workers, and whoever is there writes.
+    /// What a chunk costs in locks does not depend on the number of workers, and any worker that comes next writes.
     #[test]
     fn many_workers_deliver() {
         const BLOCKS: usize = 300;

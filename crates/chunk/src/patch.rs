@@ -1,4 +1,4 @@
-//! Changing some blocks of a chunk: only these are decompressed and compressed again, the others are copied as they are.
+//! Changes some blocks of a chunk. Only these are decompressed and compressed again; the others are copied or stay where they are.
 
 use super::Chunk;
 use super::assemble::assemble;
@@ -24,16 +24,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Touched {
     /// Its index.
     pub nblock: usize,
-    /// Every byte of it will be overwritten, so what it held is of no interest.
+    /// Whether every byte of it will be overwritten, so that it need not be read.
     pub whole: bool,
 }
 
 impl Touched {
-    /// The blocks that `len` bytes from `start` on are in; none where they are of different sizes.
+    /// The blocks that contain the `len` bytes from `start` on. None for variable-length blocks.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data.
-    pub fn by(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<List<Self>>> {
+    pub fn of_range(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<List<Self>>> {
         let stop = start.checked_add(len).ok_or(Error::InvalidParam)?;
         if stop > header.nbytes {
             return Err(Error::InvalidParam);
@@ -51,10 +51,10 @@ impl Touched {
     }
 }
 
-/// Those of a program's compression parameters that apply to blocks of an existing chunk; its header has the others.
+/// The compression parameters for blocks of an existing chunk, apart from those in its header.
 #[derive(Clone, Copy, Debug)]
 pub struct RecompressParams {
-    /// Which of the codecs of the chunk's format.
+    /// The codec, used if it writes the format of the chunk.
     pub compcode: u8,
     /// The level.
     pub clevel: u8,
@@ -63,7 +63,7 @@ pub struct RecompressParams {
 }
 
 impl EncodeParams {
-    /// Those that apply to blocks of an existing chunk.
+    /// The parameters for blocks of an existing chunk.
     pub fn recompress_params(&self) -> RecompressParams {
         RecompressParams {
             compcode: self.compcode,
@@ -76,47 +76,47 @@ impl EncodeParams {
 /// Decodes some blocks of a chunk, changes them and encodes them again.
 #[derive(Clone, Copy)]
 pub struct Patcher<'a> {
-    /// The chunk, in memory.
+    /// The chunk.
     pub chunk: &'a Chunk<'a>,
-    /// How it is written.
+    /// How the changed blocks are compressed.
     pub params: RecompressParams,
-    /// The caller's functions for decompression.
+    /// Callbacks for decompression.
     pub decoding: &'a dyn Hooks,
-    /// The caller's functions for compression.
+    /// Callbacks for compression.
     pub encoding: &'a dyn Hooks,
-    /// Where workers come from.
+    /// Runs the workers.
     pub exec: &'a dyn Executor,
 }
 
-/// In which form the changed chunk is returned.
+/// The form in which a changed chunk is returned.
 #[derive(Clone, Copy)]
 pub enum PatchMode<'a> {
-    /// All its bytes.
+    /// The whole chunk.
     Whole,
-    /// Edits that leave all other bytes where they are, if that is less: the chunk is in memory.
+    /// Edits of a chunk in memory, or the whole chunk if that is better.
     Edits,
-    /// The same for a chunk in a file, of which only a part was read.
+    /// The same for a chunk in a file, of which only the touched blocks were read.
     InPlace(&'a PatchTarget<'a>),
 }
 
 /// The result of changing a chunk.
 pub enum Patched {
-    /// The chunk, all of it.
+    /// The whole new chunk.
     Whole(Buffer),
-    /// Edits to be made in the old chunk.
+    /// Edits of the old chunk.
     Edits(List<Edit>),
 }
 
 impl Patched {
-    /// The whole chunk, made from the old one if there are edits.
+    /// The whole new chunk; `old` is the one that was changed.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::InvalidParam`] for another chunk than it was made for.
-    pub fn whole(self, was: &Chunk) -> Result<Buffer> {
+    /// [`Error::MemoryAlloc`]; [`Error::InvalidParam`] if the edits do not fit into `old`.
+    pub fn whole(self, old: &Chunk) -> Result<Buffer> {
         match self {
             Self::Whole(bytes) => Ok(bytes),
             Self::Edits(edits) => {
-                let mut bytes = Buffer::copy_of(was.bytes())?;
+                let mut bytes = Buffer::copy_of(old.bytes())?;
                 bytes.edit(&edits)?;
                 Ok(bytes)
             }
@@ -126,14 +126,14 @@ impl Patched {
 
 /// A change of a chunk's data.
 pub(super) enum DataChange<'a> {
-    /// These bytes go to `start` in the chunk's data.
+    /// Overwrites the data from `start` on with these bytes.
     Bytes { start: usize, new: &'a [u8] },
-    /// See [`Patcher::blocks`].
+    /// Calls this for each block; see [`Patcher::blocks`].
     Blocks(&'a (dyn Fn(usize, &mut [u8]) + Sync)),
 }
 
 impl DataChange<'_> {
-    /// Changes the data of a block, which begin at `offset` in the chunk's.
+    /// Changes the data of a block, which begin at `offset` in the chunk's data.
     pub(super) fn run(&self, nblock: usize, offset: usize, data: &mut [u8]) {
         match *self {
             Self::Blocks(change) => change(nblock, data),
@@ -145,34 +145,34 @@ impl DataChange<'_> {
     }
 }
 
-/// What of `new`, that goes to `start` in a chunk's data, is for the block of `bsize` bytes at `offset`; and where in that.
+/// The part of `new`, which goes to `start` in a chunk's data, that belongs to the block of `bsize` bytes at `offset`, and where in the block it
+/// begins.
 pub(super) fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u8]) {
     let (first, last) = (start.max(offset), (start + new.len()).min(offset + bsize));
     (first - offset, &new[first - start..last - start])
 }
 
 impl Patcher<'_> {
-    /// Overwrites the data from byte `start` on with `new`. Gives the new chunk or, as [`Self::changed`], what is to be changed
-    /// in it, or none where it has to be made from all its data (see [`Self::blocks`]).
+    /// Overwrites the data from byte `start` on with `new`. None if the chunk has to be compressed from all its data (see [`Self::blocks`]).
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
     pub fn range(&self, start: usize, new: &[u8], mode: PatchMode) -> Result<Option<Patched>> {
-        let Some(touched) = Touched::by(self.chunk.header(), start, new.len())? else {
+        let Some(touched) = Touched::of_range(self.chunk.header(), start, new.len())? else {
             return Ok(None);
         };
         self.apply(&touched, &DataChange::Bytes { start, new }, mode)
     }
 
-    /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
-    /// any order. Of a block that is wholly touched the data may be anything, and `change` overwrites all.
+    /// Changes the blocks in `touched`, which must ascend, and returns the new chunk. `change` gets the index and the data of each block, from any
+    /// worker and in any order. If [`Touched::whole`] is set, the data are undefined, and `change` must overwrite all of them.
     ///
-    /// Gives the new chunk, or none where it has to be made from all its data: with special values, a Blosc 1 header,
-    /// blocks of variable length, a dictionary, a delta, a prefilter or postfilter, when the data are all new, and when the
-    /// result would be larger than the data as they are. The bytes do not depend on the number of workers.
+    /// None if the chunk has to be compressed from all its data: with special values, a Blosc 1 header, variable-length blocks, a dictionary,
+    /// delta, a prefilter or postfilter, if all data are new, and if the result would be larger than a stored chunk. The bytes of the new chunk do
+    /// not depend on the number of workers.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when `touched` does not ascend or names blocks that are not there, and for a
+    /// [`Error::InvalidParam`] if `touched` does not ascend or contains blocks that do not exist, and for a
     /// lazy chunk; those of a damaged chunk.
     pub fn blocks(
         &self,
@@ -184,8 +184,8 @@ impl Patcher<'_> {
             .transpose()
     }
 
-    /// As [`Self::blocks`], but may say what is to be changed in the chunk, where the blocks that are not touched need not
-    /// even be read for that. Edits with other lengths than what they replace include the header and the block starts.
+    /// As [`Self::blocks`], but the result has the form of `mode`. With [`PatchMode::InPlace`] blocks that are not touched need not be read. If edits
+    /// change the length of the chunk, those of the header and the block starts are among them.
     ///
     /// # Errors
     /// As for [`Self::blocks`].
@@ -198,7 +198,7 @@ impl Patcher<'_> {
         self.apply(touched, &DataChange::Blocks(change), mode)
     }
 
-    /// Refuses blocks that do not ascend or are not there, and a lazy chunk that is not to be changed where it is.
+    /// Refuses blocks that do not ascend or do not exist, and a lazy chunk that is not changed in place.
     fn check(&self, touched: &[Touched], mode: PatchMode) -> Result<()> {
         let nblocks = self.chunk.header().nblocks;
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
@@ -242,7 +242,7 @@ impl Patcher<'_> {
         }
     }
 
-    /// Compresses the touched blocks again, and puts them where they were or, if they do not fit, makes the chunk anew.
+    /// Compresses the touched blocks again, and writes them in place or, where they do not fit, rewrites the chunk.
     fn patch_blocks(
         &self,
         touched: &[Touched],
@@ -288,7 +288,7 @@ impl Patcher<'_> {
         };
         match target.edits(self.chunk, touched, &changed)? {
             Some(edits) => Ok(Some(Patched::Edits(edits))),
-            None => spaced(target, &encoder, touched, &changed),
+            None => assemble_with_slack(target, &encoder, touched, &changed),
         }
     }
 
@@ -306,7 +306,7 @@ impl Patcher<'_> {
             && !self.encoding.output_is_disposable()
     }
 
-    /// What blocks of this chunk are compressed with; none where they cannot be.
+    /// The parameters for compressing blocks of this chunk. None if blocks cannot be compressed by themselves.
     fn params_of_chunk(&self, blocksize: usize) -> Option<EncodeParams> {
         let header = self.chunk.header();
         let format = header.flags >> 5;
@@ -341,7 +341,7 @@ impl Patcher<'_> {
         })
     }
 
-    /// The compressed bytes of each touched block.
+    /// Changes and compresses each touched block.
     fn recompress(
         &self,
         decoder: &BlockDecoder,
@@ -378,7 +378,7 @@ impl Patcher<'_> {
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
         }
         let mut results = List::new();
-        // A block is left unclaimed only if no worker had the memory for it.
+        // A result that is not replaced means that no worker had the memory to run.
         results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
         let results = Mutex::new(results);
         let next = AtomicUsize::new(0);
@@ -409,7 +409,7 @@ impl Patcher<'_> {
         kept.map(|()| streams)
     }
 
-    /// Changes the data of a block and encodes it into `scratch.out`; gives its size.
+    /// Changes the data of a block and encodes it into `scratch.out`. Returns its size.
     fn change_data(
         &self,
         decoder: &BlockDecoder,
@@ -429,7 +429,7 @@ impl Patcher<'_> {
         let data = data.ensure(bsize)?;
         if !t.whole {
             decoder.decode(pos, None, data, (bufs, codec))?;
-            // With one filter, what the streams held is still where it took that from.
+            // If there is one filter, the filtered data are still in `ping`, from where it read them.
             std::mem::swap(&mut bufs.ping, old);
         }
         change.run(t.nblock, pos.offset, data);
@@ -451,8 +451,7 @@ impl Patcher<'_> {
         encoder.encode_again(new, &before, changed, codec, out)
     }
 
-    /// The same, where it can be done without undoing the filters: bytes are written where a shuffle has put them. None
-    /// where it cannot.
+    /// The same without undoing the filters: the new bytes are written where the shuffle has moved them. None if that is not possible.
     fn change_streams(
         &self,
         decoder: &BlockDecoder,
@@ -473,7 +472,7 @@ impl Patcher<'_> {
         let bsize = self.chunk.block_nbytes(t.nblock)?;
         let (from, new) = part_of(start, new, decoder.offset(t.nblock), bsize);
         let row = bsize / planes;
-        // What is left over at the end is not shuffled.
+        // The bytes at the end of a block that form no whole item are not shuffled.
         if t.whole || encoder.pipeline.stages() != stages || from + new.len() > row * planes {
             return Ok(None);
         }
@@ -515,8 +514,8 @@ impl Patcher<'_> {
     }
 }
 
-/// The whole chunk with the changed blocks, and room for them to grow if the chunk does not get too large by that.
-fn spaced(
+/// The rewritten chunk with the changed blocks, with slack between blocks unless that makes it too large.
+fn assemble_with_slack(
     target: &PatchTarget,
     encoder: &BlockEncoder,
     touched: &[Touched],
@@ -527,16 +526,16 @@ fn spaced(
         Some(bytes) => Chunk::loaded(target.header(), bytes)?,
         None => target.chunk()?,
     };
-    let spaced = assemble(&chunk, encoder, touched, changed, |len| target.slack(len))?;
-    let whole = match spaced {
+    let with_slack = assemble(&chunk, encoder, touched, changed, |len| target.slack(len))?;
+    let whole = match with_slack {
         Some(bytes) => Some(bytes),
         None => assemble(&chunk, encoder, touched, changed, |_| 0)?,
     };
     Ok(whole.map(Patched::Whole))
 }
 
-/// Puts bytes into `data`, whose `planes` have been shuffled apart, so that they are there from `from` on in the data before that.
-/// Tells which ranges of `data` that changed. `shuffled` has room for as many bytes.
+/// Writes `new` at offset `from` of data that are shuffled into `planes` planes, and calls `changed` with the ranges of the shuffled `data` that
+/// changed by that. `shuffled` is scratch memory, at least as long as `new`.
 fn put_shuffled(
     data: &mut [u8],
     planes: usize,
@@ -554,7 +553,7 @@ fn put_shuffled(
             changed(at..at + bytes.len());
         }
     };
-    // Whole items are shuffled; before and behind them there may be parts of one.
+    // Whole items are shuffled together; the parts of items at both ends are written byte by byte.
     let head = (from.next_multiple_of(planes) - from).min(new.len());
     let (head, rest) = new.split_at(head);
     let (items, tail) = rest.split_at(rest.len() / planes * planes);
@@ -572,7 +571,7 @@ fn put_shuffled(
     }
 }
 
-/// An empty vector with room for `len` bytes.
+/// An empty list with exactly this capacity.
 fn with_room(len: usize) -> Result<List<u8>> {
     let mut bytes = List::new();
     bytes.reserve_exact(len)?;

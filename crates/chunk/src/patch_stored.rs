@@ -1,4 +1,4 @@
-//! Changing data that are stored as they are.
+//! Changes data that are stored uncompressed.
 
 use super::Chunk;
 use super::checksum::{Checksums, Layout, PAGE, crc32c, difference, shifted};
@@ -62,8 +62,8 @@ impl Patcher<'_> {
         Ok(Patched::Whole(bytes))
     }
 
-    /// Writes `new` to `start` in the data of a chunk of stored streams whose checksums are of pages, and checks no other pages. None for
-    /// other chunks and blocks. Like a stored chunk without checksums it stays stored.
+    /// Overwrites the data from `start` on with `new` in a chunk of stored streams with checksums of pages; only the changed pages are checked. None
+    /// if the chunk or a touched block is of another kind. The blocks stay stored, even if the new data would compress.
     pub(super) fn patch_pages(
         &self,
         touched: &[Touched],
@@ -118,13 +118,13 @@ impl Patcher<'_> {
     }
 }
 
-/// A chunk of stored streams with checksums of their pages, of which some are to be changed.
+/// A chunk of stored streams with checksums of pages, some of which are to be changed.
 struct StoredPages<'a> {
     header: &'a ChunkHeader,
     chunk: &'a Chunk<'a>,
-    /// If it is in a file.
+    /// The target, if the chunk is in a file.
     target: Option<&'a PatchTarget<'a>>,
-    /// If it is in memory: where the data of the first block begin, and how far apart those of all are.
+    /// If the chunk is in memory: where the data of the first block begin, and the distance from block to block.
     places: (usize, usize),
     front: &'a [u8],
     sums: Checksums<'a>,
@@ -156,7 +156,7 @@ impl<'a> StoredPages<'a> {
         }))
     }
 
-    /// Where in the chunk the data of block `nblock` begin, the `i`th of those to be changed, and these. None if it is not stored.
+    /// The offset in the chunk of the data of block `nblock`, the `i`th touched one, and the data. None if the block is not stored.
     fn data(&self, i: usize, nblock: usize, bsize: usize) -> Option<(usize, &[u8])> {
         let (place, bytes) = match self.target {
             Some(target) => {
@@ -172,11 +172,11 @@ impl<'a> StoredPages<'a> {
         Some((place, bytes.get(..bsize).filter(|_| is_stored)?))
     }
 
-    /// Writes into `sums`, where their sums are, those that pages of a block get when `new` goes to `begin` in its data, and checks what
-    /// stays of them. Says how many there are.
+    /// Updates the checksums `sums` of the pages that change when `new` is written at `begin` in the data of a block. Pages of which a part stays are
+    /// checked first. Returns the number of pages.
     ///
-    /// The sum of a page of which a part changes follows from the one that it had and what changes: where a byte of it was damaged
-    /// since it was checked, it does not fit afterwards either.
+    /// The checksum of a partly changed page is computed from its old checksum and the changed bytes. So if a byte of the page was
+    /// damaged after the check, the new checksum does not match the page either.
     fn sum_pages(
         &self,
         (nblock, data): (usize, &[u8]),

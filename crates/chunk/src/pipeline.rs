@@ -8,7 +8,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, delta, shuffle, trunc_prec};
 use oxiblosc_memory::AlignedBuffer;
 
-/// A filter with its parameter, resolved.
+/// A filter with its parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Byte shuffle over so many byte streams.
@@ -28,24 +28,24 @@ pub enum Stage {
     },
 }
 
-/// The stages that have work to do, in the order of compression.
+/// The filters that have an effect, in the order of compression.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
-    /// Only the first `len` count.
+    /// The first `len` are used.
     slots: [Stage; MAX_FILTERS],
     len: u8,
     /// Bytes of an item.
     typesize: u8,
-    /// Format version of the chunk, which bitshuffle depends on.
+    /// Format version of the chunk; bitshuffle depends on it.
     version: u8,
-    /// So it does on these.
+    /// Bitshuffle depends on these, too.
     rules: Rules,
 }
 
-/// What a delta stage compares a block with.
+/// The reference of a delta stage.
 #[derive(Clone, Copy)]
 pub enum DeltaReference<'a> {
-    /// The block itself, one item back: it is the first one.
+    /// The preceding item of the same block: for the first block.
     Own,
     /// The data of the first block.
     First(&'a [u8]),
@@ -66,14 +66,14 @@ impl Pipeline {
         (self.typesize, self.version, self.rules) = (typesize, version, rules);
     }
 
-    /// Resolves the slots of a header, in place (see [`super::header::ChunkHeader::read`] for why).
+    /// Sets the stages from the filter slots of a header. In place, for the reason that [`super::header::ChunkHeader::read`] gives.
     pub fn resolve(
         &mut self,
         filters: &[u8; MAX_FILTERS],
         metas: &[u8; MAX_FILTERS],
         decoding: bool,
     ) -> Result<()> {
-        // Most slots are empty: one integer holds all ids, so that empty ones cost nothing.
+        // Most slots are empty. With all ids in one integer, empty slots cost nothing.
         let [a, b, c, d, e, f] = *filters;
         let mut left = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
         while left != 0 {
@@ -100,7 +100,7 @@ impl Pipeline {
             // Truncation is not undone.
             filter_id::TRUNC_PREC | filter_id::INT_TRUNC if decoding => return Ok(()),
             filter_id::TRUNC_PREC => {
-                // Also where no block gets as far as the filter, what it cannot do is an error.
+                // Reports a parameter that the filter refuses, even if no block reaches it.
                 trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])
                     .map_err(|_| Error::FilterPipeline)?;
                 Stage::TruncPrec(meta as i8)
@@ -136,7 +136,7 @@ impl Pipeline {
         self.stages().contains(&Stage::Delta)
     }
 
-    /// Whether a block of zeros stays one.
+    /// Whether the filters map a block of zeros to itself.
     pub fn keeps_zeros(&self) -> bool {
         !self
             .stages()
@@ -144,14 +144,14 @@ impl Pipeline {
             .any(|stage| matches!(stage, Stage::Delta | Stage::Registered { .. }))
     }
 
-    /// Whether a block of one repeated byte stays one.
+    /// Whether the filters map a block of one repeated byte to itself.
     pub fn keeps_runs(&self) -> bool {
         self.stages()
             .iter()
             .all(|stage| matches!(stage, Stage::Shuffle(_)))
     }
 
-    /// The lossy stages before the first delta: what the first block goes through before others are compared with it.
+    /// The lossy stages before the first delta. Decoders do not undo them, so the reference for delta is the first block after these stages.
     pub fn before_delta(&self) -> Self {
         let delta = self
             .stages()
@@ -164,12 +164,12 @@ impl Pipeline {
         before.only(|stage| matches!(stage, Stage::TruncPrec(_)))
     }
 
-    /// Whether bit shuffle leaves a block of `bsize` bytes as it is: that of Blosc 1 does where the items do not come in eights.
+    /// Whether bitshuffle only copies a block of `bsize` bytes. That of Blosc 1 does so if the number of items is no multiple of eight.
     fn copies_bits(&self, bsize: usize) -> bool {
         self.rules.is_blosc1() && !(bsize / usize::from(self.typesize)).is_multiple_of(8)
     }
 
-    /// The format version that bit shuffle goes by. What c-blosc2 makes of version 2 is what older releases of Blosc 1 wrote.
+    /// The format version for bitshuffle. c-blosc2 reads chunks of version 2 as older releases of Blosc 1 wrote them.
     fn bitshuffle_version(&self) -> u8 {
         if self.rules.is_blosc1() {
             version::STABLE
@@ -178,7 +178,7 @@ impl Pipeline {
         }
     }
 
-    /// Runs all stages over a block. `input` is the block's data, or `None` where they are in `ping` already.
+    /// Runs all stages over a block. `input` is the block's data, or `None` if they are in `ping` already.
     pub fn forward<'a>(
         &self,
         input: Option<&'a [u8]>,
@@ -230,8 +230,8 @@ impl Pipeline {
         })
     }
 
-    /// Undoes all stages. The streams' data are in `ping`, the block's data go to `dst`, through the postfilter if
-    /// there is one. Without stages and postfilter there is nothing to call this for.
+    /// Undoes all stages. The filtered data are in `ping`; the block's data go to `dst`, through the postfilter if there is one. There must be
+    /// at least one stage or a postfilter.
     pub fn backward(
         &self,
         pos: BlockPos,
@@ -288,7 +288,7 @@ impl Pipeline {
     }
 }
 
-/// Where the data of a block are on their way through the pipeline.
+/// Where the data of a block are between two stages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Input,

@@ -1,4 +1,4 @@
-//! Chunks with checksums that are damaged: put right where a checksum proves it, or says which bit is wrong, or without any.
+//! Repairs damaged chunks that have checksums: parts that can be reconstructed so that a checksum matches, and single flipped bits.
 
 use crate::Chunk;
 use crate::checksum::{CHECKSUMS, Layout, MAGIC, PAGE, crc32c, extended};
@@ -11,7 +11,7 @@ use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List};
 use std::ops::Range;
 
-/// Where in a chunk things are, if its header is this one.
+/// The layout of a chunk, if `header` is its header.
 struct Parts<'a> {
     header: &'a ChunkHeader,
     /// Where the table of checksums is.
@@ -33,7 +33,7 @@ impl<'a> Parts<'a> {
             let said = table.checked_add(4 + usize::try_from(len).unwrap_or(0))?;
             let is_table = |at: usize| bytes.get(at..at + MAGIC.len()) == Some(&MAGIC);
             table = match header.has_checksums() && !is_table(said) {
-                // The size of the dictionary is damaged, or the table.
+                // The size of the dictionary is damaged, or the magic of the table: looks for the magic behind every possible dictionary.
                 true => (table + 5..table + 5 + MAX_DICT_SIZE)
                     .find(|at| is_table(*at))
                     .unwrap_or(said),
@@ -49,12 +49,12 @@ impl<'a> Parts<'a> {
         fits.then_some(Self { header, table, end })
     }
 
-    /// Those of a chunk with checksums.
+    /// The layout of a chunk with checksums; none for other chunks.
     fn with_sums(header: &'a ChunkHeader, bytes: &[u8]) -> Option<Self> {
         Self::new(header, bytes).filter(|_| header.has_checksums())
     }
 
-    /// Writes how long the dictionary is, if there is one.
+    /// Writes the size of the dictionary, if there is one.
     fn write_dict_len(&self, bytes: &mut [u8]) {
         let at = self.start_at(self.header.nblocks);
         if at + 4 <= self.table {
@@ -67,12 +67,12 @@ impl<'a> Parts<'a> {
         self.header.overhead() + 4 * nblock
     }
 
-    /// Where the table says that block `nblock` starts.
+    /// The start of block `nblock`, as the table of block starts says.
     fn start(&self, bytes: &[u8], nblock: usize) -> usize {
         usize::try_from(i32_at(bytes, self.start_at(nblock))).unwrap_or(0)
     }
 
-    /// Where the streams of a block are that starts at `start`.
+    /// The streams of block `nblock`, if it starts at `start`.
     fn streams(&self, bytes: &[u8], start: usize, nblock: usize) -> Option<Range<usize>> {
         let behind = bytes.get(start..self.header.cbytes)?;
         let len = match self.header.blocks {
@@ -88,14 +88,14 @@ impl<'a> Parts<'a> {
         (len > 0 && len <= behind.len()).then_some(start..start + len)
     }
 
-    /// Where they are if the block starts where the table says.
+    /// The streams of block `nblock`, if it starts where the table says.
     fn block(&self, bytes: &[u8], nblock: usize) -> Option<Range<usize>> {
         let start = self.start(bytes, nblock);
         (start >= self.end).then(|| self.streams(bytes, start, nblock))?
     }
 
-    /// Writes where blocks of variable length start, if each follows the one before it: the checksums tell where they end.
-    fn walk_by_sums(&self, bytes: &mut [u8]) {
+    /// Reconstructs the starts of variable-length blocks that follow each other: a block ends where the bytes up to there match its checksum.
+    fn rebuild_variable_starts(&self, bytes: &mut [u8]) {
         let mut start = self.end;
         for nblock in 0..self.header.nblocks {
             let at = self.start_at(nblock);
@@ -114,10 +114,10 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Writes where blocks start, if each follows the one before it.
-    fn walk(&self, bytes: &mut [u8]) {
+    /// Reconstructs the table of starts of blocks that follow each other.
+    fn rebuild_starts(&self, bytes: &mut [u8]) {
         if self.header.has_vlblocks() {
-            return self.walk_by_sums(bytes);
+            return self.rebuild_variable_starts(bytes);
         }
         let mut start = self.end;
         for nblock in 0..self.header.nblocks {
@@ -125,15 +125,15 @@ impl<'a> Parts<'a> {
             bytes[at..at + 4].copy_from_slice(&(start as i32).to_le_bytes());
             start = match self.streams(bytes, start, nblock) {
                 Some(streams) => streams.end,
-                // Where the next one starts only its own entry can tell.
+                // The streams of this block are damaged, so only the next one's own entry tells where that starts.
                 None if nblock + 1 < self.header.nblocks => self.start(bytes, nblock + 1),
                 None => start,
             };
         }
     }
 
-    /// Writes the checksums of the blocks as they are.
-    fn sum(&self, bytes: &mut [u8]) {
+    /// Computes the checksums of the blocks as they are.
+    fn rebuild_sums(&self, bytes: &mut [u8]) {
         for nblock in 0..self.header.nblocks {
             if let Some(place) = self.block(bytes, nblock) {
                 let (front, behind) = bytes.split_at_mut(self.end);
@@ -143,24 +143,25 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn is_right(&self, bytes: &[u8]) -> bool {
+    fn front_matches(&self, bytes: &[u8]) -> bool {
         bytes[..self.end]
             .split_last_chunk()
             .is_some_and(|(before, sum)| crc32c(before).to_le_bytes() == *sum)
     }
 }
 
-/// A chunk that was put right.
+/// A repaired chunk.
 pub struct Rebuilt {
     /// The chunk.
     pub chunk: Buffer,
-    /// Whether a checksum proves it. Otherwise it would fit, too, if only one bit had been wrong; greater damage is not likely to look so.
+    /// Whether the checksum of the front proves the repair. Otherwise one bit was flipped back so that the checksum matches; other damage is
+    /// unlikely to look like a single flipped bit.
     pub proven: bool,
 }
 
-/// The chunk at the front of `bytes` as it was before its header, its block starts or its table were damaged, if its header was
-/// this one: what is damaged is made anew out of the blocks, and the checksum of the front says whether that is how it was. Failing that,
-/// one bit is put right.
+/// Repairs the front of the chunk at the front of `bytes`, if its header was `header`. Block starts and table are reconstructed from the blocks in
+/// every combination, until the checksum of the front matches. If none does, a single bit that makes it match is flipped. None if neither
+/// works.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
@@ -172,15 +173,15 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
     header.write(&mut chunk);
     parts.write_dict_len(&mut chunk);
     chunk[parts.table..parts.table + MAGIC.len()].copy_from_slice(&MAGIC);
-    for (walks, sums) in [(false, false), (false, true), (true, false), (true, true)] {
+    for (starts, sums) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut attempt = Buffer::copy_of(&chunk)?;
-        if walks {
-            parts.walk(&mut attempt);
+        if starts {
+            parts.rebuild_starts(&mut attempt);
         }
         if sums {
-            parts.sum(&mut attempt);
+            parts.rebuild_sums(&mut attempt);
         }
-        if parts.is_right(&attempt) {
+        if parts.front_matches(&attempt) {
             let (chunk, proven) = (attempt, true);
             return Ok(Some(Rebuilt { chunk, proven }));
         }
@@ -190,9 +191,9 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
     };
     let wanted = u32::from_le_bytes(*sum);
     let proven = false;
-    match one_bit::put_right(before, wanted) {
+    match one_bit::correct(before, wanted) {
         true => Ok(Some(Rebuilt { chunk, proven })),
-        // The bit may be one of the checksum.
+        // The flipped bit may be one of the checksum itself.
         false if (crc32c(before) ^ wanted).is_power_of_two() => {
             *sum = crc32c(before).to_le_bytes();
             Ok(Some(Rebuilt { chunk, proven }))
@@ -201,15 +202,15 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
     }
 }
 
-/// The chunk without its checksums, where the front is damaged and cannot be rebuilt, and the blocks that do not fit their
-/// checksums in it. What the others decompress to is in doubt.
+/// For a chunk whose front is damaged beyond [`rebuild`]: the chunk without checksums, and the blocks that do not match theirs. The other blocks can
+/// be decompressed, but their data are not certain.
 ///
 /// # Errors
 /// Those of a damaged chunk, [`Error::MemoryAlloc`].
-pub fn doubtful(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, List<usize>)> {
+pub fn without_checksums(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, List<usize>)> {
     let parts = Parts::with_sums(header, bytes).ok_or(Error::Data)?;
     let mut chunk = Buffer::copy_of(&bytes[..header.cbytes])?;
-    let wrong = parts.wrong_blocks(&chunk)?;
+    let damaged = parts.damaged_blocks(&chunk)?;
     let plain = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 & !CHECKSUMS,
         ..*header
@@ -218,27 +219,27 @@ pub fn doubtful(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, List<usiz
     parts.write_dict_len(&mut chunk);
     chunk[parts.table..parts.table + MAGIC.len()].fill(0);
     if !header.has_vlblocks() && Chunk::parse(&plain, &chunk).is_err() {
-        // It may be the dictionary, which not every block needs.
+        // The dictionary may be damaged; blocks that do not use it can still be decompressed.
         let dict = parts.start_at(header.nblocks)..parts.table;
         chunk[dict].iter_mut().skip(4).for_each(|byte| *byte = 0);
         Chunk::parse(&plain, &chunk)?;
     }
-    Ok((chunk, wrong))
+    Ok((chunk, damaged))
 }
 
-/// Whether the checksum of the front of a chunk with streams fits, whatever its blocks are like.
-pub fn has_right_front(header: &ChunkHeader, chunk: &[u8]) -> bool {
-    Parts::with_sums(header, chunk).is_some_and(|parts| parts.is_right(chunk))
+/// Whether the checksum of the front of a chunk with streams matches; the blocks are not looked at.
+pub fn front_matches(header: &ChunkHeader, chunk: &[u8]) -> bool {
+    Parts::with_sums(header, chunk).is_some_and(|parts| parts.front_matches(chunk))
 }
 
-/// The blocks of a chunk that do not fit their checksums. None of one that has no checksums.
+/// The blocks of a chunk that do not match their checksums. Empty for a chunk without checksums.
 ///
 /// # Errors
-/// [`Error::Data`] where the front is damaged, [`Error::MemoryAlloc`].
-pub fn wrong_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<List<usize>> {
+/// [`Error::Data`] if the front is damaged, [`Error::MemoryAlloc`].
+pub fn damaged_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<List<usize>> {
     let parts = Parts::new(header, chunk).ok_or(Error::Data)?;
     match header.has_checksums() {
-        true => parts.wrong_blocks(chunk),
+        true => parts.damaged_blocks(chunk),
         false => Ok(List::new()),
     }
 }
@@ -254,18 +255,18 @@ impl Parts<'_> {
         }
     }
 
-    fn wrong_blocks(&self, bytes: &[u8]) -> Result<List<usize>> {
-        let mut wrong = List::new();
+    fn damaged_blocks(&self, bytes: &[u8]) -> Result<List<usize>> {
+        let mut damaged = List::new();
         for nblock in 0..self.header.nblocks {
             if !self.fits(bytes, nblock)? {
-                wrong.push(nblock)?;
+                damaged.push(nblock)?;
             }
         }
-        Ok(wrong)
+        Ok(damaged)
     }
 
-    /// Puts one bit of block `nblock` right, whose room is `room`; of stored data, one of each page.
-    fn put_right(&self, bytes: &mut [u8], nblock: usize, room: Range<usize>) {
+    /// Tries to flip one bit of block `nblock`, which lies in `room`, so that its checksum matches; with checksums of pages, one bit of each page.
+    fn correct_block(&self, bytes: &mut [u8], nblock: usize, room: Range<usize>) {
         let layout = Layout::of(self.header);
         let place = layout.place(nblock);
         let (front, behind) = bytes.split_at_mut(self.end);
@@ -277,33 +278,33 @@ impl Parts<'_> {
             };
             size.copy_from_slice(&sums[..4]);
             for (sum, page) in sums[4..].chunks_exact(4).zip(data.chunks_mut(PAGE)) {
-                one_bit::put_right(page, i32_at(sum, 0) as u32);
+                one_bit::correct(page, i32_at(sum, 0) as u32);
             }
             return;
         }
         let sum = i32_at(sums, 0) as u32;
-        if !one_bit::put_right(whole, sum)
+        if !one_bit::correct(whole, sum)
             && let Some(streams) = self.streams(bytes, room.start, nblock)
         {
-            // There is free room behind it.
-            one_bit::put_right(&mut bytes[streams], sum);
+            // The room has free bytes behind the streams, which the checksum does not cover.
+            one_bit::correct(&mut bytes[streams], sum);
         }
     }
 }
 
-/// The chunk, whose front is right, with one bit put right in each block that does not fit its checksum and does then. Says which those are.
+/// For a chunk whose front is not damaged: the chunk with a bit flipped in each block that matches its checksum by that, and these blocks.
 ///
 /// # Errors
-/// [`Error::Data`] where the front is damaged, [`Error::MemoryAlloc`].
-pub fn put_blocks_right(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, List<usize>)> {
+/// [`Error::Data`] if the front is damaged, [`Error::MemoryAlloc`].
+pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, List<usize>)> {
     let parts = Parts::with_sums(header, chunk).ok_or(Error::Data)?;
     let mut bytes = Buffer::copy_of(&chunk[..header.cbytes])?;
     let all = 0..header.nblocks;
     let mut starts: List<usize> = all.map(|nblock| parts.start(chunk, nblock)).list()?;
     starts.push(header.cbytes)?;
     sort(&mut starts);
-    let mut right = List::new();
-    for nblock in parts.wrong_blocks(chunk)? {
+    let mut corrected = List::new();
+    for nblock in parts.damaged_blocks(chunk)? {
         let start = parts.start(chunk, nblock);
         let next = starts.partition_point(|other| *other <= start);
         let end = starts.get(next).copied().unwrap_or(0);
@@ -311,20 +312,20 @@ pub fn put_blocks_right(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, L
             continue;
         }
         let before = Buffer::copy_of(&bytes[start..end])?;
-        parts.put_right(&mut bytes, nblock, start..end);
+        parts.correct_block(&mut bytes, nblock, start..end);
         match parts.fits(&bytes, nblock)? {
-            true => right.push(nblock)?,
+            true => corrected.push(nblock)?,
             false => bytes[start..end].copy_from_slice(&before),
         }
     }
-    Ok((bytes, right))
+    Ok((bytes, corrected))
 }
 
-/// A chunk that has nothing but block `nblock` of this one, whose blocks are of variable length, and no checksums; and how many bytes of
-/// data the block says it has.
+/// Copies block `nblock` of a chunk of variable-length blocks to a chunk of its own, without checksums. Returns it with the number of bytes of data
+/// that the block claims.
 ///
 /// # Errors
-/// [`Error::Data`] where there is no such block, [`Error::MemoryAlloc`].
+/// [`Error::Data`] if there is no such block, [`Error::MemoryAlloc`].
 pub fn single_block(header: &ChunkHeader, chunk: &[u8], nblock: usize) -> Result<(Buffer, usize)> {
     let parts = Parts::new(header, chunk).ok_or(Error::Data)?;
     let place = parts.block(chunk, nblock).ok_or(Error::Data)?;

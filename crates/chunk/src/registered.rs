@@ -6,7 +6,7 @@ use oxiblosc_codecs::{ndlz, zfp};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bytedelta, int_trunc, ndcell, ndmean};
 
-/// Streams of a block for bytedelta: the meta byte, or what the super-chunk says where that is 0.
+/// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that is 0.
 fn streams(meta: u8, hooks: &dyn Hooks) -> Result<usize> {
     if meta != 0 {
         return Ok(meta.into());
@@ -21,7 +21,7 @@ fn streams(meta: u8, hooks: &dyn Hooks) -> Result<usize> {
 /// Runs filter `id` over a block of items of `typesize` bytes; `dst` is as long as `src`.
 ///
 /// # Errors
-/// [`Error::FilterPipeline`] where there is no such filter, or it cannot filter this.
+/// [`Error::FilterPipeline`] if there is no such filter, or it refuses these data.
 pub fn forward(
     (id, meta): (u8, u8),
     typesize: usize,
@@ -52,9 +52,9 @@ pub fn forward(
 /// Undoes filter `id`; `dst` is as long as `src`.
 ///
 /// # Errors
-/// [`Error::Failure`] where one of the library's own cannot undo this; else what the program's filter says.
+/// [`Error::Failure`] if one of the library's own filters fails; otherwise the error of the program's filter.
 pub fn backward((id, meta): (u8, u8), src: &[u8], dst: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
-    // Of the typesizes there are, the filters for arrays go by the super-chunk's.
+    // The filters for arrays use the typesize of the super-chunk, not that of the chunk.
     let array = || {
         let typesize = hooks.schunk_typesize().ok_or(Error::Failure)?;
         let typesize = usize::try_from(typesize).map_err(|_| Error::Failure)?;
@@ -81,7 +81,7 @@ pub fn backward((id, meta): (u8, u8), src: &[u8], dst: &mut [u8], hooks: &dyn Ho
     }
 }
 
-/// Ids of codecs that are the library's own but none of the format's.
+/// Ids of the registered codecs that are part of the library.
 pub mod codec_id {
     /// NDLZ: two-dimensional blocks of bytes, by cells; the meta byte is the side of a cell, 4 or 8.
     pub const NDLZ: u8 = 32;
@@ -93,7 +93,7 @@ pub mod codec_id {
     pub const ZFP_RATE: u8 = 35;
 }
 
-/// How the ZFP codec of this id is to choose what it keeps.
+/// The mode of the ZFP codec with this id.
 fn zfp_mode(compcode: u8) -> Option<zfp::Mode> {
     match compcode {
         codec_id::ZFP_ACCURACY => Some(zfp::Mode::Accuracy),
@@ -109,10 +109,10 @@ fn typesize_of(hooks: &dyn Hooks) -> Result<usize> {
     usize::try_from(typesize).map_err(|_| Error::Data)
 }
 
-/// Compresses a stream of items of `typesize` bytes with codec `compcode`; 0 means that it does not become smaller.
+/// Compresses a stream of items of `typesize` bytes with codec `compcode`. Returns 0 if it does not become smaller.
 ///
 /// # Errors
-/// [`Error::Data`] where one of the library's own codecs cannot compress this; else what the program's codec says.
+/// [`Error::Data`] if one of the library's own codecs fails; otherwise the error of the program's codec.
 pub fn encode(
     (compcode, meta): (u8, u8),
     typesize: usize,
@@ -121,7 +121,7 @@ pub fn encode(
     hooks: &dyn Hooks,
 ) -> Result<usize> {
     let result = if let Some(mode) = zfp_mode(compcode) {
-        // Without an array there are no blocks.
+        // A chunk outside of a super-chunk belongs to no array, so its blocks have no shape.
         if hooks.schunk_typesize().is_none() {
             return Ok(0);
         }
@@ -138,7 +138,7 @@ pub fn encode(
     result.map_err(|_| Error::Data)
 }
 
-/// Decompresses a stream; gives the bytes written.
+/// Decompresses a stream. Returns the number of bytes written.
 ///
 /// # Errors
 /// As [`encode`].
@@ -162,7 +162,7 @@ pub fn decode(
     result.map_err(|_| Error::Data)
 }
 
-/// Decompresses only the items at byte `from` of a stream, as many as fill `part`, where its codec can; says whether.
+/// Decompresses only the items of a stream from byte `from` on, as many as fill `part`. Returns false if its codec cannot do that.
 ///
 /// # Errors
 /// As [`decode`].

@@ -1,4 +1,4 @@
-//! Packs a chunk whose blocks were changed in place: removes the free bytes that this left between them.
+//! Removes the free bytes between blocks that changes in place leave.
 
 use super::Chunk;
 use super::checksum::{self, CHECKSUMS, Layout};
@@ -6,8 +6,7 @@ use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 
-/// The chunk in `bytes`, packed: without gaps between its blocks. None if there are no gaps, or no table of block starts; and of a damaged
-/// chunk, which stays as it is.
+/// The chunk in `bytes`, without gaps between its blocks. None if it has no gaps or no table of block starts, or is damaged.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
@@ -50,7 +49,7 @@ fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
     for nblock in 0..header.nblocks {
         let start = (packed.len() as i32).to_le_bytes();
         packed[table + 4 * nblock..][..4].copy_from_slice(&start);
-        // Not only to be moved: damaged blocks would get new checksums.
+        // Blocks get new checksums below, which would hide damage if the old ones were not checked.
         packed.extend(chunk.checked_streams(nblock)?)?;
     }
     let plain = ChunkHeader {

@@ -1,7 +1,7 @@
 //! What a worker needs besides its input and output: buffers and codec states, kept between calls.
 //!
-//! A worker takes a [`Scratch`] from a small depot for the length of a job and leaves it there afterwards, so
-//! memory follows the number of jobs that run at once, not the number of contexts or threads.
+//! A worker borrows a [`Scratch`] from a small depot for the duration of a job. So memory is proportional to the number of workers that are active at
+//! the same time, not to the number of contexts or threads.
 
 use oxiblosc_codecs::{Decoder, Encoder};
 use oxiblosc_error::Result;
@@ -9,7 +9,7 @@ use oxiblosc_memory::AlignedBuffer;
 use oxiblosc_memory::depot::{self, Depot};
 use std::ops::{Deref, DerefMut};
 
-/// The codecs' own states.
+/// The states of the codecs.
 #[derive(Default)]
 pub struct CodecState {
     /// For compression.
@@ -18,7 +18,7 @@ pub struct CodecState {
     pub decoder: Decoder,
 }
 
-/// The buffers that a block passes through. Their content means nothing between two blocks.
+/// The buffers that a block passes through. Nothing in them is needed for the next block.
 #[derive(Default)]
 pub struct Bufs {
     /// The filter pipeline goes back and forth between these two.
@@ -27,27 +27,27 @@ pub struct Bufs {
     pub pong: AlignedBuffer,
     /// Memory for the caller's prefilter or postfilter.
     pub ttmp: AlignedBuffer,
-    /// The compressed block, where it had to be fetched.
+    /// The compressed block, if it was read from a file.
     pub input: AlignedBuffer,
 }
 
-/// What one worker has to itself.
+/// Buffers and states of one worker.
 #[derive(Default)]
 pub struct Scratch {
     /// For the filters.
     pub bufs: Bufs,
-    /// A compressed block on its way to the chunk, or a decoded one of which a part is wanted.
+    /// An encoded block before it is placed in the chunk, or a decoded one of which a part is copied.
     pub out: AlignedBuffer,
     /// The data of a block that is decoded, changed and encoded again.
     pub data: AlignedBuffer,
-    /// What the streams of that block held before the change.
+    /// The filtered data of that block before the change.
     pub old: AlignedBuffer,
     /// For the codecs.
     pub codec: CodecState,
 }
 
 impl Scratch {
-    /// What a block is encoded or decoded with.
+    /// Buffers and codec states for a block.
     pub fn parts(&mut self) -> (&mut Bufs, &mut CodecState) {
         (&mut self.bufs, &mut self.codec)
     }
@@ -69,14 +69,14 @@ impl Scratch {
     }
 }
 
-/// As many scratches are kept as can be expected to work at the same time.
+/// How many scratches are kept: as many workers as are expected to be active at the same time.
 const SLOTS: usize = 32;
 static DEPOT: Depot<Scratch, SLOTS> = Depot::empty();
 
-/// A scratch that goes back to the depot when it is dropped, without buffers that are too large to be kept.
+/// A scratch that goes back to the depot when it is dropped. Buffers that are too large to be kept are freed then.
 pub struct Borrowed(depot::Borrowed<Scratch>);
 
-/// Takes a scratch from the depot, or makes one.
+/// Borrows a scratch from the depot, or makes a new one.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).

@@ -1,4 +1,4 @@
-//! Lazy chunks: their blocks are not in memory, but fetched one by one when they are needed.
+//! Lazy chunks, whose blocks are not in memory but read one by one when they are needed.
 
 use super::header::i32_at;
 use oxiblosc_error::Result;
@@ -6,7 +6,7 @@ use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{AlignedBuffer, List};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Reads bytes of a chunk that is not in memory, but in a file, for example. Several workers read at the same time.
+/// Reads bytes of a chunk that is not in memory, for example from a file. Several workers may read at the same time.
 pub trait BlockSource: Sync {
     /// Fills `buf` with the bytes of the chunk from `pos` on; position 0 is the first byte of its header.
     ///
@@ -15,10 +15,10 @@ pub trait BlockSource: Sync {
     fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()>;
 }
 
-/// No more than this is allocated for a chunk before its first bytes are read.
+/// No more than this is allocated for a chunk before some of its bytes were read, as its header may claim a size that it does not have.
 const FIRST_PIECE: usize = 1 << 20;
 
-/// Reads the `len` bytes from the front of a chunk. Memory follows what is really there, not what a header claims.
+/// Reads `len` bytes from the front of a chunk. Memory is allocated in proportion to what can really be read, not to what a header claims.
 pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<List<u8>> {
     let mut bytes = List::new();
     while bytes.len() < len {
@@ -31,18 +31,18 @@ pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<List<u8>> {
     Ok(bytes)
 }
 
-/// The blocks of a lazy chunk: where their bytes come from, and where they end. The table of block starts does not say the latter.
+/// The blocks of a lazy chunk: where their bytes are read from, and where they end, which the table of block starts does not say.
 pub struct LazyBlocks<'a> {
-    /// Where the bytes are.
+    /// The bytes of the chunk.
     pub source: &'a dyn BlockSource,
-    /// The block starts in ascending order, each once, where the table does not have them so: writers with several threads
-    /// may leave the blocks in any order.
+    /// The block starts, sorted and without repetitions. Empty if the table itself is so; writers with several threads may leave the blocks in any
+    /// order.
     sorted: List<i32>,
     /// Size of the chunk.
     cbytes: usize,
-    /// The whole chunk, once a block turned out to share bytes with others.
+    /// The whole chunk; read when a block is found to share bytes with others.
     whole: OnceLock<List<u8>>,
-    /// Held while it is read.
+    /// Held while the whole chunk is read.
     reading: Mutex<()>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> LazyBlocks<'a> {
         Ok(bytes)
     }
 
-    /// The whole chunk. It is read once, however many blocks need it: they may be very many, and each need all of it.
+    /// The whole chunk. It is read once and kept, since very many blocks may need it.
     #[cold]
     pub fn whole(&self) -> Result<&[u8]> {
         let _alone = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,8 +85,8 @@ impl<'a> LazyBlocks<'a> {
         Ok(self.whole.get_or_init(|| whole))
     }
 
-    /// Where block `nblock` ends at the latest, if it shares no bytes with another one: where the next one starts.
-    /// `starts` is the table that this was made from.
+    /// An upper limit for the end of block `nblock`, if it shares no bytes with another: the next start. `starts` is the table that was given to
+    /// [`Self::new`].
     pub fn end(&self, starts: &[u8], nblock: usize) -> usize {
         let start = i32_at(starts, 4 * nblock);
         let next = if self.sorted.is_empty() {

@@ -1,10 +1,10 @@
-//! Chunks whose content follows from the header: making them, and filling buffers from them.
+//! Writes and reads chunks of special values, whose data follow from the header.
 
 use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags, version};
 use oxiblosc_error::{Error, Result};
 
-/// Writes a chunk of `nbytes` bytes that are all `special`; `value` is the repeated item for [`Special::Value`] and
-/// empty otherwise. Gives the chunk's size. `dest` was checked to be large enough.
+/// Writes a chunk of `nbytes` bytes of special values to `dest`, which must be large enough, and returns its size. `value` is the repeated item for
+/// [`Special::Value`], and empty otherwise.
 pub fn write(
     special: Special,
     nbytes: usize,
@@ -65,7 +65,7 @@ fn repeat(pattern: &[u8], phase: usize, dest: &mut [u8]) {
     {
         *out = *byte;
     }
-    // What is filled doubles until it is large enough to copy fast and small enough to stay in the cache.
+    // The filled part doubles until copies of it are fast, but stays small enough for the cache.
     let mut filled = pattern.len();
     let most = (32 << 10) / pattern.len().min(32 << 10) * pattern.len();
     while filled < dest.len() {

@@ -1,4 +1,4 @@
-//! Chunks that hold the data as they are.
+//! Writes chunks with stored (uncompressed) data.
 
 use super::encode::{ChunkInput, EncodeParams, ttmp_size, workers};
 use super::header::{ChunkHeader, flags, flags2};
@@ -8,7 +8,7 @@ use super::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 
-/// Writes the data as they are, through the prefilter if there is one.
+/// Writes a chunk with stored data, after the prefilter if there is one.
 pub fn store(
     params: &EncodeParams,
     mut header: ChunkHeader,
@@ -52,7 +52,7 @@ pub fn store(
     Ok(header.cbytes)
 }
 
-/// Runs the prefilter for a block of `bsize` bytes; gives its data, and whatever more it wrote, in `bufs.ping`.
+/// Runs the prefilter for a block of `bsize` bytes. Its output, which may be longer than the block, is in `bufs.ping`.
 pub fn prefilter(
     hooks: &dyn Hooks,
     pos: BlockPos,
@@ -80,7 +80,7 @@ pub fn prefilter(
     }
 }
 
-/// Copies, with several workers where it pays.
+/// Copies, with several workers if that is faster.
 pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
     in_pieces(dst, nthreads, exec, |at, piece| {
         filters::copy(&src[at..at + piece.len()], piece);
@@ -88,7 +88,7 @@ pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) ->
     })
 }
 
-/// Writes `dest` with `write`, which gets a piece of it and where that begins, with several workers where it pays.
+/// Fills `dest` by calls of `write`, each with the offset of a piece and the piece; by several workers if that is faster.
 pub fn in_pieces(
     dest: &mut [u8],
     nthreads: usize,
@@ -96,7 +96,7 @@ pub fn in_pieces(
     write: impl Fn(usize, &mut [u8]) -> Result<()> + Sync,
 ) -> Result<()> {
     const PIECE: usize = 256 << 10;
-    // What is bound by memory gains from threads only once it is too large for the cache nearest to one.
+    // Copying is limited by the speed of memory, so several threads are faster only for data larger than the cache of one core.
     let nworkers = if dest.len() < 8 * PIECE {
         1
     } else {

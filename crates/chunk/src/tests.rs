@@ -7,10 +7,10 @@ mod rebuild;
 use super::Chunk;
 use super::decode::decompress;
 use super::encode::{ChunkInput, EncodeParams, compress};
+use super::fast_path;
 use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, Special, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
-use super::plain;
 use super::rules::Rules;
 use super::special;
 use oxiblosc_error::{Error, Result};
@@ -314,14 +314,14 @@ fn the_short_way_gives_the_same_bytes() {
                 (3000, 9000),
             ] {
                 let mut part = vec![0xee; end - start];
-                if plain::read(&header, &chunk, start, &mut part).is_some() {
+                if fast_path::read(&header, &chunk, start, &mut part).is_some() {
                     assert!(part == data[start..end], "{params:?} {start} {end}");
                     taken += 1;
                 }
                 // What is stored can be read as far as it is there.
                 let cuts = [chunk.len() - 1, chunk.len() / 2, 33];
                 for cut in cuts.iter().filter(|_| !header.is_memcpyed()) {
-                    assert!(plain::read(&header, &chunk[..*cut], start, &mut part).is_none());
+                    assert!(fast_path::read(&header, &chunk[..*cut], start, &mut part).is_none());
                 }
             }
         }

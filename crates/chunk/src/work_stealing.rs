@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The indices of pieces that are adjacent in memory, divided into one range per worker.
 ///
-/// A worker takes pieces from the front of its own range, then steals from the back of the others. So in job after job over the same
-/// memory it gets the same pieces, which are still in its processor's cache. Memory that another processor wrote last is much slower to
+/// A worker takes pieces from the front of its own range, then steals from the back of the others. In repeated jobs over the same memory it
+/// thus gets the same pieces, which are still in its processor's cache. This matters, since memory that another processor wrote last is much slower to
 /// write: with pieces handed out in order, two workers fill a buffer of some megabytes no faster than one.
 struct Partition(List<WorkerRange>);
 
@@ -19,7 +19,7 @@ struct Partition(List<WorkerRange>);
 #[repr(align(64))]
 struct WorkerRange {
     pieces: Range<usize>,
-    /// How many pieces were claimed. It may exceed their number: later claims get nothing.
+    /// How many claims were made. It may exceed the number of pieces; the claims beyond it failed.
     claimed: AtomicUsize,
     /// How many were taken from the front and from the back. Together they are at most the number of pieces.
     from_front: AtomicUsize,
@@ -36,7 +36,7 @@ impl WorkerRange {
         }
     }
 
-    /// Claims a piece. The load first keeps the counter from growing without end.
+    /// Claims a piece. Loading the counter first keeps failed claims from overflowing it.
     fn claim(&self) -> bool {
         self.claimed.load(Relaxed) < self.pieces.len()
             && self.claimed.fetch_add(1, Relaxed) < self.pieces.len()
@@ -72,7 +72,7 @@ impl Partition {
         })
     }
 
-    /// Makes all pieces that are left count as claimed.
+    /// Marks all remaining pieces as claimed.
     fn clear(&self) {
         for range in &self.0 {
             range.claimed.store(range.pieces.len(), Relaxed);

@@ -2,8 +2,7 @@
 
 use std::ffi::CStr;
 
-/// The codecs that the format knows by name but are none of its own, by id from [`FIRST_REGISTERED`] on. Some are part of the
-/// library, others are plugins.
+/// The names of globally registered codecs, by id from [`FIRST_REGISTERED`] on. Some are part of the library, others are plugins.
 const REGISTERED: [&CStr; 9] = [
     c"ndlz",
     c"zfp_acc",

@@ -7,10 +7,10 @@ use crate::schunk::SuperChunk;
 use crate::schunk::lazy::{self, is_lazy};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode;
+use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_chunk::plain;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List};
 
@@ -82,7 +82,7 @@ pub fn decompress(
 ) -> Result<usize> {
     let nthreads = ctx.nthreads();
     let everything = !ctx.has_postfilter() && !ctx.has_mask();
-    if everything && plain::decompress(header, src, data).is_some() {
+    if everything && fast_path::decompress(header, src, data).is_some() {
         ctx.describe_typesize(header);
         return Ok(header.nbytes);
     }

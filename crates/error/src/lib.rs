@@ -89,7 +89,7 @@ pub enum Error {
     Tuner,
     /// Frame lock failure.
     Lock,
-    /// A function that the program registered returned this code, which is none of the above.
+    /// A registered function returned this code, which is not one of the above.
     Registered(i32),
 }
 

@@ -305,7 +305,7 @@ impl Memory {
         let (header_len, data_len) = (self.header_len, self.data_len);
         if let Some(over) = over {
             self.open_end()?;
-            if let Some(buffer) = self.bytes.own_mut() {
+            if let Some(buffer) = self.bytes.owned_mut() {
                 self.data_len = over.apply(buffer, header_len, data_len, &mut self.offsets)?;
             }
         }
@@ -324,7 +324,7 @@ impl Memory {
 
     fn set_header(&mut self, header: &[u8]) -> Result<()> {
         let old = self.header_len;
-        if let Some(buffer) = self.bytes.own_mut() {
+        if let Some(buffer) = self.bytes.owned_mut() {
             if header.len() == old {
                 buffer[..old].copy_from_slice(header);
             } else {
@@ -398,7 +398,7 @@ impl Memory {
             let data_len = self.data_len as u64;
             let more = index.len() + self.trailer.len();
             self.open_end()?.reserve(more)?;
-            if let Some(buffer) = self.bytes.own_mut() {
+            if let Some(buffer) = self.bytes.owned_mut() {
                 buffer.extend(&index)?;
                 buffer.extend(&self.trailer)?;
                 let len = buffer.len();
@@ -440,7 +440,7 @@ impl Memory {
     /// [`Error::Failure`] for one that is borrowed; those of [`Self::whole`].
     pub fn into_frame(mut self) -> Result<Buffer> {
         self.whole()?;
-        self.bytes.into_own().ok_or(Error::Failure)
+        self.bytes.into_owned().ok_or(Error::Failure)
     }
 }
 

@@ -8,13 +8,13 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-/// The functions of a back end; what each does is said beside the types of the C headers. A C++ exception must not leave them, and so they
-/// are called by [`stopping_exceptions`].
+/// The functions of a back end. The C headers describe what each must do. A C++ exception must not leave them, so they are called by
+/// [`stopping_exceptions`].
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C headers")]
 #[allow(clippy::type_complexity, reason = "each is used once")]
 pub struct Functions {
-    /// Whether `read` fills a buffer, or hands out addresses of its own.
+    /// Whether `read` fills a buffer; if not, it returns addresses of its own.
     pub fills_buffer: bool,
     pub open: Option<
         unsafe extern "C-unwind" fn(*const c_char, *const c_char, *mut c_void) -> *mut c_void,
@@ -44,24 +44,24 @@ pub fn stopping_exceptions<T>(call: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A back end that is C functions.
+/// A back end made of C functions.
 pub struct Registered<G> {
     functions: Functions,
     params: *mut c_void,
     around: fn() -> G,
 }
 
-// SAFETY: `new` was promised parameters and functions that may be used from any thread.
+// SAFETY: `new` requires that the functions and their parameters may be used from any thread.
 unsafe impl<G> Send for Registered<G> {}
 // SAFETY: as above.
 unsafe impl<G> Sync for Registered<G> {}
 
 impl<G> Registered<G> {
-    /// A back end whose `open` gets `params`. What `around` gives lives as long as one of the functions runs.
+    /// A back end whose `open` is called with `params`. Before each call of a function `around` is called, and its result lives until the call returns.
     ///
     /// # Safety
-    /// The functions do what the C headers say, and may be called from any thread, as long as this and its files are used; the
-    /// parameters are theirs.
+    /// As long as this and its files are used, the functions do what the C headers say and may be called from any thread, and `params` is what they
+    /// expect.
     pub const unsafe fn new(functions: Functions, params: *mut c_void, around: fn() -> G) -> Self {
         Self {
             functions,
@@ -85,7 +85,7 @@ impl<G: 'static> Backend for Registered<G> {
             Mode::Read => file.open(stream, c"rb"),
             Mode::ReadWrite => file.open(stream, c"rb+"),
             Mode::Create => file.open(stream, c"wb"),
-            // What was opened to append cannot be written in other places.
+            // A stream that was opened for appending could not be written at other positions.
             Mode::New => {
                 file.open(stream, c"ab")?;
                 file.close(stream)?;
@@ -100,24 +100,23 @@ impl<G: 'static> Backend for Registered<G> {
     }
 }
 
-/// A file of such a back end. Its functions get the modes, and in the order, that they get from
-/// the reference: a new file is made in mode `wb`, and only if it is then read, closed and opened anew in mode `rb+`.
-/// They are called for one stream by one thread at a time.
+/// A file of such a back end. It is opened in the same modes and the same order as by the reference: a new file in mode `wb`; before the first read it is
+/// closed and opened again in mode `rb+`. The functions are called for one stream by one thread at a time.
 struct RegisteredFile<G> {
     backend: Registered<G>,
     path: CStrBuf,
     stream: Mutex<Stream>,
 }
 
-/// What `open` returned.
+/// An open stream of a back end.
 struct Stream {
-    /// Null where there is none; only `open` uses it.
+    /// What `open` returned, or null. Only `RegisteredFile::open` sets it.
     pointer: *mut c_void,
-    /// Whether it was opened to make a file, and cannot be read.
+    /// Whether it was opened to create a file, and cannot be read.
     writes_only: bool,
 }
 
-// SAFETY: as for `Registered`; the stream is used under its lock.
+// SAFETY: as for `Registered`; the mutex lets one thread at a time use the stream.
 unsafe impl<G> Send for RegisteredFile<G> {}
 // SAFETY: as above.
 unsafe impl<G> Sync for RegisteredFile<G> {}
@@ -131,7 +130,7 @@ impl<G> RegisteredFile<G> {
 
     fn open(&self, stream: &mut Stream, mode: &CStr) -> Result<()> {
         let open = self.backend.functions.open.ok_or(Error::PluginIo)?;
-        // SAFETY: as `new` was promised; the strings end.
+        // SAFETY: `Registered::new` requires that `open` may be called so; path and mode are C strings.
         stream.pointer = stopping_exceptions(|| unsafe {
             open(self.path.as_ptr(), mode.as_ptr(), self.backend.params)
         });
@@ -147,14 +146,14 @@ impl<G> RegisteredFile<G> {
             return Ok(());
         }
         let close = self.backend.functions.close.ok_or(Error::PluginIo)?;
-        // SAFETY: as `new` was promised; the stream was opened and is not used again.
+        // SAFETY: `Registered::new` requires that `close` may be called so; the stream is open, and not used again.
         if stopping_exceptions(|| unsafe { close(pointer) }) < 0 {
             return Err(Error::FileWrite);
         }
         Ok(())
     }
 
-    /// The stream to read from. A stream that could not be opened anew is tried again the next time.
+    /// The stream to read from. If it cannot be opened again for reading, the next call tries again.
     fn to_read(&self, stream: &mut Stream) -> Result<*mut c_void> {
         if stream.writes_only {
             self.close(stream)?;
@@ -177,7 +176,7 @@ impl<G> Storage for RegisteredFile<G> {
         let size = self.backend.functions.size.ok_or(Error::PluginIo)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: as `new` was promised; the stream is open.
+            // SAFETY: `Registered::new` requires that `size` may be called so; the stream is open.
             u64::try_from(stopping_exceptions(|| unsafe { size(stream) }))
                 .map_err(|_| Error::FileRead)
         })
@@ -197,13 +196,14 @@ impl<G> Storage for RegisteredFile<G> {
             } else {
                 null_mut()
             };
-            // SAFETY: as `new` was promised; the stream is open, and `at` points to `len` bytes or to nothing.
+            // SAFETY: `Registered::new` requires that `read` may be called so; the stream is open, and `at` points to `len` bytes or, for a back end that
+            // returns addresses, is null.
             let nread = stopping_exceptions(|| unsafe { read(&mut at, 1, len, pos, stream) });
             if nread != len || at.is_null() {
                 return Err(Error::FileRead);
             }
             if at != ours {
-                // SAFETY: the back end has said that `len` bytes are there, as long as the stream is not used again.
+                // SAFETY: `Registered::new` requires that the address which `read` returned has `len` bytes until the stream is used again.
                 unsafe { ours.copy_from(at, buf.len()) };
             }
             Ok(())
@@ -218,7 +218,7 @@ impl<G> Storage for RegisteredFile<G> {
         let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileWrite)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: as `new` was promised; the stream is open, and `buf` has `len` bytes.
+            // SAFETY: `Registered::new` requires that `write` may be called so; the stream is open, and `buf` has `len` bytes.
             let written =
                 stopping_exceptions(|| unsafe { write(buf.as_ptr().cast(), 1, len, pos, stream) });
             if written != len {
@@ -233,7 +233,7 @@ impl<G> Storage for RegisteredFile<G> {
         let size = i64::try_from(size).map_err(|_| Error::FileTruncate)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: as `new` was promised; the stream is open.
+            // SAFETY: `Registered::new` requires that `truncate` may be called so; the stream is open.
             if stopping_exceptions(|| unsafe { truncate(stream, size) }) != 0 {
                 return Err(Error::FileTruncate);
             }
@@ -254,16 +254,16 @@ impl<G> Drop for RegisteredFile<G> {
     }
 }
 
-/// A length and a position as C counts them, if their sum is none too large.
+/// A length and a position as the C functions take them. None if their sum is too large.
 fn lengths(len: usize, pos: u64) -> Option<(i64, i64)> {
     let (len, pos) = (i64::try_from(len).ok()?, i64::try_from(pos).ok()?);
     pos.checked_add(len).map(|_| (len, pos))
 }
 
-/// Where `nitems` items of `size` bytes at a position begin, and how many bytes they have.
+/// The position and the length in bytes of `nitems` items of `size` bytes at `position`.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for negative numbers, and where the bytes are too many.
+/// [`Error::InvalidParam`] for negative numbers, and if the length is too large.
 pub fn span(size: i64, nitems: i64, position: i64) -> Result<(u64, usize)> {
     let checked = || {
         let (size, nitems) = (usize::try_from(size).ok()?, usize::try_from(nitems).ok()?);
@@ -273,7 +273,7 @@ pub fn span(size: i64, nitems: i64, position: i64) -> Result<(u64, usize)> {
     span.ok_or(Error::InvalidParam)
 }
 
-/// How many items of `size` bytes are in so many bytes; items of nothing are never moved.
+/// How many whole items of `size` bytes are in `nbytes` bytes; 0 for items of no bytes.
 pub fn whole_items(nbytes: usize, size: i64) -> i64 {
     if size > 0 { nbytes as i64 / size } else { 0 }
 }

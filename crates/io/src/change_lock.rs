@@ -8,14 +8,14 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long to wait for a lock of the whole file. It is not this library's: perhaps the program itself locks the file.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for a lock of the whole file. Such a lock is not this library's; the program itself may hold it.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An unused entry of [`HOLDERS`].
-const NOBODY: u64 = 0;
+const NO_HOLDER: u64 = 0;
 
-/// Which threads hold the lock of which files. Holders for which there is no room are not found.
-static HOLDERS: [AtomicU64; 64] = [const { AtomicU64::new(NOBODY) }; 64];
+/// Which threads hold the lock of which files. If the table is full, further holders are not recorded.
+static HOLDERS: [AtomicU64; 64] = [const { AtomicU64::new(NO_HOLDER) }; 64];
 
 fn replace_holder(old: u64, new: u64) {
     let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -24,7 +24,7 @@ fn replace_holder(old: u64, new: u64) {
     });
 }
 
-/// A number for the calling thread and a file. Two pairs have the same number with a chance of one in 2^64.
+/// A hash of the calling thread and a file. Two pairs have the same hash with a probability of 2^-64.
 fn holder(identity: Option<(u64, u64)>) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let (device, number) = identity.unwrap_or_default();
@@ -33,10 +33,10 @@ fn holder(identity: Option<(u64, u64)>) -> u64 {
     let mixed = words.iter().fold(K, |mixed, word| {
         (mixed ^ word).wrapping_mul(K).rotate_left(29)
     });
-    mixed.wrapping_mul(K).max(NOBODY + 1)
+    mixed.wrapping_mul(K).max(NO_HOLDER + 1)
 }
 
-/// How long to wait before the next look: first a little, then longer.
+/// The pauses between attempts, which become longer.
 struct Pauses(Duration);
 
 impl Pauses {
@@ -44,7 +44,7 @@ impl Pauses {
         Self(Duration::from_micros(20))
     }
 
-    /// Waits, and gives for how long: on a busy machine that is longer than the pause.
+    /// Waits, and returns how long that took: on a busy machine it is longer than the pause.
     fn wait(&mut self) -> Duration {
         const MOST: Duration = Duration::from_millis(1);
         let since = Instant::now();
@@ -54,29 +54,29 @@ impl Pauses {
     }
 }
 
-/// The lock, as one open file has it.
+/// The lock of one open file.
 #[derive(Debug)]
 pub struct ChangeLock {
     holder: AtomicU64,
     /// Whether a thread holds it exclusively: the system's lock belongs to the file, so it does not exclude other threads.
     taken: AtomicBool,
-    /// Whether `flock` is used because another program holds a lock of the whole file that did not end within [`PATIENCE`]. `flock` does not
+    /// Whether `flock` is used because another program holds a lock of the whole file that did not end within [`TIMEOUT`]. `flock` does not
     /// conflict with that one.
     uses_flock: AtomicBool,
 }
 
 impl ChangeLock {
-    /// An unlocked one.
+    /// An unlocked lock.
     pub const fn new() -> Self {
         Self {
-            holder: AtomicU64::new(NOBODY),
+            holder: AtomicU64::new(NO_HOLDER),
             taken: AtomicBool::new(false),
             uses_flock: AtomicBool::new(false),
         }
     }
 
-    /// Takes it exclusively. Waits as long as other users of this lock hold it, since they release it when they end at the latest; within
-    /// another operation only for a while.
+    /// Takes the lock exclusively. It waits as long as other users of this lock hold it, since they release it at the latest when their process
+    /// ends; within another operation only for [`operation::TIMEOUT`].
     ///
     /// # Errors
     /// [`Error::Lock`]: another program holds both kinds of locks of the whole file, this thread holds the lock through another open file,
@@ -85,14 +85,14 @@ impl ChangeLock {
         let holder = holder(identity);
         let known = self.uses_flock.load(Ordering::Relaxed);
         let (mut pauses, mut strange) = (Pauses::new(), Duration::ZERO);
-        let (patience, mut waited) = (operation::patience(1), Duration::ZERO);
+        let (timeout, mut waited) = (operation::timeout(1), Duration::ZERO);
         loop {
             match self.try_now(file) {
                 Ok(()) => {
                     self.uses_flock.store(false, Ordering::Relaxed);
                     break;
                 }
-                Err(Blocked::Stranger) if known || strange >= PATIENCE => {
+                Err(Blocked::Stranger) if known || strange >= TIMEOUT => {
                     self.take_whole(file)?;
                     self.uses_flock.store(true, Ordering::Relaxed);
                     break;
@@ -100,7 +100,7 @@ impl ChangeLock {
                 Err(Blocked::Stranger) => strange += pauses.wait(),
                 Err(Blocked::Holder) => {
                     let has = |there: &AtomicU64| there.load(Ordering::Relaxed) == holder;
-                    if HOLDERS.iter().any(has) || patience.is_some_and(|most| waited >= most) {
+                    if HOLDERS.iter().any(has) || timeout.is_some_and(|most| waited >= most) {
                         return Err(Error::Lock);
                     }
                     strange = Duration::ZERO;
@@ -112,7 +112,7 @@ impl ChangeLock {
         Ok(())
     }
 
-    /// Locks the byte, if neither another thread nor another open file has.
+    /// Locks the byte, if neither another thread nor another open file has locked it.
     fn try_now(&self, file: &File) -> std::result::Result<(), Blocked> {
         self.among_threads(|| change::try_take(file, true))
     }
@@ -132,7 +132,7 @@ impl ChangeLock {
         taken
     }
 
-    /// The same with `flock`; see [`Self::uses_flock`].
+    /// The same with `flock`, for when [`Self::uses_flock`] is set.
     fn try_whole(&self, file: &File) -> bool {
         let take = || match change::try_take_whole(file) {
             true => Ok(()),
@@ -141,11 +141,11 @@ impl ChangeLock {
         self.among_threads(take).is_ok()
     }
 
-    /// Waits for it.
+    /// Takes the lock with `flock`, and waits for it.
     fn take_whole(&self, file: &File) -> Result<()> {
         let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
         while !self.try_whole(file) {
-            if waited >= PATIENCE {
+            if waited >= TIMEOUT {
                 return Err(Error::Lock);
             }
             waited += pauses.wait();
@@ -153,7 +153,7 @@ impl ChangeLock {
         Ok(())
     }
 
-    /// Takes it exclusively if it is free. Gives whether it did.
+    /// Takes the lock exclusively if it is free. Returns whether it did.
     pub fn try_take(&self, file: &File, identity: Option<(u64, u64)>) -> bool {
         let known = self.uses_flock.load(Ordering::Relaxed);
         let taken = match self.try_now(file) {
@@ -170,11 +170,11 @@ impl ChangeLock {
         taken
     }
 
-    /// Takes it shared, once no one holds it exclusively; waits for at most `patience`. Gives whether it did.
-    pub fn share(&self, file: &File, patience: Duration) -> bool {
+    /// Takes the lock shared, and waits for at most `timeout` while it is held exclusively. Returns whether it did.
+    pub fn share(&self, file: &File, timeout: Duration) -> bool {
         let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
         while change::try_take(file, false).is_err() {
-            if waited >= patience {
+            if waited >= timeout {
                 return false;
             }
             waited += pauses.wait();
@@ -182,29 +182,29 @@ impl ChangeLock {
         true
     }
 
-    /// Releases it.
-    pub fn leave(&self, file: &File) {
+    /// Releases the lock.
+    pub fn release(&self, file: &File) {
         if self.uses_flock.load(Ordering::Relaxed) {
             change::leave_whole(file);
         }
         change::leave(file);
-        self.set_holder(NOBODY);
+        self.set_holder(NO_HOLDER);
         self.taken.store(false, Ordering::Release);
     }
 
     fn set_holder(&self, holder: u64) {
         let before = self.holder.swap(holder, Ordering::Relaxed);
-        if before != NOBODY {
-            replace_holder(before, NOBODY);
+        if before != NO_HOLDER {
+            replace_holder(before, NO_HOLDER);
         }
-        if holder != NOBODY {
-            replace_holder(NOBODY, holder);
+        if holder != NO_HOLDER {
+            replace_holder(NO_HOLDER, holder);
         }
     }
 }
 
 impl Drop for ChangeLock {
     fn drop(&mut self) {
-        self.set_holder(NOBODY);
+        self.set_holder(NO_HOLDER);
     }
 }

@@ -1,5 +1,5 @@
-//! Files of the file system, by positioned reads and writes on the descriptor: no seek state, no buffer, so that one
-//! handle serves many readers, and what was written is there for the next open of the file.
+//! Files of the file system, by positioned reads and writes on the descriptor. Without a cursor and a buffer, one handle serves many readers, and
+//! what was written is visible to every handle of the file.
 
 use super::change_lock::ChangeLock;
 use super::{Backend, Mode, Storage, Version, Written};
@@ -13,7 +13,7 @@ use std::io::{ErrorKind, IoSlice, Seek, SeekFrom};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// So many parts are written without asking for memory.
+/// Up to this many parts are written without an allocation.
 const FEW_PARTS: usize = 8;
 
 /// The path that a C string names.
@@ -31,7 +31,7 @@ impl Backend for Filesystem {
         let file = PlainFile::open(path, mode)?;
         shared_dyn!(file => dyn Storage).inspect_err(|_| {
             if mode == Mode::New {
-                // It was not there before.
+                // The file was created by this call.
                 let _ = files::unlink(path);
             }
         })
@@ -56,7 +56,7 @@ impl Backend for Filesystem {
 pub struct PlainFile {
     file: OwnFile,
     lock: ChangeLock,
-    /// Once asked for: it stays as long as the file is open.
+    /// Cached, since it does not change while the file is open.
     identity: OnceLock<(u64, u64)>,
 }
 
@@ -74,8 +74,7 @@ impl PlainFile {
 
 impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
-        // The end is asked for, and not all that the system knows of the file, for the reason of [`files::identity_of`]. No position is
-        // kept in the descriptor otherwise, so that this moves no shared position.
+        // Seeking to the end is faster than `fstat`, as [`files::identity_of`] explains. Nothing else uses the position of the descriptor.
         (&*self.file)
             .seek(SeekFrom::End(0))
             .map_err(|_| Error::FileRead)
@@ -90,7 +89,7 @@ impl Storage for PlainFile {
     }
 
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
-        let room = buf.spare(len)?;
+        let room = buf.spare_capacity_mut(len)?;
         let mut done = 0;
         while done < len {
             let left = &mut room[done..];
@@ -102,7 +101,7 @@ impl Storage for PlainFile {
                 Err(_) => return Err(Error::FileRead),
             }
         }
-        // SAFETY: all of them were read.
+        // SAFETY: `read_exact_at` has filled all `len` bytes.
         unsafe { buf.advance(len) };
         Ok(())
     }
@@ -135,12 +134,12 @@ impl Storage for PlainFile {
         self.lock.try_take(&self.file, self.identity())
     }
 
-    fn lock_shared(&self, patience: Duration) -> bool {
-        self.lock.share(&self.file, patience)
+    fn lock_shared(&self, timeout: Duration) -> bool {
+        self.lock.share(&self.file, timeout)
     }
 
     fn unlock(&self) {
-        self.lock.leave(&self.file);
+        self.lock.release(&self.file);
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
@@ -169,7 +168,7 @@ pub fn written_after(file: &File, before: Written) -> Option<Written> {
     files::written(file)
 }
 
-/// Reads from `pos` on until `buf` is full, the file ends or an error comes. Returns how many bytes were read.
+/// Reads from `pos` on until `buf` is full, the file ends or an error occurs. Returns the number of bytes read.
 pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
     let mut done = 0;
     while done < buf.len() {
@@ -183,7 +182,7 @@ pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
     done
 }
 
-/// Writes `buf` from `pos` on until all is written or an error comes. Returns how many bytes were written.
+/// Writes `buf` from `pos` on until all is written or an error occurs. Returns the number of bytes written.
 pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
     let mut done = 0;
     while done < buf.len() {
@@ -197,13 +196,13 @@ pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
     done
 }
 
-/// Writes the parts one after another from `pos` on, in as few system calls as it takes, usually one.
+/// Writes the parts one after another from `pos` on, in as few system calls as possible, usually one.
 fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
     let slices = parts
         .iter()
         .filter(|part| !part.is_empty())
         .map(|part| IoSlice::new(part));
-    // Few parts, as most writes have, take no memory.
+    // Most writes have few parts, and need no allocation.
     let mut few = [IoSlice::new(&[]); FEW_PARTS];
     let mut many = List::new();
     let mut left = if parts.len() <= few.len() {

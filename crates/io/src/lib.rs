@@ -1,10 +1,10 @@
-//! Input and output: where the bytes of a frame lie when they do not lie in memory.
+//! Input and output for frames that are not in memory.
 //!
-//! A [`Backend`] opens files ([`Storage`]) by their paths; frames use files in no other way. Every access has its own position, so
-//! an open file has no cursor that threads would have to share.
+//! A [`Backend`] opens files ([`Storage`]) by their paths; frames use files only through these. Every access has its own position, so threads can
+//! share an open file.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(
@@ -34,24 +34,24 @@ pub mod lock;
 /// Files through a memory map.
 pub mod mmap;
 pub mod operation;
-/// Paths: remove, rename, make, flush.
+/// Operations on paths: remove, rename, create, sync.
 pub mod paths;
-/// How many read handles the process keeps open.
+/// Limits how many read handles the process keeps open.
 pub mod readers;
 mod turnstile;
 /// Whole files, written in one step.
 pub mod whole;
 
-/// An open file of some back end. Positions and sizes are in bytes. Reads may come from several threads at once, and
-/// beside them a write; what a read sees of a write to the same bytes at the same time is not defined.
+/// An open file of a back end. Positions and sizes are in bytes. Several threads may read at the same time, also while one writes; what a read returns
+/// of bytes that are being written is undefined.
 pub trait Storage: Send + Sync {
-    /// Bytes of the file.
+    /// Size of the file.
     fn size(&self) -> Result<u64>;
 
-    /// Fills `buf` with the bytes from `pos` on, all of it, else `Error::FileRead`.
+    /// Fills `buf` with the bytes from `pos` on. `Error::FileRead` if not all of them can be read.
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Adds the `len` bytes from `pos` on to the end of `buf`, all of them, else `Error::FileRead` and none.
+    /// Appends the `len` bytes from `pos` on to `buf`. `Error::FileRead` if not all of them can be read; `buf` is unchanged then.
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
         let old = buf.len();
         buf.resize(old + len)?;
@@ -62,12 +62,11 @@ pub trait Storage: Send + Sync {
         read
     }
 
-    /// Writes all of `buf` from `pos` on, extending the file where it must, else `Error::FileWrite`; then a part may
-    /// have been written.
+    /// Writes `buf` at `pos`, and extends the file if necessary. `Error::FileWrite` if that fails; a part may have been written then.
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()>;
 
-    /// As [`Storage::write_at`], for the parts one after another: in one system call where the back end can, so that a
-    /// process that dies has most likely written all or nothing.
+    /// As [`Storage::write_at`], for several parts one after another. Back ends that can use one system call, so that a process that is killed has most
+    /// likely written all or nothing.
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
         match parts {
             [] => Ok(()),
@@ -82,61 +81,61 @@ pub trait Storage: Send + Sync {
         }
     }
 
-    /// Makes the file `size` bytes long, else `Error::FileTruncate`.
+    /// Makes the file `size` bytes long. `Error::FileTruncate` if that fails.
     fn truncate(&self, size: u64) -> Result<()>;
 
-    /// Returns once what was written would survive a loss of power; a back end that cannot promise it returns at once.
+    /// Returns when what was written would survive a loss of power. A back end that cannot promise that returns at once.
     fn sync(&self) -> Result<()>;
 
-    /// Keeps others that ask for a lock out until [`Self::unlock`], or until the file is closed. It waits for others that have such a
-    /// lock as long as it takes, and a while for strangers that lock all of the file. Back ends that have no such locks do nothing.
+    /// Locks the file exclusively until [`Self::unlock`], or until the file is closed. It waits without a limit for other users of this lock, and for
+    /// some time for programs that lock the whole file. Back ends without such locks do nothing.
     ///
     /// # Errors
-    /// [`Error::Lock`](oxiblosc_error::Error::Lock), for a stranger that goes on, and where the thread would wait for itself.
+    /// [`Error::Lock`](oxiblosc_error::Error::Lock) if another program keeps the whole file locked, or the thread would wait for itself.
     fn lock_exclusive(&self) -> Result<()> {
         Ok(())
     }
 
-    /// As [`Self::lock_exclusive`], without waiting. Whether it was done.
+    /// As [`Self::lock_exclusive`], without waiting. Returns whether the file was locked.
     fn try_lock_exclusive(&self) -> bool {
         true
     }
 
-    /// Keeps those out that ask for [`Self::lock_exclusive`], and waits for them at most as long as `patience`. Whether it was done.
-    fn lock_shared(&self, _patience: Duration) -> bool {
+    /// Locks the file shared, which excludes [`Self::lock_exclusive`]; waits at most for `timeout`. Returns whether the file was locked.
+    fn lock_shared(&self, _timeout: Duration) -> bool {
         true
     }
 
-    /// Ends what any of these began.
+    /// Releases a lock that any of these took.
     fn unlock(&self) {}
 
-    /// Whether the file has a name still: what is written to one that has none is lost.
+    /// Whether the file still has a name. What is written to a file without a name is lost.
     fn has_name(&self) -> bool {
         true
     }
 
-    /// Device and inode of the open file, where there are such things.
+    /// Device and inode of the open file, if the back end has them.
     fn identity(&self) -> Option<(u64, u64)> {
         None
     }
 
-    /// When the open file was last written to, where that is known.
+    /// When the open file was last written to, if that is known.
     fn written(&self) -> Option<Written> {
         None
     }
 
-    /// Makes [`Self::written`] later than `before`, if it is not and that can be done; gives what it is then.
+    /// Makes sure that [`Self::written`] is later than `before`, if the system can, and returns it.
     fn written_after(&self, _before: Written) -> Option<Written> {
         self.written()
     }
 }
 
-/// A file that a path names, as it is at some moment.
+/// The version of a file that a path names at some moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// Device and inode.
     pub identity: (u64, u64),
-    /// When it was last written to, where that is known.
+    /// When it was last written to, if that is known.
     pub written: Option<Written>,
 }
 
@@ -147,10 +146,9 @@ pub enum Mode {
     Read,
     /// Reading and writing a file that exists.
     ReadWrite,
-    /// Reading and writing a new file; one that is there is emptied.
+    /// Reading and writing a new file; an existing one is truncated.
     Create,
-    /// Reading and writing a file that is not there yet. One that is there stays as it is: files are then not opened,
-    /// and back ends that cannot check this open it.
+    /// Reading and writing a file that must not exist yet. An existing one is an error; back ends that cannot check this open it unchanged.
     New,
 }
 
@@ -167,7 +165,7 @@ impl Mode {
     }
 }
 
-/// A back end with one owner, which knows only that it is one.
+/// A back end as a shared trait object.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -177,16 +175,15 @@ pub fn shared(backend: impl Backend + 'static) -> Result<Shared<dyn Backend>> {
 
 /// A back end: opens files by their paths.
 pub trait Backend: Send + Sync {
-    /// Opens the file at `path`, else `Error::FileOpen`.
+    /// Opens the file at `path`. `Error::FileOpen` if that fails.
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;
 
-    /// Device and inode that the path names now, where there are such things: shows whether a file was replaced since
-    /// it was opened.
+    /// Device and inode of the file that the path names now, if the back end has them. They show whether a file was replaced since it was opened.
     fn identity(&self, _path: &CStr) -> Option<(u64, u64)> {
         None
     }
 
-    /// As [`Self::identity`], and when that file was last written to.
+    /// The identity, and when that file was last written to.
     fn version(&self, path: &CStr) -> Option<Version> {
         let identity = self.identity(path)?;
         Some(Version {
@@ -195,11 +192,10 @@ pub trait Backend: Send + Sync {
         })
     }
 
-    /// Whether these are plain files of the file system: handles may be kept open, and the functions of [`paths`] work
-    /// on the paths.
+    /// Whether the files are regular files of the file system, so that handles may be kept open, and the functions of [`paths`] work.
     fn is_filesystem(&self) -> bool;
 
-    /// Whether these are memory maps.
+    /// Whether the files are memory maps.
     fn is_mmap(&self) -> bool {
         false
     }

@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 /// Where the count of writers lies.
 const COUNT: u64 = 8;
 /// Overlapping readers release the lock after this time, so that a writer gets it.
-const LONG: Duration = Duration::from_millis(5);
+const MAX_SHARED_HOLD: Duration = Duration::from_millis(5);
 /// The pause between two attempts of a wait with a time limit.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// What became of an attempt to take the lock.
 pub enum Attempt {
-    /// It was taken. Says whether there was a writer since this handle last looked, so that its state may be out of date.
+    /// It was taken. True if there was a writer since this handle last looked, so that its state may be out of date.
     Taken(bool),
     /// An operation of this thread holds it through another handle, which excludes writers for this one, too: there is nothing to release.
-    /// Says the same.
+    /// The value means the same as above.
     Held(bool),
     /// Others hold it, or wait for it and come first.
     Busy(Waiter),
@@ -44,20 +44,20 @@ pub struct Waiter {
 pub struct LockGuard(Waiter);
 
 impl Waiter {
-    /// Waits for it. A reader lets writers that wait go first.
+    /// Waits for the lock. A reader lets waiting writers go first.
     ///
     /// # Errors
-    /// [`Error::Lock`], also after `patience`, if there is such a limit.
-    pub fn wait(self, patience: Option<Duration>) -> Result<LockGuard> {
+    /// [`Error::Lock`], also after `timeout`, if there is one.
+    pub fn wait(self, timeout: Option<Duration>) -> Result<LockGuard> {
         let file = &self.file;
-        match (patience, self.exclusive) {
-            (None, true) => wait_alone(file).map_err(|_| Error::Lock)?,
+        match (timeout, self.exclusive) {
+            (None, true) => wait_exclusive(file).map_err(|_| Error::Lock)?,
             (None, false) => {
                 turnstile::pass(file);
                 uninterrupted(|| locks::lock_shared(file)).map_err(|_| Error::Lock)?;
             }
-            (Some(patience), exclusive) => {
-                let end = Instant::now() + patience;
+            (Some(timeout), exclusive) => {
+                let end = Instant::now() + timeout;
                 while !try_now(file, exclusive)? {
                     if Instant::now() >= end {
                         return Err(Error::Lock);
@@ -115,9 +115,9 @@ impl SidecarLock {
         }
     }
 
-    /// Takes the lock, exclusively or shared with other readers, waiting for it as long as it takes; within another operation only for a
-    /// while. Returns whether there was a writer since this handle last looked, so that its state may be out of date. A reader within an
-    /// operation that holds the lock through another handle relies on that lock.
+    /// Takes the lock, exclusively or shared with other readers. It waits without a limit; within another operation only for [`operation::TIMEOUT`].
+    /// Returns whether there was a writer since this handle last looked, so that its state may be out of date. A reader within an operation that holds
+    /// the lock through another handle relies on that lock.
     ///
     /// # Errors
     /// [`Error::Lock`] if the lock file cannot be made, locked or read, if a writer would wait for its own operation, or if the wait was too
@@ -127,13 +127,13 @@ impl SidecarLock {
         loop {
             match self.attempt(exclusive, false, guard)? {
                 Attempt::Taken(changed) | Attempt::Held(changed) => return Ok(changed),
-                Attempt::Busy(waiter) => guard = Some(waiter.wait(operation::patience(0))?),
+                Attempt::Busy(waiter) => guard = Some(waiter.wait(operation::timeout(0))?),
             }
         }
     }
 
-    /// As [`Self::lock`], without waiting. With `after_writers` a writer that waits comes first. `guard` is what the waiter of the last
-    /// attempt got; it becomes the handle's lock or is released.
+    /// As [`Self::lock`], without waiting. With `after_writers` a waiting writer comes first. `guard` is the lock that the waiter of the last attempt
+    /// got; it becomes the handle's lock or is released.
     ///
     /// # Errors
     /// As for that.
@@ -143,7 +143,7 @@ impl SidecarLock {
         after_writers: bool,
         guard: Option<LockGuard>,
     ) -> Result<Attempt> {
-        self.leave_to_parent();
+        self.forget_in_child();
         if self.depth > 0 {
             self.depth += 1;
             return Ok(Attempt::Taken(false));
@@ -160,10 +160,10 @@ impl SidecarLock {
             guard => _until_then = guard,
         }
         let Some((file, identity)) = self.acquire(exclusive, is_locked)? else {
-            return self.among_others(exclusive);
+            return self.held_by_others(exclusive);
         };
         let count = count_in(&file);
-        let changed = self.is_news(identity, count);
+        let changed = self.has_changed(identity, count);
         let count = count.wrapping_add(u64::from(exclusive));
         if exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
             // If this fails, closing the file ends the lock.
@@ -178,8 +178,8 @@ impl SidecarLock {
         Ok(Attempt::Taken(changed))
     }
 
-    /// What an attempt gives where others have the lock.
-    fn among_others(&mut self, exclusive: bool) -> Result<Attempt> {
+    /// The result of an attempt when others hold the lock.
+    fn held_by_others(&mut self, exclusive: bool) -> Result<Attempt> {
         let file = self.file()?;
         let identity = files::identity(file).map_err(|_| Error::Lock)?;
         if !operation::has_locked(identity) {
@@ -188,19 +188,19 @@ impl SidecarLock {
         let count = count_in(file);
         match exclusive {
             true => Err(Error::Lock),
-            false => Ok(Attempt::Held(self.is_news(identity, count))),
+            false => Ok(Attempt::Held(self.has_changed(identity, count))),
         }
     }
 
-    /// What waits for the lock, through a file of its own: the lock and the turn of a writer belong to an open file, and by the time the
-    /// lock is free the handle's own file may be in use for another change.
+    /// A waiter for the lock, with a file of its own: the lock and the turn of a writer belong to an open file, and when the lock becomes free,
+    /// another thread may be using the handle's file.
     fn busy(&self, exclusive: bool) -> Result<Attempt> {
         let file = self.open()?;
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
 
     /// Whether a writer has had the lock since this handle last looked: the lock file is another one, or counts more writers.
-    fn is_news(&self, identity: (u64, u64), count: u64) -> bool {
+    fn has_changed(&self, identity: (u64, u64), count: u64) -> bool {
         count != self.seen || self.identity.is_some_and(|known| known != identity)
     }
 
@@ -229,7 +229,7 @@ impl SidecarLock {
 
     /// Releases what the last `lock` took; without one it does nothing. If the system refuses, the file is closed, which ends the lock.
     pub fn unlock(&mut self) -> Result<()> {
-        self.leave_to_parent();
+        self.forget_in_child();
         if self.depth > 1 {
             self.depth -= 1;
             return Ok(());
@@ -249,19 +249,19 @@ impl SidecarLock {
         Ok(())
     }
 
-    /// Whether calls that overlap have held the lock for so long that others wait for it.
+    /// Whether overlapping calls have held the lock for longer than [`MAX_SHARED_HOLD`], so that they should release it.
     pub fn is_held_for_long(&self) -> bool {
         let held = self.since.filter(|_| self.depth > 0);
-        held.is_some_and(|since| since.elapsed() > LONG)
+        held.is_some_and(|since| since.elapsed() > MAX_SHARED_HOLD)
     }
 
-    /// How many calls of `lock` are waiting for their `unlock`.
+    /// How many calls of `lock` have not had their `unlock` yet.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
     /// In a child process, forgets what the parent holds. Closing the file here does not unlock the parent's.
-    fn leave_to_parent(&mut self) {
+    fn forget_in_child(&mut self) {
         let process = std::process::id();
         if self.owner != process {
             self.file = None;
@@ -270,8 +270,8 @@ impl SidecarLock {
         }
     }
 
-    /// Locks the lock file, unless `is_locked`, and gives it with its identity; none if others hold the lock. If the file was removed or
-    /// replaced meanwhile, the one that is there now is opened, since other processes look at that one.
+    /// Locks the lock file, unless `is_locked`, and returns it with its identity; none if others hold the lock. If the file was removed or
+    /// replaced meanwhile, the one that is there now is opened, since other processes use that one.
     fn acquire(
         &mut self,
         exclusive: bool,
@@ -291,7 +291,7 @@ impl SidecarLock {
             match files::stat(&self.path, true) {
                 Ok(named) if named.identity != open => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    // If none can be made, the frame's directory is gone, and with it all others who could want the lock.
+                    // If none can be created, the frame's directory is gone, so nothing else can use the lock either.
                     match self.open() {
                         Ok(made) => self.file = Some(made),
                         Err(_) => return Ok(Some((file, open))),
@@ -312,7 +312,7 @@ fn count_in(file: &File) -> u64 {
     }
 }
 
-/// Locks a file if it is free. Gives whether it did.
+/// Locks a file if it is free. Returns whether it did.
 fn try_now(file: &File, exclusive: bool) -> Result<bool> {
     loop {
         let locked = match exclusive {
@@ -328,8 +328,8 @@ fn try_now(file: &File, exclusive: bool) -> Result<bool> {
     }
 }
 
-/// Locks a file exclusively, once no one else has it locked.
-fn wait_alone(file: &File) -> io::Result<()> {
+/// Locks a file exclusively, and waits for it.
+fn wait_exclusive(file: &File) -> io::Result<()> {
     let _closed = turnstile::WriterTurn::new(file);
     uninterrupted(|| locks::lock(file))
 }

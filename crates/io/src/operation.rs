@@ -1,9 +1,8 @@
-//! The operations that this thread is in: which super-chunks they have locked, and how, and whether the thread is in a callback,
-//! that is, a function of the program's that an operation called.
+//! The operations that this thread is in: which super-chunks they have locked, and how, and whether the thread is in a callback, that is, in a
+//! function of the program that an operation called.
 //!
-//! A function of the program's (a pre- or postfilter, a codec, a filter) may use the super-chunk for which it is called. What
-//! it reads there must not wait for threads that wait for the operation; what it would change is refused. Helper threads take
-//! over the operations of the thread that they help.
+//! A callback (a pre- or postfilter, a codec, a filter) may read the super-chunk for which it is called. Such a read must not wait for threads that
+//! wait for the operation. Changes by a callback are refused. Worker threads inherit the operations of the thread for which they work.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::per_thread::PerThread;
@@ -13,8 +12,8 @@ use std::sync::MutexGuard;
 use std::time::Duration;
 
 /// How long a thread waits for a lock while an operation of its own has locked something else.
-pub const PATIENCE: Duration = Duration::from_secs(5);
-/// How deeply operations can be nested.
+pub const TIMEOUT: Duration = Duration::from_secs(5);
+/// How deep operations can be nested.
 const MAX_NESTING: usize = 8;
 
 /// How an operation has locked a super-chunk.
@@ -33,9 +32,9 @@ pub enum Access {
 enum Callback {
     /// None.
     No,
-    /// One that works on blocks.
+    /// A callback that works on blocks.
     Blocks,
-    /// One of a back end, which may be called while the library's own state is locked.
+    /// A callback of a back end, which may be called while the library's own state is locked.
     Backend,
 }
 
@@ -46,7 +45,7 @@ struct Entry {
     nchunk: i64,
     /// Device and inode of the lock file that it has locked.
     lock_file: Option<FileId>,
-    /// What kind of function of the program's began it.
+    /// The kind of callback in which it began.
     within: Callback,
 }
 
@@ -57,7 +56,7 @@ type FileId = (u64, u64);
 struct Operations {
     entries: [Cell<Entry>; MAX_NESTING],
     len: Cell<usize>,
-    /// The function of the program's that the innermost of them has called.
+    /// The kind of callback that the innermost of them has called.
     callback: Cell<Callback>,
 }
 
@@ -92,7 +91,7 @@ impl Operations {
             .rposition(|entry| entry.get().id == id)
     }
 
-    /// What kind of function of the program's this thread is in that the operation at `at` called, or one within it.
+    /// The kind of callback that the operation at `at`, or one within it, has called.
     fn callback_of(&self, at: usize) -> Callback {
         let within = self.entries()[at + 1..]
             .iter()
@@ -132,7 +131,7 @@ impl Operations {
 /// How an operation of this thread has locked the super-chunk `id`, if one has.
 ///
 /// # Errors
-/// [`Error::Lock`] where the super-chunk cannot even be read: in a function of a back end that it called.
+/// [`Error::Lock`] if the super-chunk cannot even be read: in a callback of its back end.
 pub fn access(id: usize) -> Result<Option<Access>> {
     Ok(match standing(id)? {
         Standing::Within(access) => Some(access),
@@ -140,18 +139,18 @@ pub fn access(id: usize) -> Result<Option<Access>> {
     })
 }
 
-/// What this thread is in.
+/// The operations that this thread is in, as seen by a super-chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// No operation.
     Idle,
     /// Operations on other super-chunks.
     Elsewhere,
-    /// One that has locked the super-chunk like this.
+    /// An operation that has locked the super-chunk like this.
     Within(Access),
 }
 
-/// What this thread is in, as the super-chunk `id` sees it.
+/// The operations that this thread is in, as seen by the super-chunk `id`.
 ///
 /// # Errors
 /// As for [`access`].
@@ -175,12 +174,12 @@ pub fn standing(id: usize) -> Result<Standing> {
     standing.unwrap_or(Ok(Standing::Idle))
 }
 
-/// How long this thread may wait for a lock, of whose own operations so many are counted already: as long as it takes (none), unless
-/// others have locked something.
-pub fn patience(own: usize) -> Option<Duration> {
+/// How long this thread may wait for a lock: without a limit (none), unless an operation of it has locked something else. The `own` innermost
+/// operations are those that want the lock.
+pub fn timeout(own: usize) -> Option<Duration> {
     let others = CURRENT
         .with(|operations| operations.len.get() > own || operations.callback.get() != Callback::No);
-    others.unwrap_or(false).then_some(PATIENCE)
+    others.unwrap_or(false).then_some(TIMEOUT)
 }
 
 /// Records which lock file the operation on the super-chunk `id` has locked.
@@ -203,7 +202,7 @@ fn is_idle() -> bool {
         .unwrap_or(true)
 }
 
-/// Whether this thread is in a function of the program's that an operation on the super-chunk `id` called.
+/// Whether this thread is in a callback that an operation on the super-chunk `id` called.
 pub fn in_callback_of(id: usize) -> bool {
     let callback = CURRENT.with(|operations| {
         let at = operations.position(id);
@@ -214,14 +213,14 @@ pub fn in_callback_of(id: usize) -> bool {
         .is_some_and(|callback| callback != Callback::No)
 }
 
-/// An operation that has locked a super-chunk, until this is dropped: by the thread that began it, so this cannot be sent to another.
-pub struct Entered(usize, PhantomData<MutexGuard<'static, ()>>);
+/// An operation that has locked a super-chunk. It ends when this is dropped, on the thread that began it, so this is not `Send`.
+pub struct OperationGuard(usize, PhantomData<MutexGuard<'static, ()>>);
 
 /// Records that an operation of this thread has locked the super-chunk `id`.
 ///
 /// # Errors
-/// [`Error::Lock`] where too many are locked within each other, [`Error::MemoryAlloc`].
-pub fn enter(id: usize, access: Access) -> Result<Entered> {
+/// [`Error::Lock`] if operations are nested too deeply, [`Error::MemoryAlloc`].
+pub fn enter(id: usize, access: Access) -> Result<OperationGuard> {
     enter_for(id, access, -1)
 }
 
@@ -230,7 +229,7 @@ pub fn enter(id: usize, access: Access) -> Result<Entered> {
 /// # Errors
 /// As for that.
 #[inline]
-pub fn enter_for(id: usize, access: Access, nchunk: i64) -> Result<Entered> {
+pub fn enter_for(id: usize, access: Access, nchunk: i64) -> Result<OperationGuard> {
     CURRENT.with_new(|operations| {
         let len = operations.len.get();
         let entry = operations.entries.get(len).ok_or(Error::Lock)?;
@@ -242,7 +241,7 @@ pub fn enter_for(id: usize, access: Access, nchunk: i64) -> Result<Entered> {
             within: operations.callback.replace(Callback::No),
         });
         operations.len.set(len + 1);
-        Ok(Entered(id, PhantomData))
+        Ok(OperationGuard(id, PhantomData))
     })?
 }
 
@@ -251,13 +250,13 @@ pub fn set_access(id: usize, access: Access) {
     CURRENT.with(|operations| operations.change(id, |entry| entry.access = access));
 }
 
-impl Drop for Entered {
+impl Drop for OperationGuard {
     fn drop(&mut self) {
         CURRENT.with(|operations| {
             if let [.., last] = operations.entries()
                 && last.get().id == self.0
             {
-                // Nearly always it is the innermost.
+                // It is nearly always the innermost operation.
                 operations.callback.set(last.get().within);
                 operations.len.set(operations.len.get() - 1);
             } else if let Some(at) = operations.position(self.0) {
@@ -291,12 +290,12 @@ pub fn chunk(id: usize) -> Option<i64> {
     (nchunk >= 0).then_some(nchunk)
 }
 
-/// The operations of this thread, for those that help it; none if there are none.
+/// The operations of this thread, to be inherited by its workers; none if there are none.
 pub fn shared() -> Option<Inherited> {
     CURRENT.with(|operations| (operations.len.get() > 0).then(|| operations.copy()))?
 }
 
-/// The operations of a thread, for its helpers.
+/// The operations of a thread, for its workers.
 #[derive(Clone, Copy)]
 pub struct Inherited {
     entries: [Entry; MAX_NESTING],
@@ -313,7 +312,7 @@ impl Drop for Restore {
     }
 }
 
-/// Makes this thread, until the result is dropped, one that helps another with its operations.
+/// Makes this thread inherit the operations of the one for which it works, until the result is dropped.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
@@ -325,22 +324,22 @@ pub fn help(inherited: &Inherited) -> Result<Restore> {
     })
 }
 
-/// Frees what is kept for this thread.
+/// Frees the memory that this module keeps for this thread.
 pub fn forget_thread() {
     CURRENT.discard_if(|operations| operations.len.get() == 0);
 }
 
-/// The callback that a thread was in before.
-pub struct Returned(Callback);
+/// A callback that is running, until this is dropped. It holds the one that the thread was in before.
+pub struct CallbackGuard(Callback);
 
-impl Drop for Returned {
+impl Drop for CallbackGuard {
     fn drop(&mut self) {
         CURRENT.with(|operations| operations.callback.set(self.0));
     }
 }
 
-/// A thread in no operation has locked nothing, and may do what it likes in the functions that it calls.
-fn call(callback: Callback) -> Returned {
+/// Records that a callback runs. Without an operation nothing is recorded, as the thread has locked nothing and its callbacks may do anything.
+fn call(callback: Callback) -> CallbackGuard {
     let before = CURRENT.with(|operations| {
         let before = operations.callback.get();
         if operations.len.get() > 0 {
@@ -348,16 +347,16 @@ fn call(callback: Callback) -> Returned {
         }
         before
     });
-    Returned(before.unwrap_or(Callback::No))
+    CallbackGuard(before.unwrap_or(Callback::No))
 }
 
 /// Records that a callback that works on blocks runs, until the result is dropped.
-pub fn call_on_blocks() -> Returned {
+pub fn call_on_blocks() -> CallbackGuard {
     call(Callback::Blocks)
 }
 
 /// Records that a callback of a back end runs, until the result is dropped.
-pub fn call_backend() -> Returned {
+pub fn call_backend() -> CallbackGuard {
     call(Callback::Backend)
 }
 

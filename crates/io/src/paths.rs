@@ -1,4 +1,4 @@
-//! What is done to paths rather than to open files. Links are removed and renamed, not followed.
+//! Operations on paths rather than on open files. Symbolic links are removed and renamed themselves, not followed.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, List};
@@ -7,10 +7,10 @@ use oxiblosc_system::files::{self, Access, How, is_separator};
 use std::ffi::CStr;
 use std::io::ErrorKind;
 
-/// How many links lead from one to the next at most, as many as Linux follows.
-const MOST_LINKS: usize = 40;
+/// The largest number of links in a row, as in Linux.
+const MAX_LINKS: usize = 40;
 
-/// What lies at a path.
+/// The kind of thing at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory, or a link to one.
@@ -19,14 +19,14 @@ pub enum Kind {
     File,
 }
 
-/// A path as files know it: without `file:///` at its front.
+/// A path without a leading `file:///`.
 pub fn local(path: &CStr) -> &CStr {
     let rest = path.to_bytes_with_nul().strip_prefix(b"file:///");
     let rest = rest.and_then(|rest| CStr::from_bytes_with_nul(rest).ok());
     rest.unwrap_or(path)
 }
 
-/// What lies at `name`: nothing if there is no such path, `Error::Failure` if that cannot be checked.
+/// What is at `name`; none if there is no such path. `Error::Failure` if that cannot be checked.
 pub fn kind(name: &CStr) -> Result<Option<Kind>> {
     match files::stat(name, true) {
         Ok(there) if there.is_dir() => Ok(Some(Kind::Directory)),
@@ -36,21 +36,21 @@ pub fn kind(name: &CStr) -> Result<Option<Kind>> {
     }
 }
 
-/// Whether a regular file, or a link to one, is there.
+/// Whether a regular file, or a link to one, is at `name`.
 pub fn is_regular(name: &CStr) -> bool {
     files::stat(name, true).is_ok_and(files::Stat::is_file)
 }
 
-/// The path that a link at `name` leads to in the end, whether something is there or not; `name` itself if no link is
-/// there. `Error::FileOpen` if links lead in a circle.
+/// The path to which links at `name` lead in the end, whether something is there or not; `name` itself if it is no link. `Error::FileOpen` if links
+/// form a loop.
 pub fn followed(name: &CStr) -> Result<CStrBuf> {
     let mut at = CStrBuf::copy_of(name)?;
     let mut room = List::filled(0, files::MAX_PATH)?;
-    for _ in 0..=MOST_LINKS {
+    for _ in 0..=MAX_LINKS {
         let Ok(len) = files::read_link(&at, &mut room) else {
             return Ok(at);
         };
-        // A relative link starts where it lies.
+        // A relative link starts from the directory that it is in.
         let from = match room[..len].first() {
             Some(byte) if is_separator(*byte) => &[],
             _ => up_to_name(&at),
@@ -60,10 +60,10 @@ pub fn followed(name: &CStr) -> Result<CStrBuf> {
     Err(Error::FileOpen)
 }
 
-/// How often a directory is gone through to remove what is in it.
+/// How often a directory is read to remove what is in it.
 const ROUNDS: usize = 8;
 
-/// What comes before the last name of a path: nothing, or up to a slash.
+/// The part of a path before its last name: empty, or up to and including a slash.
 fn up_to_name(path: &CStr) -> &[u8] {
     let bytes = path.to_bytes();
     let slash = bytes.iter().rposition(|byte| is_separator(*byte));
@@ -74,15 +74,15 @@ fn up_to_name(path: &CStr) -> &[u8] {
 #[derive(Debug)]
 pub struct NewPath {
     path: CStrBuf,
-    /// Its device and inode: whatever else has the path later is not removed.
+    /// Its device and inode, so that nothing else is removed that gets the path later.
     identity: Option<(u64, u64)>,
     directory: bool,
-    /// The lock file beside it, if there was none.
+    /// The path of the lock file, if there was none before.
     lock: Option<CStrBuf>,
 }
 
 impl NewPath {
-    /// What is about to be created at `name`: a directory, or a file and perhaps a lock file at `lock`.
+    /// For something that is about to be created at `name`: a directory, or a file and perhaps a lock file at `lock`.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -102,7 +102,7 @@ impl NewPath {
         self
     }
 
-    /// Whether the path still leads to it. If that cannot be checked, it is assumed.
+    /// Whether the path still leads to it; true if that cannot be checked.
     pub fn is_there(&self) -> bool {
         match (self.identity, identity(&self.path)) {
             (Some(made), Some(now)) => made == now,
@@ -110,12 +110,12 @@ impl NewPath {
         }
     }
 
-    /// Removes it, with all that is in it, as far as that can be done.
+    /// Removes it, with everything in it, as far as possible.
     pub fn remove(&self) {
         if !self.is_there() {
             return;
         }
-        // Nothing more can be done about what stays.
+        // What cannot be removed stays; there is no better way to handle that error.
         let _ = match self.directory {
             true => remove_dir_with_files(&self.path),
             false => remove_file(&self.path),
@@ -131,23 +131,22 @@ fn identity(path: &CStr) -> Option<(u64, u64)> {
     Some(there.identity)
 }
 
-/// Removes a file or a link, else `Error::FileRemove`.
+/// Removes a file or a link. `Error::FileRemove` if that fails.
 pub fn remove_file(name: &CStr) -> Result<()> {
     files::unlink(name).map_err(|_| Error::FileRemove)
 }
 
-/// Renames a file or directory, replacing a file that has the new name, else `Error::Failure`.
+/// Renames a file or directory, replacing a file that has the new name. `Error::Failure` if that fails.
 pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
     files::rename(from, to).map_err(|_| Error::Failure)
 }
 
-/// Makes a directory, else `Error::FileOpen`; one that is there already is an error too.
+/// Creates a directory. `Error::FileOpen` if that fails, also if it exists already.
 pub fn create_dir(name: &CStr) -> Result<()> {
     files::make_dir(name).map_err(|_| Error::FileOpen)
 }
 
-/// Returns once the names in the directory would survive a loss of power, else `Error::FileWrite`: what makes a new
-/// file, a removal or a renaming in it durable.
+/// Syncs a directory: when it returns, new, removed and renamed files in it would survive a loss of power. `Error::FileWrite` if that fails.
 pub fn sync_dir(name: &CStr) -> Result<()> {
     files::sync_names(name).map_err(|_| Error::FileWrite)
 }
@@ -168,13 +167,13 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     sync_each_file(name)
 }
 
-/// What [`sync_dir_with_files`] does where there is no call for it.
+/// [`sync_dir_with_files`] for systems without a call for it.
 #[cfg(any(test, not(target_os = "linux")))]
 fn sync_each_file(name: &CStr) -> Result<()> {
     each_entry(name, |entry| {
         match files::open(entry, How::SYNC, Access::All) {
             Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
-            // Another process has removed it.
+            // Another process has removed the file.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(_) => Err(Error::FileWrite),
         }
@@ -188,7 +187,7 @@ pub fn sync_parent(name: &CStr) -> Result<()> {
     sync_dir(&folder(name)?.ok_or(Error::FileWrite)?)
 }
 
-/// The directory that holds `path`; none holds the root.
+/// The directory that contains `path`; none for the root.
 pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
     let drive = files::drive(path.to_bytes());
     let (drive, bytes) = path.to_bytes().split_at(drive);
@@ -210,8 +209,8 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
     CStrBuf::concat(&[drive, folder]).map(Some)
 }
 
-/// Calls `each` with the path of each entry of a directory; see [`files::each_entry`]. Paths are put together where nothing has to be
-/// allocated; one longer than the system takes is [`Error::Failure`].
+/// Calls `each` with the path of each entry of a directory; see [`files::each_entry`]. Paths are assembled on the stack; one longer than the system
+/// allows is [`Error::Failure`].
 fn each_entry(folder: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
     let mut path = [0; files::MAX_PATH];
     let at = folder.to_bytes().len();
@@ -226,12 +225,12 @@ fn each_entry(folder: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Resul
     })
 }
 
-/// Removes a directory that holds files only, with them. `Error::NotFound` if it cannot be read; `Error::Failure` if
-/// it holds a directory, with nothing removed, or if something could not be removed.
+/// Removes a directory and the files in it. `Error::NotFound` if it cannot be read; `Error::Failure` if it contains a directory (nothing is removed then),
+/// or if something could not be removed.
 ///
-/// A link to a directory keeps its target, emptied.
+/// Of a link to a directory, the files in the target are removed and the target stays.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
-    // What is empty need not be read, for which there may be no file descriptor.
+    // An empty directory is removed without reading it, as there may be no free file descriptor.
     if files::remove_dir(name).is_ok() {
         return Ok(());
     }
@@ -241,11 +240,11 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
             false => Ok(()),
         }
     })?;
-    // Some file systems pass over names while others are removed, so once may not be enough.
+    // Some file systems skip entries while others are removed, so one pass may not be enough.
     for _ in 0..ROUNDS {
         each_entry(name, |entry| match files::unlink(entry) {
             Ok(()) => Ok(()),
-            // Another process was faster.
+            // Another process has removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(_) => Err(Error::Failure),
         })?;
@@ -261,8 +260,7 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     Err(Error::Failure)
 }
 
-/// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Where there is nothing,
-/// nothing is done.
+/// Removes the frame at a path: a file with the lock file beside it, or a directory with the files in it. Does nothing if there is nothing at the path.
 ///
 /// # Errors
 /// Those of [`kind`], [`remove_file`] and [`remove_dir_with_files`].
@@ -273,7 +271,7 @@ pub fn remove_frame(path: &CStr) -> Result<()> {
         Some(Kind::File) => {
             let lock = CStrBuf::concat(&[path.to_bytes(), b".b2lock"])?;
             remove_file(path)?;
-            // There is one only with locking.
+            // It exists only with locking.
             let _ = remove_file(&lock);
             Ok(())
         }

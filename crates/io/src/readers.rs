@@ -1,36 +1,36 @@
-//! How many read handles the process keeps open: a program may hold thousands of frames, and descriptors are few.
+//! Limits how many read handles the process keeps open: a program may have thousands of open frames, but file descriptors are limited.
 
 use oxiblosc_system::files;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most handles kept, if nothing says otherwise.
-const MOST: usize = 96;
+/// The limit, unless the environment sets one.
+const DEFAULT_LIMIT: usize = 96;
 
-/// The share of the process's descriptors that may be kept: one in so many.
+/// At most one of this many file descriptors of the process is kept open.
 const SHARE: u64 = 16;
 
-/// Counts handles that are kept open. One atomic, so neither threads nor the child of a `fork`, which has the handles
-/// as well as the count, can find it locked.
+/// Counts the handles that are kept open. It is one atomic without a lock that a `fork` could leave locked; a child inherits the handles as
+/// well as the count.
 pub struct ReaderSlots {
-    /// How many are taken.
+    /// How many slots are taken.
     taken: AtomicUsize,
-    /// How many there are, plus 1; 0 until the environment was asked.
+    /// The number of slots plus 1; 0 until it is determined.
     limit: AtomicUsize,
 }
 
-/// The right to keep one handle open; returned when dropped. Drop it together with the handle.
+/// Permission to keep one handle open, given back when this is dropped. Drop it together with the handle.
 pub struct ReaderSlot<'a>(&'a ReaderSlots);
 
-/// The slots of this process: as many as the environment variable `BLOSC_MAX_CACHED_READERS` said when the first was
-/// wanted, else 96 or a sixteenth of the descriptors that the process may have, whichever is less.
+/// The slots of this process: as many as the environment variable `BLOSC_MAX_CACHED_READERS` said when the first was taken, otherwise 96 or a sixteenth
+/// of the file descriptors that the process may have, whichever is less.
 pub static READERS: ReaderSlots = ReaderSlots {
     taken: AtomicUsize::new(0),
     limit: AtomicUsize::new(0),
 };
 
 impl ReaderSlots {
-    /// So many slots.
+    /// `limit` slots.
     pub const fn new(limit: usize) -> Self {
         Self {
             taken: AtomicUsize::new(0),
@@ -52,7 +52,7 @@ impl ReaderSlots {
     fn limit(&self) -> usize {
         match self.limit.load(Ordering::Relaxed) {
             0 => {
-                // SAFETY: a C string, as is the value, if any, which is read at once.
+                // SAFETY: the name is a C string. `getenv` returns null or a C string, which is used before this block ends.
                 let asked = unsafe {
                     let value = libc::getenv(c"BLOSC_MAX_CACHED_READERS".as_ptr());
                     (!value.is_null()).then(|| CStr::from_ptr(value))
@@ -73,7 +73,7 @@ impl Drop for ReaderSlot<'_> {
     }
 }
 
-/// The number of slots: what was asked for, if that is a number as C reads numbers, else by the descriptors there are.
+/// The number of slots: the value of the environment variable, if it is a number as C reads numbers, otherwise by the limit of file descriptors.
 fn limit(asked: Option<&str>, descriptors: Option<u64>) -> usize {
     if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
         let number = asked.trim_start();
@@ -81,7 +81,7 @@ fn limit(asked: Option<&str>, descriptors: Option<u64>) -> usize {
         let end = digits
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(digits.len());
-        // No digits at all are a zero to C; a number out of range is none.
+        // As in C, a value without digits is 0; a number out of range is ignored.
         match digits[..end].parse::<i32>() {
             Ok(number) => return number as usize,
             Err(_) if end == 0 && !number.starts_with('-') => return 0,
@@ -89,7 +89,9 @@ fn limit(asked: Option<&str>, descriptors: Option<u64>) -> usize {
         }
     }
     let share = descriptors.map_or(u64::MAX, |descriptors| descriptors / SHARE);
-    usize::try_from(share).unwrap_or(usize::MAX).min(MOST)
+    usize::try_from(share)
+        .unwrap_or(usize::MAX)
+        .min(DEFAULT_LIMIT)
 }
 
 #[cfg(test)]
@@ -142,8 +144,8 @@ mod tests {
         ] {
             assert_eq!(limit(asked, Some(1000)), expected, "{asked:?}");
         }
-        assert_eq!(limit(None, Some(1 << 20)), MOST);
-        assert_eq!(limit(None, None), MOST);
+        assert_eq!(limit(None, Some(1 << 20)), DEFAULT_LIMIT);
+        assert_eq!(limit(None, None), DEFAULT_LIMIT);
         assert_eq!(limit(None, Some(15)), 0);
         assert!(READERS.limit() <= i32::MAX as usize);
     }

@@ -1,9 +1,8 @@
-//! A file that is written as a whole, in one step: an open finds the old bytes or the new ones, whatever call
-//! fails and whenever the process is stopped.
+//! Replaces a file atomically: the path leads to the old bytes or to the new ones, whatever call fails and whenever the process is killed.
 //!
-//! The bytes go into a new file in the same directory, which then takes the name. It has the mode, the owner and the group
-//! of the file that it replaces, its access control list and the attributes that users gave it, as far as the process may give
-//! them. Links are followed. What is no regular file, such as a device, cannot be replaced and is written where it is.
+//! The bytes are written to a new file in the same directory, which is then renamed. It gets the mode, owner, group, access control list and user
+//! attributes of the old file, as far as the process is permitted to set them. Links are followed. What is not a regular file, such as a
+//! device, cannot be replaced and is written directly.
 
 use super::file::write_up_to;
 use super::{Backend, Mode, attributes, paths};
@@ -19,23 +18,22 @@ use std::time::SystemTime;
 /// How many names are tried for a new file.
 const NAMES: usize = 64;
 
-/// Makes `bytes` the content of the file at `name`, which need not be there. If `durable`, returns once that would survive
-/// a loss of power.
+/// Makes `bytes` the content of the file at `name`, which need not exist. With `durable`, it returns when that would survive a loss of power.
 ///
 /// # Errors
-/// Then nothing has changed: `Error::FileOpen` if the file cannot be written, or its directory, `Error::FileWrite` if the
-/// bytes cannot.
+/// `Error::FileOpen` if the file or its directory cannot be written to, `Error::FileWrite` if the bytes cannot be written. Nothing has changed then.
 pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     let followed = paths::followed(name)?;
     let target: &CStr = &followed;
     let old = match files::stat(target, false) {
         Ok(there) if there.is_file() => Some(writable(target)?),
         Ok(_) => return write_in_place(target, bytes),
-        // A slash at the end is that of a directory.
+        // A path that ends in a slash names a directory.
         Err(error) if error.kind() == ErrorKind::NotFound && !ends_in_separator(target) => None,
         Err(_) => return Err(Error::FileOpen),
     };
-    // Others see the old file's bytes no sooner than its mode allows; a file without a past gets the usual mode.
+    // A replacement is private until it has the mode of the old file, so that the bytes are never readable to more users. Otherwise the file gets
+    // the default mode.
     let access = if old.is_some() {
         Access::Owner
     } else {
@@ -50,7 +48,7 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     }
 }
 
-/// As [`write`], through a back end. On the file system it is done in one step; the functions of other back ends have none for that.
+/// As [`write`], through a back end. This is atomic only on the file system.
 ///
 /// # Errors
 /// Those of the back end.
@@ -79,7 +77,7 @@ pub fn write_through(
     });
     written.inspect_err(|_| {
         if is_new {
-            // It may not be there at all.
+            // There may be no file to remove.
             let _ = paths::remove_file(path);
         }
     })
@@ -111,8 +109,8 @@ fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
     file.write_all(bytes).map_err(|_| Error::FileWrite)
 }
 
-/// Makes a new file like the old one, writes and closes it. The bytes come last, as the system takes set-user-ID bits away where they are
-/// written by who may not give them.
+/// Makes a new file like the old one, writes and closes it. The bytes are written last, so that the system clears set-user-ID bits which this user
+/// could not have set.
 fn fill(file: File, bytes: &[u8], old: Option<&Old>, durable: bool) -> Result<()> {
     if let Some(old) = old {
         attributes::copy(&old.file, &file)?;
@@ -128,12 +126,12 @@ fn fill(file: File, bytes: &[u8], old: Option<&Old>, durable: bool) -> Result<()
         .map_err(|_| Error::FileWrite)
 }
 
-/// A file under a name of its own, removed when this is dropped unless it took another name.
+/// A file with a temporary name. It is removed when this is dropped, unless it was renamed.
 struct Temporary(Option<CStrBuf>);
 
 impl Temporary {
-    /// Makes an empty file in the directory of `target`. Its name is random, so that another user cannot prepare it, and
-    /// whatever has that name already, even a link, is an error. Its length does not depend on `target`'s, which may be the longest.
+    /// Creates an empty file in the directory of `target`. Its name is random, so that another user cannot prepare it; if anything has that name, even a
+    /// link, the next one is tried. The length of the name does not depend on that of `target`, which may be the longest possible.
     fn beside(target: &CStr, access: Access) -> Result<(Self, File)> {
         for _ in 0..NAMES {
             let name = Self::name(target)?;
@@ -148,24 +146,24 @@ impl Temporary {
 
     fn name(target: &CStr) -> Result<CStrBuf> {
         let folder = paths::folder(target)?.ok_or(Error::FileOpen)?;
-        // Each state has keys of its own, out of the system's random numbers. A forked child goes on with its parent's.
+        // A `RandomState` has random keys from the system. A forked child would continue its parent's sequence, so process and time are hashed, too.
         let seed = (std::process::id(), SystemTime::now());
         let number = RandomState::new().hash_one(seed);
         let name = Text::<32>::of(format_args!("/.b2-{number:016x}.tmp"));
         CStrBuf::concat(&[folder.to_bytes(), name.as_bytes()])
     }
 
-    /// Takes the name of `target`.
+    /// Renames the file to `target`.
     fn replace(mut self, target: &CStr) -> Result<()> {
         if let Some(name) = &self.0 {
             files::rename(name, target).map_err(|_| Error::FileWrite)?;
         }
-        // There is nothing left to remove.
+        // There is no temporary file left to remove.
         self.0 = None;
         Ok(())
     }
 
-    /// As [`Self::replace`], and returns once the name is durable. If it cannot be made so, `target` is what it was.
+    /// As [`Self::replace`], and syncs the directory. If that fails, the old file gets its name back.
     fn replace_durably(self, target: &CStr, is_there: bool) -> Result<()> {
         let folder = paths::folder(target)?.ok_or(Error::FileWrite)?;
         let old = if is_there {
@@ -176,7 +174,7 @@ impl Temporary {
         self.replace(target)?;
         let synced = paths::sync_dir(&folder);
         if synced.is_err() {
-            // What it was, it is again, or it is not there again; where neither can be done the new file stays.
+            // Restores the old file, or removes the new one if there was none. If that fails, the new file stays.
             let _ = match old {
                 Some(old) => old.replace(target),
                 None if is_there => Ok(()),
@@ -186,7 +184,7 @@ impl Temporary {
         synced
     }
 
-    /// Gives a file a second name, where the file system knows that.
+    /// Gives a file a second name (a hard link), if the file system supports it.
     fn second_name(target: &CStr) -> Option<Self> {
         let name = Self::name(target).ok()?;
         files::link(target, &name).ok()?;
@@ -197,7 +195,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(name) = &self.0 {
-            // It may be gone already; more cannot be done.
+            // The file may be gone already; there is no better way to handle that error.
             let _ = files::unlink(name);
         }
     }

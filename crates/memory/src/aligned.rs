@@ -1,28 +1,28 @@
-//! Buffers for the data of blocks: aligned, zeroed, and no page touched before it is needed.
+//! Buffers for the data of blocks: aligned and zeroed, with pages that take memory only when they are used.
 
 use oxiblosc_error::{Error, Result};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Alignment of every buffer: a cache line, and the widest vector.
+/// Alignment of every buffer: that of a cache line and of the widest vector.
 const ALIGN: usize = 64;
 
-/// Buffers from this size on are asked for in the one way that leaves their pages untouched, at the price of some bytes
-/// behind them. Smaller ones end where their memory does.
+/// Buffers of at least this size are aligned by hand within a larger allocation, since only then the allocator leaves their pages untouched. A smaller
+/// buffer is exactly its allocation.
 const UNTOUCHED: usize = 1 << 20;
 
-/// A zeroed buffer that reports failure instead of aborting. If it is large it touches no page before it is used: what a
-/// header claims costs memory only once there are data.
+/// A zeroed buffer whose growth can fail. The pages of a large one take no memory until they are used, so a size that a header merely claims costs
+/// nothing.
 pub struct AlignedBuffer {
-    /// The aligned part of the memory that is used; dangling if that is nothing.
+    /// The aligned start of the used memory; dangling if there is none.
     start: NonNull<u8>,
     len: usize,
-    /// What the allocator gave.
+    /// The allocation.
     memory: Option<(NonNull<u8>, Layout)>,
 }
 
-// SAFETY: the buffer owns its memory alone.
+// SAFETY: the buffer is the only owner of its memory.
 unsafe impl Send for AlignedBuffer {}
 
 impl Default for AlignedBuffer {
@@ -36,21 +36,21 @@ impl Default for AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// Buffers above this size are given back when far less is needed.
+    /// Larger buffers than this are replaced by smaller ones when far less is needed.
     pub const LARGE: usize = 16 << 20;
 
-    /// `len` is not 0.
+    /// A new buffer; `len` must not be 0.
     fn new(len: usize) -> Result<Self> {
         let layout = if len < UNTOUCHED {
             Layout::from_size_align(len, ALIGN)
         } else {
-            // Memory of a larger alignment would be zeroed by hand.
+            // For a larger alignment than this the allocator would zero the memory itself, and so touch all pages.
             Layout::from_size_align(len.saturating_add(ALIGN), align_of::<usize>())
         };
         let layout = layout.map_err(|_| Error::MemoryAlloc)?;
-        // SAFETY: the size is not 0: the only caller asks for some bytes.
+        // SAFETY: the size is not 0, since the only caller passes a `len` that is not.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(Error::MemoryAlloc)?;
-        // SAFETY: less than ALIGN further on, and that many bytes are there beyond `len` unless it is none.
+        // SAFETY: the offset is less than ALIGN. It is 0 for a small buffer, whose layout has that alignment; a large one has ALIGN bytes more than `len`.
         let start = unsafe { base.add(base.align_offset(ALIGN)) };
         Ok(Self {
             start,
@@ -59,7 +59,7 @@ impl AlignedBuffer {
         })
     }
 
-    /// Makes the buffer at least `len` bytes; what was in it may be lost.
+    /// Makes the buffer at least `len` bytes long. Its content may be lost.
     #[inline(always)]
     pub fn ensure(&mut self, len: usize) -> Result<&mut [u8]> {
         let have = self.len;
@@ -82,7 +82,7 @@ impl AlignedBuffer {
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
         if let Some((base, layout)) = self.memory {
-            // SAFETY: `new` got this memory with this layout, and nothing else holds it.
+            // SAFETY: `new` allocated this memory with this layout, and nothing else refers to it.
             unsafe { dealloc(base.as_ptr(), layout) }
         }
     }
@@ -100,7 +100,7 @@ impl Deref for AlignedBuffer {
 impl DerefMut for AlignedBuffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, borrowed mutably.
+        // SAFETY: as above; `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }

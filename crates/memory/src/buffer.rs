@@ -1,4 +1,4 @@
-//! Memory that C may come to own: from `malloc`, so that `free` takes it back.
+//! Byte buffers from `malloc`, which can be handed over to C programs to be freed with `free`.
 
 use super::list::List;
 use oxiblosc_error::{Error, Result};
@@ -6,34 +6,34 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
-/// From this size on, a buffer that goes on growing does so in few steps.
+/// From this size on, [`Buffer::reserve_to_grow`] takes large steps.
 const LARGE: usize = 256 << 10;
 
-/// Eight times the size at first, then by this much, then by half.
-const LONG_STEP: usize = 16 << 20;
+/// The step of [`Buffer::reserve_to_grow`]: seven times the capacity, but no more than this unless half of the capacity is more.
+const GROWTH_STEP: usize = 16 << 20;
 
-/// Bytes that come instead of others.
+/// A replacement of some bytes by others.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// Where the others begin.
+    /// Offset of the bytes that are replaced.
     pub at: usize,
-    /// How many they are.
+    /// How many bytes are replaced.
     pub len: usize,
-    /// What comes there.
+    /// The bytes that replace them.
     pub new: List<u8>,
 }
 
 /// A growable array of bytes from `malloc`.
 pub struct Buffer {
-    /// From `malloc` or null; `capacity` bytes, of which the first `len` are initialised.
+    /// From `malloc`, or null. It has `capacity` bytes, of which the first `len` are initialised.
     ptr: *mut u8,
     len: usize,
     capacity: usize,
 }
 
-// SAFETY: the memory is the buffer's alone, as that of a vector is.
+// SAFETY: the buffer is the only owner of its memory, as a vector is.
 unsafe impl Send for Buffer {}
-// SAFETY: a shared buffer can only be read.
+// SAFETY: through a shared reference the bytes can only be read.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -46,9 +46,9 @@ impl Buffer {
         }
     }
 
-    /// Zeros; memory for them is taken from the system only when they are written.
+    /// `len` zeros. Large ones take memory from the system only when they are written.
     pub fn zeroed(len: usize) -> Result<Self> {
-        // SAFETY: any numbers will do; at least one byte is asked for.
+        // SAFETY: `calloc` accepts any numbers.
         let ptr = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();
         if ptr.is_null() {
             return Err(Error::MemoryAlloc);
@@ -88,7 +88,7 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// A copy of numbers, as this machine has them in memory.
+    /// A copy of numbers, in native byte order.
     pub fn of_numbers(numbers: &[i64]) -> Result<Self> {
         let mut buffer = Self::zeroed(size_of_val(numbers))?;
         for (to, number) in buffer.chunks_exact_mut(size_of::<i64>()).zip(numbers) {
@@ -100,7 +100,7 @@ impl Buffer {
     /// Takes over memory from `malloc`.
     ///
     /// # Safety
-    /// `ptr` came from `malloc` with at least `len` bytes, all initialised, and has no other owner.
+    /// `ptr` came from `malloc`, has at least `len` bytes, all initialised, and no other owner.
     pub unsafe fn from_raw(ptr: *mut u8, len: usize) -> Self {
         Self {
             ptr,
@@ -109,21 +109,21 @@ impl Buffer {
         }
     }
 
-    /// Gives the memory away; the caller frees it with `free`.
+    /// Gives the memory to the caller, who frees it with `free`.
     pub fn into_raw(self) -> *mut u8 {
         let ptr = self.ptr;
         std::mem::forget(self);
         ptr
     }
 
-    /// Where the bytes are.
+    /// The address of the bytes.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.ptr
     }
 
     fn reserve_exact(&mut self, capacity: usize) -> Result<()> {
         if capacity > self.capacity {
-            // SAFETY: the pointer is null or from this allocator, and at least one byte is asked for.
+            // SAFETY: the pointer is null or from `malloc`, and `capacity` is not 0.
             let ptr = unsafe { libc::realloc(self.ptr.cast(), capacity) };
             if ptr.is_null() {
                 return Err(Error::MemoryAlloc);
@@ -134,7 +134,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Makes room for `more` bytes, in steps that grow with the buffer.
+    /// Reserves capacity for `more` bytes, in steps that grow with the buffer.
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
         if wanted > self.capacity {
@@ -143,12 +143,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// Like [`Self::reserve`], for a buffer that goes on growing and may become large: few steps, since whatever moves them
-    /// comes to pages that the system must give first. What is never written of the room takes no memory, only addresses.
+    /// Like [`Self::reserve`], for a buffer that may become large by many appends. It takes fewer and larger steps, since each may move all bytes to
+    /// new pages. Unused capacity takes address space, but no memory.
     pub fn reserve_to_grow(&mut self, more: usize) -> Result<()> {
         let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
         if wanted > self.capacity && self.capacity >= LARGE {
-            let step = self.capacity.saturating_mul(7).min(LONG_STEP);
+            let step = self.capacity.saturating_mul(7).min(GROWTH_STEP);
             let ahead = self.capacity + step.max(self.capacity / 2);
             if self.reserve_exact(wanted.max(ahead)).is_ok() {
                 return Ok(());
@@ -157,12 +157,12 @@ impl Buffer {
         self.reserve(more)
     }
 
-    /// Adds bytes at the end.
+    /// Appends bytes.
     pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
         self.reserve(bytes.len())?;
         if !bytes.is_empty() {
-            // SAFETY: room was made behind the first `len` bytes, and a borrowed slice cannot lie in memory that this
-            // buffer owns alone.
+            // SAFETY: `reserve` has made the capacity at least `len + bytes.len()`; `bytes` cannot overlap, as `self`, the only owner of its
+            // memory, is borrowed mutably.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.ptr.add(self.len), bytes.len());
             }
@@ -171,18 +171,18 @@ impl Buffer {
         Ok(())
     }
 
-    /// Makes room for `more` bytes behind the buffer, and no more than that, and gives it.
-    pub fn spare(&mut self, more: usize) -> Result<&mut [MaybeUninit<u8>]> {
+    /// Reserves capacity for exactly `more` bytes, and returns that uninitialised part of the memory.
+    pub fn spare_capacity_mut(&mut self, more: usize) -> Result<&mut [MaybeUninit<u8>]> {
         let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
         self.reserve_exact(wanted.max(1))?;
-        // SAFETY: room was made for them; nothing is said of what is in them.
+        // SAFETY: the capacity is at least `len + more`, and `MaybeUninit` need not be initialised.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.add(self.len).cast(), more) })
     }
 
-    /// Makes the buffer longer by bytes that were written into what [`Self::spare`] gave.
+    /// Adds bytes that were written into [`Self::spare_capacity_mut`] to the buffer.
     ///
     /// # Safety
-    /// The first `more` bytes of it were written.
+    /// The first `more` bytes of that memory were written.
     pub unsafe fn advance(&mut self, more: usize) {
         debug_assert!(more <= self.capacity - self.len);
         self.len += more;
@@ -192,17 +192,17 @@ impl Buffer {
     pub fn resize(&mut self, len: usize) -> Result<()> {
         if len > self.len {
             self.reserve(len - self.len)?;
-            // SAFETY: room was made for them.
+            // SAFETY: `reserve` has made the capacity at least `len`.
             unsafe { std::ptr::write_bytes(self.ptr.add(self.len), 0, len - self.len) };
         }
         self.len = len;
         Ok(())
     }
 
-    /// Makes edits, which ascend, do not overlap and lie within the buffer. Bytes that stay are moved no more than need be.
+    /// Applies edits, which must ascend, not overlap, and lie within the buffer. Bytes between them are moved at most once.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for edits that are not so, [`Error::MemoryAlloc`]; the buffer is then as it was.
+    /// [`Error::InvalidParam`] for other edits, [`Error::MemoryAlloc`]; the buffer is unchanged then.
     pub fn edit(&mut self, edits: &[Edit]) -> Result<()> {
         let mut end = 0;
         let mut len = self.len;
@@ -220,14 +220,14 @@ impl Buffer {
         if len > old_len {
             self.resize(len)?;
         }
-        // What stays behind edit `i`.
+        // The bytes between edit `i` and the next one.
         let stays = |i: usize| {
             let from = edits[i].at + edits[i].len;
             from..edits.get(i + 1).map_or(old_len, |next| next.at)
         };
-        // What moves down goes first, from the front; what moves up comes from the end. So nothing is written over that is
-        // still to be moved: what moves down stays behind what is in front of it now, and what moves up in front of what is
-        // behind it now. `more` and `less` are how far all in front has grown and shrunk.
+        // First the parts that move down are moved, from the front to the end, then those that move up, from the end to the front. So no part is
+        // overwritten before it is moved: a part that moves down never gets in front of the old end of the part before it, and one that moves
+        // up never behind the old start of the part after it. `more` and `less` are the bytes that the edits so far insert and remove.
         let (mut more, mut less) = (0, 0);
         for (i, edit) in edits.iter().enumerate() {
             more += edit.new.len();
@@ -257,16 +257,16 @@ impl Buffer {
         Ok(())
     }
 
-    /// Gives back what is not needed, if that is a good part.
+    /// Frees unused capacity, if it is at least an eighth.
     pub fn shrink_if_wasteful(&mut self) {
         if self.capacity / 8 > self.capacity - self.len {
             return;
         }
-        self.shrink();
+        self.shrink_to_fit();
     }
 
-    /// Gives back what is not needed.
-    pub fn shrink(&mut self) {
+    /// Frees unused capacity, if the system can.
+    pub fn shrink_to_fit(&mut self) {
         let capacity = self.len.max(1);
         if capacity < self.capacity && !self.ptr.is_null() {
             // SAFETY: as in `reserve_exact`.
@@ -291,7 +291,7 @@ impl Deref for Buffer {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: the first `len` bytes are there and initialised.
+        // SAFETY: the first `len` bytes are initialised.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
     }
 }
@@ -301,7 +301,7 @@ impl DerefMut for Buffer {
         if self.len == 0 {
             return &mut [];
         }
-        // SAFETY: as above, and the buffer is borrowed alone.
+        // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
     }
 }
@@ -374,7 +374,7 @@ mod tests {
         let large: Vec<_> = capacities.iter().filter(|c| **c >= LARGE).collect();
         assert!(large.len() <= 8, "{capacities:?}");
         for pair in large.windows(2) {
-            assert!(*pair[1] <= (8 * pair[0]).min(pair[0] + pair[0] / 2 + LONG_STEP));
+            assert!(*pair[1] <= (8 * pair[0]).min(pair[0] + pair[0] / 2 + GROWTH_STEP));
         }
         assert!(buffer.reserve_to_grow(usize::MAX).is_err());
     }
@@ -390,7 +390,7 @@ mod tests {
             assert_eq!(buffer[..], vector[..]);
         }
         buffer.resize(10).unwrap();
-        buffer.shrink();
+        buffer.shrink_to_fit();
         buffer.resize(20).unwrap();
         vector.resize(10, 0);
         vector.resize(20, 0);
@@ -405,7 +405,7 @@ mod tests {
         let mut unspecified = Buffer::unspecified(1000).unwrap();
         unspecified.fill(3);
         unspecified.resize(10).unwrap();
-        unspecified.shrink();
+        unspecified.shrink_to_fit();
         assert_eq!(unspecified[..], [3; 10]);
         // Hidden from the optimiser, which would leave out an allocation that nothing uses.
         let most = std::hint::black_box(Buffer::zeroed(usize::MAX));

@@ -8,18 +8,18 @@ enum Bytes {
     Borrowed(&'static mut [u8]),
 }
 
-/// Bytes that are the library's own, or borrowed from the program and copied before they grow or shrink: copy on write, as
-/// `Cow` does it. The program may come to hand a borrowed buffer over.
+/// Bytes that the library owns, or borrows from the program until they have to grow or shrink and are copied (like `Cow`). The program may hand
+/// over a borrowed buffer later.
 pub struct CowBuffer(Bytes);
 
-/// The promise that the library owns a buffer from now on, from the program that it borrowed it from.
+/// A buffer whose ownership the program hands over to the library.
 pub struct HandedOver(*const u8);
 
 impl HandedOver {
     /// The buffer that begins at `start`.
     ///
     /// # Safety
-    /// `malloc` gave this address, and the program neither uses nor frees it any more.
+    /// The address came from `malloc`, and the program neither uses nor frees it from now on.
     pub unsafe fn at(start: *const u8) -> Self {
         Self(start)
     }
@@ -32,23 +32,23 @@ impl From<Buffer> for CowBuffer {
 }
 
 impl CowBuffer {
-    /// Bytes without another reference to them.
+    /// Borrows bytes.
     pub fn borrow(bytes: &'static mut [u8]) -> Self {
         Self(Bytes::Borrowed(bytes))
     }
 
-    /// The `len` bytes at `start`, in a buffer of the program's.
+    /// Borrows the `len` bytes at `start`, which belong to the program.
     ///
     /// # Safety
-    /// They are there and initialised, and nothing else changes or frees them for as long as this uses them: until they are
-    /// copied ([`Self::to_mut`], [`Self::front_to_mut`]), handed over, or until this is dropped.
+    /// They are valid and initialised, and nothing else changes or frees them while this borrows them: until they are copied ([`Self::to_mut`],
+    /// [`Self::front_to_mut`]), handed over, or this is dropped.
     pub unsafe fn borrow_raw(start: *mut u8, len: usize) -> Self {
-        // SAFETY: `# Safety` says that the bytes are there, and this alone changes them; references that it gives out last no longer than
-        // `self` is borrowed.
+        // SAFETY: by `# Safety` the bytes are valid and only this changes them, until it stops using them. The references that it returns live no longer
+        // than a borrow of `self`.
         Self::borrow(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
-    /// Where the bytes are, if they are borrowed.
+    /// The address of the bytes, if they are borrowed.
     pub fn borrowed(&self) -> Option<*const u8> {
         match &self.0 {
             Bytes::Own(_) => None,
@@ -56,7 +56,7 @@ impl CowBuffer {
         }
     }
 
-    /// The buffer, to be changed. Borrowed bytes are copied first.
+    /// The buffer, as a mutable reference. Borrowed bytes are copied first.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -64,7 +64,7 @@ impl CowBuffer {
         self.front_to_mut(self.len())
     }
 
-    /// The buffer, to be changed, of whose bytes only the first `len` are needed: of borrowed ones no more are copied.
+    /// The same, if only the first `len` bytes are needed: no more are copied of borrowed bytes.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -78,15 +78,15 @@ impl CowBuffer {
         }
     }
 
-    /// The library's own buffer, or none if the bytes are borrowed.
-    pub fn own_mut(&mut self) -> Option<&mut Buffer> {
+    /// The buffer, if the library owns it.
+    pub fn owned_mut(&mut self) -> Option<&mut Buffer> {
         match &mut self.0 {
             Bytes::Own(buffer) => Some(buffer),
             Bytes::Borrowed(_) => None,
         }
     }
 
-    /// The bytes, where they are.
+    /// The bytes, to be changed where they are; this never copies.
     pub fn in_place(&mut self) -> &mut [u8] {
         match &mut self.0 {
             Bytes::Own(buffer) => buffer,
@@ -94,20 +94,20 @@ impl CowBuffer {
         }
     }
 
-    /// Makes borrowed bytes the library's own without a copy. Nothing happens where it is another buffer that was handed over.
+    /// Takes ownership of the borrowed bytes without a copy, if they are the buffer that was handed over; otherwise does nothing.
     pub fn take_over(&mut self, buffer: HandedOver) {
         if let Bytes::Borrowed(bytes) = &mut self.0
             && bytes.as_ptr() == buffer.0
         {
-            // SAFETY: the maker of `HandedOver` promised that `malloc` gave the memory and that it is ours; the bytes in it
-            // are initialised, since there is a slice of them. That slice is gone with this assignment.
+            // SAFETY: `HandedOver::at` requires that the memory came from `malloc` and that nothing else owns it. The bytes are initialised, since
+            // there is a slice of them, which this assignment ends.
             let own = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
             self.0 = Bytes::Own(own);
         }
     }
 
-    /// The library's own buffer, or none if the bytes are borrowed.
-    pub fn into_own(self) -> Option<Buffer> {
+    /// The buffer, if the library owns it.
+    pub fn into_owned(self) -> Option<Buffer> {
         match self.0 {
             Bytes::Own(buffer) => Some(buffer),
             Bytes::Borrowed(_) => None,
@@ -136,15 +136,15 @@ mod tests {
         let start = bytes.as_ptr();
         let mut cow = CowBuffer::borrow(bytes);
         assert_eq!((&cow[..], cow.borrowed()), (&[1, 2, 3][..], Some(start)));
-        assert!(cow.own_mut().is_none());
+        assert!(cow.owned_mut().is_none());
         cow.in_place()[2] = 7;
         cow.front_to_mut(2).unwrap().extend(&[9]).unwrap();
         assert_eq!((&cow[..], cow.borrowed()), (&[1, 2, 9][..], None));
         let own = cow.as_ptr();
         cow.to_mut().unwrap()[0] = 5;
         assert_eq!((cow[0], cow.as_ptr()), (5, own), "one copy is enough");
-        assert_eq!(cow.into_own().unwrap()[..], [5, 2, 9]);
-        assert!(CowBuffer::borrow(vec![1].leak()).into_own().is_none());
+        assert_eq!(cow.into_owned().unwrap()[..], [5, 2, 9]);
+        assert!(CowBuffer::borrow(vec![1].leak()).into_owned().is_none());
     }
 
     #[test]
@@ -157,10 +157,10 @@ mod tests {
         let mut cow = unsafe { CowBuffer::borrow_raw(start, 2) };
         // SAFETY: that buffer is no longer used.
         cow.take_over(unsafe { HandedOver::at(other.as_ptr()) });
-        assert!(cow.own_mut().is_none(), "it was another one");
+        assert!(cow.owned_mut().is_none(), "it was another one");
         // SAFETY: it came from `malloc`, and only `cow` uses it.
         cow.take_over(unsafe { HandedOver::at(start) });
-        assert_eq!(cow.own_mut().unwrap()[..], [4, 5]);
+        assert_eq!(cow.owned_mut().unwrap()[..], [4, 5]);
         assert_eq!(cow.as_ptr(), start.cast_const());
     }
 }

@@ -1,19 +1,19 @@
-//! Which vector instructions may be used: those that the CPU has, or fewer.
+//! Which vector instructions are used: those that the CPU has, or fewer if the environment says so.
 //!
-//! The environment variable `BLOSC_SIMD` lowers them: `avx512`, `avx2` or `sse2` (`neon` on ARM) is the most that may be used, `none`
-//! means code without vectors. It is read once. The libraries of codecs, and CRC-32C of short data, choose for themselves.
+//! The environment variable `BLOSC_SIMD` is an upper limit: `avx512`, `avx2`, `sse2` (`neon` on ARM), or `none` for code without vectors. It is read
+//! once. Codec libraries in C, and CRC-32C of short data, do not look at it.
 
 use crate::env;
 use std::sync::OnceLock;
 
-/// Vector instructions, each with those before.
+/// Levels of vector instructions; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Vectors {
     /// None.
     None,
     /// What every CPU of the architecture has: SSE2, or NEON.
     Baseline,
-    /// AVX2, with the instructions that came with it, and GFNI in its vectors.
+    /// AVX2 and the extensions that appeared with it, and GFNI for its vectors.
     Avx2,
     /// AVX-512.
     Avx512,
@@ -31,7 +31,7 @@ impl Vectors {
     }
 }
 
-/// Whether such instructions may be used where the CPU has them.
+/// Whether the environment allows this level.
 #[inline]
 pub fn allows(vectors: Vectors) -> bool {
     static MOST: OnceLock<Vectors> = OnceLock::new();
@@ -39,7 +39,7 @@ pub fn allows(vectors: Vectors) -> bool {
     vectors <= *MOST.get_or_init(|| most().unwrap_or(Vectors::Avx512))
 }
 
-/// Whether the CPU has AVX2, and it may be used.
+/// Whether the CPU has AVX2, and the environment allows it.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn has_avx2() -> bool {

@@ -1,4 +1,4 @@
-//! Values that are kept for the next use, by any thread.
+//! An object pool: values that are kept for the next use, by any thread.
 
 use super::heap::boxed;
 use oxiblosc_error::Result;
@@ -7,57 +7,55 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A place for one value. It holds null where it has none, [`AT_WORK`] where its value is borrowed, or else a pointer from
-/// `Box::into_raw`, whose value is the slot's own.
+/// A place for one value: null if it is empty, [`BORROWED`] if its value is in use, otherwise a pointer from `Box::into_raw` that the slot owns.
 type Slot<T> = AtomicPtr<T>;
 
-/// The address of nothing: no value with an alignment of more than 1 is there.
-const AT_WORK: usize = 1;
+/// Not the address of any value, since values have an alignment of more than 1.
+const BORROWED: usize = 1;
 
-/// As many values as can be expected to be in use at the same time. Taking one is a single atomic exchange, leaving it a
-/// store, so no thread ever waits. A `fork` leaves every slot in order, but what another thread had borrowed is lost to the
-/// child, and its slot.
+/// A pool of up to `SLOTS` values, as many as are expected to be in use at the same time. To borrow a value is one atomic exchange, to return it one
+/// store, so no thread waits. After a `fork` every slot is valid in the child; those whose values other threads had borrowed stay unused.
 pub struct Depot<T: Send + 'static, const SLOTS: usize> {
     slots: [Slot<T>; SLOTS],
 }
 
-/// A value that goes back to its depot when it is dropped: into this slot, or nowhere if there was none for it.
+/// A borrowed value. It goes back to its slot when it is dropped; without a slot it is freed.
 pub struct Borrowed<T: Send + 'static> {
     value: ManuallyDrop<Box<T>>,
-    /// It holds [`AT_WORK`], and no other thread stores to it.
+    /// It holds [`BORROWED`], and no other thread stores to it.
     slot: Option<&'static Slot<T>>,
 }
 
-/// Takes the value of a slot that has one, and leaves this there for it.
+/// Takes the value of a slot, if it has one, and leaves `instead` in its place.
 #[inline(always)]
 fn take<T: Send>(slot: &Slot<T>, instead: *mut T) -> Option<Box<T>> {
     let kept = slot.load(Ordering::Relaxed);
-    if kept.is_null() || kept.addr() == AT_WORK {
+    if kept.is_null() || kept.addr() == BORROWED {
         return None;
     }
     slot.compare_exchange(kept, instead, Ordering::Acquire, Ordering::Relaxed)
-        // SAFETY: neither null nor `AT_WORK`, so it was put there with `into_raw`, and the exchange made it ours alone.
+        // SAFETY: it is neither null nor `BORROWED`, so it came from `into_raw`; by the exchange no other thread can take it.
         .map(|kept| unsafe { Box::from_raw(kept) })
         .ok()
 }
 
 impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
-    /// Nothing is kept yet.
+    /// An empty pool.
     pub const fn empty() -> Self {
-        const { assert!(align_of::<T>() > AT_WORK) };
+        const { assert!(align_of::<T>() > BORROWED) };
         Self {
             slots: [const { Slot::new(null_mut()) }; SLOTS],
         }
     }
 
-    /// Takes a value that is kept, or makes one.
+    /// Borrows a value that is kept, or makes a new one.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     #[inline(always)]
     pub fn borrow(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
         let kept = self.slots.iter().find_map(|slot| {
-            let value = take(slot, without_provenance_mut(AT_WORK))?;
+            let value = take(slot, without_provenance_mut(BORROWED))?;
             Some(Borrowed {
                 value: ManuallyDrop::new(value),
                 slot: Some(slot),
@@ -69,21 +67,21 @@ impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
         }
     }
 
-    /// Makes a value, for a slot that has none.
+    /// Makes a new value, for an empty slot if there is one.
     #[cold]
     #[inline(never)]
     fn make(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
         let value = ManuallyDrop::new(boxed(make())?);
         let free = |slot: &&Slot<T>| {
-            let at_work = without_provenance_mut(AT_WORK);
-            slot.compare_exchange(null_mut(), at_work, Ordering::Relaxed, Ordering::Relaxed)
+            let borrowed = without_provenance_mut(BORROWED);
+            slot.compare_exchange(null_mut(), borrowed, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
         };
         let slot = self.slots.iter().find(free);
         Ok(Borrowed { value, slot })
     }
 
-    /// Drops all that is kept.
+    /// Drops all values that are not borrowed.
     pub fn release(&self) {
         for slot in &self.slots {
             drop(take(slot, null_mut()));
@@ -92,7 +90,7 @@ impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
 }
 
 impl<T: Send> Borrowed<T> {
-    /// Whether the value will be kept.
+    /// Whether the value will be kept when it is returned.
     pub fn has_slot(&self) -> bool {
         self.slot.is_some()
     }
@@ -101,7 +99,7 @@ impl<T: Send> Borrowed<T> {
 impl<T: Send> Drop for Borrowed<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the field is not used after this.
+        // SAFETY: the field is not used after this, as `self` is being dropped.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };
         if let Some(slot) = self.slot {
             slot.store(Box::into_raw(value), Ordering::Release);

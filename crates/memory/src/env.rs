@@ -1,25 +1,26 @@
-//! Environment variables, read through the C library, through which C programs change them, and without taking memory.
+//! Environment variables, read without allocating. They are read by the C library's function, since C programs change them through the C library.
 
 use super::text::Stderr;
 use std::ffi::CStr;
 use std::fmt::{Arguments, Display};
 
-/// What a value that is no UTF-8 is read as: it is equal to nothing that is looked for.
-pub const NO_TEXT: &str = "\u{FFFD}";
+/// Stands for a value that is not UTF-8. It differs from every value that the library looks for.
+pub const INVALID_UTF8: &str = "\u{FFFD}";
 
-/// What `read` makes of the value of a variable; none if it is not set.
+/// The result of `read` for the value of a variable; none if it is not set.
 pub fn get<T>(name: &CStr, read: impl FnOnce(&str) -> T) -> Option<T> {
-    // SAFETY: the name ends in 0.
+    // SAFETY: the name is a C string.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() {
         return None;
     }
-    // SAFETY: a value is a C string; it is read at once.
+    // SAFETY: `getenv` returned a C string that is not null. It is used before this function returns; as with every use of `getenv`, the program
+    // must not change the environment at the same time.
     let value = unsafe { CStr::from_ptr(value) };
-    Some(read(value.to_str().unwrap_or(NO_TEXT)))
+    Some(read(value.to_str().unwrap_or(INVALID_UTF8)))
 }
 
-/// Whether a variable is set, whatever to.
+/// Whether a variable is set, to whatever value.
 pub fn is_set(name: &CStr) -> bool {
     get(name, |_| ()).is_some()
 }
@@ -61,12 +62,12 @@ pub fn info(message: impl Display) {
     write_if(c"BLOSC_INFO", format_args!("[INFO] - {message}"));
 }
 
-/// What ends the process where a panic would become an error, in builds with debug assertions: for tests.
+/// The variable by which tests end the process where a panic is caught, in builds with debug assertions.
 #[cfg(debug_assertions)]
 pub const ABORT_ON_PANIC: &CStr = c"OXIBLOSC_ABORT_ON_PANIC";
 
-/// Called wherever a panic is caught, to become an error: tests that expect errors have it end the process, so that none passes for one.
-pub fn a_panic_was_caught() {
+/// Called wherever a panic is caught and becomes an error. Tests make it end the process, since a panic must not pass for an expected error.
+pub fn on_caught_panic() {
     #[cfg(debug_assertions)]
     if is_set(ABORT_ON_PANIC) {
         std::process::abort();

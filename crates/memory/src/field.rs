@@ -1,15 +1,15 @@
-//! Fields of a structure that callbacks, tuners and several threads may read and write through a shared reference.
+//! Fields of a C structure that callbacks, tuners and several threads may read and write through a shared reference.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI16, AtomicI32, AtomicPtr, AtomicU8, Ordering};
 
-/// A value that fits into atomics of the same size and alignment.
+/// A value that can be stored in atomics with the same layout.
 pub trait Value: Copy {
-    /// These atomics.
+    /// The atomics.
     type Atomic;
-    /// Reads them.
+    /// Reads the value.
     fn load(from: &Self::Atomic) -> Self;
-    /// Writes them.
+    /// Writes the value.
     fn store(to: &Self::Atomic, value: Self);
 }
 
@@ -18,24 +18,24 @@ pub trait Value: Copy {
 pub struct Field<T: Value>(T::Atomic);
 
 impl<T: Value> Field<T> {
-    /// A field that is what this atomic is.
+    /// A field with the value of this atomic.
     pub const fn new(atomic: T::Atomic) -> Self {
         Self(atomic)
     }
 
-    /// What it is.
+    /// Its value.
     #[inline]
     pub fn get(&self) -> T {
         T::load(&self.0)
     }
 
-    /// Makes it another.
+    /// Sets the value.
     #[inline]
     pub fn set(&self, value: T) {
         T::store(&self.0, value);
     }
 
-    /// Makes it another, and gives what it was: in two steps, between which another thread may set it.
+    /// Sets the value and returns the one before. This is not atomic: another thread may set the field in between.
     #[inline]
     pub fn replace(&self, value: T) -> T {
         let before = self.get();
@@ -99,14 +99,14 @@ impl<T: Value, const N: usize> Value for [T; N] {
     }
 }
 
-/// A function of the program's, with parameters of some kind.
+/// A callback that takes a pointer to its parameters.
 type Function<T> = Option<unsafe extern "C" fn(*mut T) -> c_int>;
 
 impl<T> Value for Function<T> {
     type Atomic = AtomicPtr<()>;
     #[inline]
     fn load(from: &AtomicPtr<()>) -> Self {
-        // SAFETY: only such functions are stored, and zeroed memory; a null pointer is none.
+        // SAFETY: the pointer is null, which is `None`, or was stored by `store` below or by C as a function of this type.
         unsafe { std::mem::transmute::<*mut (), Self>(from.load(Ordering::Relaxed)) }
     }
     #[inline]

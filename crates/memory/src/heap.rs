@@ -13,11 +13,11 @@ use std::ptr::NonNull;
 pub fn boxed<T>(value: T) -> Result<Box<T>> {
     let mut place = boxed_uninit::<T>()?;
     place.write(value);
-    // SAFETY: it was just written.
+    // SAFETY: the value was written in the line above.
     Ok(unsafe { place.assume_init() })
 }
 
-/// Room for a value on the heap, for one too large to be made on the stack first.
+/// Uninitialised memory for a value on the heap, for values too large to be made on the stack first.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
@@ -31,18 +31,17 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
         let memory = unsafe { alloc(layout) };
         NonNull::new(memory.cast()).ok_or(Error::MemoryAlloc)?
     };
-    // SAFETY: memory of the global allocator with the layout of `T`, which needs no contents; or no memory at all for a
-    // type without a size.
+    // SAFETY: the memory is from the global allocator with the layout of `T`, or dangling for a type of size 0; `MaybeUninit` need not be initialised.
     Ok(unsafe { Box::from_raw(place.as_ptr()) })
 }
 
-/// A value in memory from `malloc`, which C may free.
+/// A value in memory from `malloc`, which C can free.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
 pub fn on_c_heap<T>(value: T) -> Result<*mut T> {
     const { assert!(align_of::<T>() <= 16) };
-    // SAFETY: malloc aligns for any C struct, and gives as much as is asked for, or null.
+    // SAFETY: `malloc` returns memory of this size that is aligned for any C structure, or null, which is checked before the write.
     unsafe {
         let place = libc::malloc(size_of::<T>().max(1)).cast::<T>();
         if place.is_null() {

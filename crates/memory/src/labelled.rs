@@ -1,20 +1,20 @@
-//! C strings with a value in front of them, in one block: whoever has the address of the string finds the value.
+//! C strings with a value in front of them, in one allocation, so that the value can be found from the address of the string.
 
 use oxiblosc_error::{Error, Result};
 use std::ffi::{CStr, c_char};
 
-/// What lies in front of the string. `malloc` aligns a block for two pointers at least.
+/// The part in front of the string. `malloc` aligns for at least two pointers.
 #[repr(C)]
 struct Front<T>(T);
 
-/// Puts a value in front of a copy of a C string; gives the copy, to be used through [`value`] and [`free`].
+/// Copies a C string, with a value in front. The copy is to be used with [`value`] and [`free`].
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
 pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
     const { assert!(align_of::<Front<T>>() <= 2 * align_of::<*const ()>()) };
     let bytes = string.to_bytes_with_nul();
-    // SAFETY: the block has room for both, and is aligned for two pointers; the front, as was just asserted, needs no more.
+    // SAFETY: the block is long enough for both, and aligned for two pointers, which suffices for `Front` by the assertion above.
     unsafe {
         let front: *mut Front<T> = libc::malloc(size_of::<Front<T>>() + bytes.len()).cast();
         if front.is_null() {
@@ -30,16 +30,16 @@ pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
 /// The value in front of a string.
 ///
 /// # Safety
-/// `string` is from [`new`] with a `T`, and not freed as long as the value is used.
+/// `string` is from [`new`] with this `T`, and is not freed while the value is used.
 pub unsafe fn value<'a, T>(string: *const c_char) -> &'a T {
-    // SAFETY: a string of `new`, by `# Safety`, has a `Front` in front of it.
+    // SAFETY: by `# Safety` the string is from `new`, which puts a `Front<T>` in front of it.
     unsafe { &(*string.cast::<Front<T>>().sub(1)).0 }
 }
 
-/// Frees a string, and gives the value.
+/// Frees a string, and returns its value.
 ///
 /// # Safety
-/// `string` is from [`new`] with a `T`, and used no more.
+/// `string` is from [`new`] with this `T`, and is not used after this.
 pub unsafe fn free<T>(string: *mut c_char) -> T {
     // SAFETY: as in `value`; the value is moved out once, and the block is from `malloc`.
     unsafe {

@@ -1,18 +1,19 @@
-//! Memory: collections whose growth is an error that can be handled, never the end of the process.
+//! Memory: collections whose growth returns an error when there is no memory.
 //!
-//! The library uses these instead of those of the standard library, whose growth aborts; `clippy.toml` refuses the others.
+//! The library uses these instead of the collections of the standard library, which abort the process then; `clippy.toml` refuses those.
 //! - [`List`]: a growable array, as `Vec`
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
-//! - [`CStrBuf`]: an owned C string; [`Lossy`]: one to be shown; [`Stderr`]: lines for it; [`Text`]: a formatted text of limited length, on the stack
-//! - [`Buffer`]: bytes from `malloc`, that C may come to own; [`CowBuffer`]: those that may be C's at first; [`AlignedBuffer`]: zeros for the data of blocks
+//! - [`CStrBuf`]: an owned C string; [`Lossy`]: displays a C string; [`Stderr`]: writes lines to standard error; [`Text`]: a formatted text of limited
+//!   length, on the stack
+//! - [`Buffer`]: bytes from `malloc`, which C can free; [`CowBuffer`]: bytes that may be borrowed from C; [`AlignedBuffer`]: zeroed buffers for blocks
 //! - [`grid`]: buffers that workers fill together
-//! - [`depot`]: values that are kept between uses; [`per_thread`]: values of each thread's own
-//! - [`Published`], [`Table`]: values that are read without a lock; [`Field`]: one that C reads and writes, too
-//! - [`StateLock`]: a value that many threads read, with one that prepares a change
-//! - [`env`]: environment variables, and the lines that some ask for; [`cpu`]: which vector instructions may be used
+//! - [`depot`]: an object pool; [`per_thread`]: thread-local values
+//! - [`Published`], [`Table`]: values that are read without a lock; [`Field`]: fields that C reads and writes, too
+//! - [`StateLock`]: a lock that lets many threads read while one prepares a change
+//! - [`env`]: environment variables, and trace output; [`cpu`]: which vector instructions are used
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(
@@ -27,18 +28,18 @@ mod buffer;
 mod cow;
 /// Vector instructions.
 pub mod cpu;
-/// Values that are kept for the next use.
+/// An object pool.
 pub mod depot;
 /// Environment variables.
 pub mod env;
 mod field;
-/// Arrays in a buffer, of which workers write parts at the same time.
+/// Arrays in a buffer whose parts are written by several workers at the same time.
 pub mod grid;
 mod heap;
 /// C strings with a value in front of them.
 pub mod labelled;
 mod list;
-/// Values of each thread's own.
+/// Thread-local values.
 pub mod per_thread;
 mod published;
 mod shared;

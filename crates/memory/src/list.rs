@@ -10,18 +10,18 @@ fn failed(_: TryReserveError) -> Error {
     Error::MemoryAlloc
 }
 
-/// A `Vec` of which only those functions are left that cannot abort for lack of memory: what may grow it returns
-/// [`Error::MemoryAlloc`], and leaves it as it was. The rest is that of slices.
+/// A `Vec` without the functions that abort when there is no memory. A function that may grow the list returns [`Error::MemoryAlloc`] then, and leaves
+/// the list unchanged. It dereferences to a slice.
 #[derive(Eq)]
 pub struct List<T>(Vec<T>);
 
 impl<T> List<T> {
-    /// No items, and no memory.
+    /// An empty list, without an allocation.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// No items, and room for as many as are given.
+    /// An empty list with at least this capacity.
     #[inline]
     pub fn with_capacity(capacity: usize) -> Result<Self> {
         let mut list = Vec::new();
@@ -35,7 +35,7 @@ impl<T> List<T> {
         items.into_iter().list()
     }
 
-    /// Makes room for `more` items, in steps that grow with the list.
+    /// Reserves capacity for `more` items, in steps that grow with the list.
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         if more <= self.0.capacity() - self.0.len() {
@@ -44,20 +44,20 @@ impl<T> List<T> {
         self.grow(more)
     }
 
-    /// Not inlined: the library would be 20 KB larger.
+    /// Not inlined, as that would make the library 20 KB larger.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<()> {
         self.0.try_reserve(more).map_err(failed)
     }
 
-    /// Makes room for `more` items and no more than that.
+    /// Reserves capacity for exactly `more` items.
     #[inline]
     pub fn reserve_exact(&mut self, more: usize) -> Result<()> {
         self.0.try_reserve_exact(more).map_err(failed)
     }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<()> {
         self.reserve(1)?;
@@ -65,17 +65,17 @@ impl<T> List<T> {
         Ok(())
     }
 
-    /// Adds an item at the end, for which there is room: so that nothing can fail where nothing may.
+    /// Appends an item within the capacity, for code that must not fail.
     ///
     /// # Panics
-    /// If there is no room.
+    /// If there is no capacity left.
     #[inline]
     pub fn push_within_capacity(&mut self, item: T) {
         assert!(self.0.len() < self.0.capacity(), "room was made before");
         self.0.push(item);
     }
 
-    /// Adds an item before the one at `at`, which is at most the length.
+    /// Inserts an item at `at`, which is at most the length.
     #[inline]
     pub fn insert(&mut self, at: usize, item: T) -> Result<()> {
         self.reserve(1)?;
@@ -83,13 +83,13 @@ impl<T> List<T> {
         Ok(())
     }
 
-    /// Adds the items of an iterator at the end. Where memory ends, the first of them may have been added.
+    /// Appends the items of an iterator. On an error some of them may have been added.
     #[inline]
     pub fn extend(&mut self, items: impl IntoIterator<Item = T>) -> Result<()> {
         let mut items = items.into_iter();
         let least = items.size_hint().0;
         self.reserve(least)?;
-        // For these there is room, so that it need not be asked for each time.
+        // The capacity suffices for these, so it is not checked for each.
         self.0.extend(items.by_ref().take(least));
         for item in items {
             self.push(item)?;
@@ -105,7 +105,7 @@ impl<T> List<T> {
         Ok(())
     }
 
-    /// Makes the list `len` items long, with new ones from `make`.
+    /// Makes the list `len` items long. New items are made by `make`.
     #[inline]
     pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) -> Result<()> {
         self.reserve(len.saturating_sub(self.len()))?;
@@ -113,19 +113,19 @@ impl<T> List<T> {
         Ok(())
     }
 
-    /// Takes the last item.
+    /// Removes the last item.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.0.pop()
     }
 
-    /// Takes the item at `at`; those behind it move up.
+    /// Removes the item at `at`. Those behind it move up.
     #[inline]
     pub fn remove(&mut self, at: usize) -> T {
         self.0.remove(at)
     }
 
-    /// Takes the item at `at`; the last one takes its place.
+    /// Removes the item at `at`, and puts the last one in its place.
     #[inline]
     pub fn swap_remove(&mut self, at: usize) -> T {
         self.0.swap_remove(at)
@@ -143,19 +143,19 @@ impl<T> List<T> {
         self.0.clear();
     }
 
-    /// Takes the items of a range out of the list.
+    /// Removes the items of a range and returns them.
     #[inline]
     pub fn drain(&mut self, range: impl RangeBounds<usize>) -> std::vec::Drain<'_, T> {
         self.0.drain(range)
     }
 
-    /// Drops the items for which `keeps` says no.
+    /// Drops the items for which `keeps` is false.
     #[inline]
     pub fn retain(&mut self, keeps: impl FnMut(&T) -> bool) {
         self.0.retain(keeps);
     }
 
-    /// Drops items that are equal to the one before.
+    /// Drops items that are equal to the item before.
     #[inline]
     pub fn dedup(&mut self)
     where
@@ -164,16 +164,16 @@ impl<T> List<T> {
         self.0.dedup();
     }
 
-    /// As [`Self::dedup`], by what `same` says of an item and the one before.
+    /// Drops items for which `same(item, item before)` is true.
     #[inline]
     pub fn dedup_by(&mut self, same: impl FnMut(&mut T, &mut T) -> bool) {
         self.0.dedup_by(same);
     }
 
-    /// The items in a box that has no further room; memory that is left over goes to waste where it cannot be given back.
+    /// The items as a boxed array, without a copy.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`] where the box is to be smaller than the list's memory, and there is no memory for it.
+    /// [`Error::MemoryAlloc`] if there are not exactly `N` items, or the capacity is larger, as then a smaller allocation would be needed.
     pub fn into_array<const N: usize>(self) -> Result<Box<[T; N]>> {
         if self.0.len() != self.0.capacity() {
             return Err(Error::MemoryAlloc);
@@ -184,25 +184,25 @@ impl<T> List<T> {
             .map_err(|_| Error::MemoryAlloc)
     }
 
-    /// How many items there is room for.
+    /// The number of items that fit without a new allocation.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.0.capacity()
     }
 
-    /// The room behind the items.
+    /// The unused capacity.
     #[inline]
     pub fn spare_capacity_mut(&mut self) -> &mut [std::mem::MaybeUninit<T>] {
         self.0.spare_capacity_mut()
     }
 
-    /// Says how many items there are.
+    /// Sets the number of items.
     ///
     /// # Safety
     /// `len` is at most the capacity, and the first `len` items are initialised.
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: what `Vec::set_len` requires is what `# Safety` does.
+        // SAFETY: `# Safety` is the same as that of `Vec::set_len`.
         unsafe { self.0.set_len(len) };
     }
 }
@@ -216,7 +216,7 @@ impl<T: Clone> List<T> {
         Ok(list)
     }
 
-    /// `len` times the same item.
+    /// A list of `len` copies of an item.
     #[inline]
     pub fn filled(item: T, len: usize) -> Result<Self> {
         let mut list = Self::with_capacity(len)?;
@@ -224,7 +224,7 @@ impl<T: Clone> List<T> {
         Ok(list)
     }
 
-    /// Adds the items of a slice at the end: all of them, or none.
+    /// Appends copies of the items of a slice: all of them, or none on an error.
     #[inline]
     pub fn extend_from_slice(&mut self, items: &[T]) -> Result<()> {
         self.reserve(items.len())?;
@@ -232,7 +232,7 @@ impl<T: Clone> List<T> {
         Ok(())
     }
 
-    /// Makes the list `len` items long, with copies of `item`.
+    /// Makes the list `len` items long. New items are copies of `item`.
     #[inline]
     pub fn resize(&mut self, len: usize, item: T) -> Result<()> {
         self.reserve(len.saturating_sub(self.len()))?;
@@ -247,7 +247,7 @@ impl<T: Clone> List<T> {
     }
 }
 
-/// Slices into lists.
+/// Copies slices to lists.
 pub trait ToList<T> {
     /// A copy of the slice.
     ///
@@ -263,7 +263,7 @@ impl<T: Clone> ToList<T> for [T] {
     }
 }
 
-/// Iterators into lists.
+/// Collects iterators into lists.
 pub trait Collect: Iterator + Sized {
     /// The items as a list.
     #[inline]
@@ -273,7 +273,7 @@ pub trait Collect: Iterator + Sized {
         Ok(list)
     }
 
-    /// The items as a list, or the first error among them.
+    /// The items as a list, or the first error.
     #[inline]
     fn try_list<T>(self) -> Result<List<T>>
     where
@@ -355,21 +355,21 @@ impl<T: PartialEq, U: AsRef<[T]> + ?Sized> PartialEq<U> for List<T> {
     }
 }
 
-/// For callers of the crate that have vectors: nothing is copied.
+/// For programs that have vectors. The items are not copied.
 impl<T> From<Vec<T>> for List<T> {
     fn from(vector: Vec<T>) -> Self {
         Self(vector)
     }
 }
 
-/// As above, the other way.
+/// For programs that want a vector. The items are not copied.
 impl<T> From<List<T>> for Vec<T> {
     fn from(list: List<T>) -> Self {
         list.0
     }
 }
 
-/// What tests may do with lists, as they have memory.
+/// For tests, which may abort when there is no memory.
 #[cfg(any(test, feature = "clone"))]
 mod for_tests {
     use super::List;

@@ -1,8 +1,7 @@
-//! A value of each thread's own, for which there may be no memory.
+//! Thread-local values whose creation can fail.
 //!
-//! `thread_local!` in a library that is loaded at run time asks the dynamic loader for memory, which ends the process where
-//! there is none. This is memory from `malloc`, which the system's thread-specific data point to and `free` when the thread
-//! ends.
+//! In a library that is loaded at run time, `thread_local!` makes the dynamic loader allocate memory, and it ends the process if there is none. Here
+//! the value is in memory from `malloc`, to which the system's thread-specific data point. It is freed when the thread ends.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::thread::Key;
@@ -11,24 +10,24 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// What `malloc` aligns to: a pair of pointers.
+/// The alignment of memory from `malloc`: that of a pair of pointers.
 const MALLOC_ALIGN: usize = 2 * size_of::<usize>();
 
 /// See the module.
 pub struct PerThread<T> {
-    /// None where the system has no more keys.
+    /// None if the system has no more keys.
     key: OnceLock<Option<Key>>,
     value: PhantomData<fn() -> T>,
 }
 
-/// What a thread has.
+/// The memory of one thread.
 struct Place<T> {
-    /// How many functions that use the value are running.
+    /// How many functions that use the value are running on the thread.
     users: Cell<usize>,
     value: T,
 }
 
-/// One user of a value, until it is dropped.
+/// Counts as one user of the value until it is dropped.
 struct User<'a>(&'a Cell<usize>);
 
 impl<'a> User<'a> {
@@ -81,7 +80,7 @@ impl<T: Default + 'static> PerThread<T> {
             users: Cell::new(0),
             value: T::default(),
         };
-        // SAFETY: the memory is large enough and aligned (see `empty`), and becomes the thread's only once it holds a value.
+        // SAFETY: the memory is large enough, and aligned by the assertion in `empty`. It is stored under the key only after it holds a value.
         unsafe {
             let place = libc::malloc(size_of::<Place<T>>()).cast::<Place<T>>();
             if place.is_null() {
@@ -96,16 +95,16 @@ impl<T: Default + 'static> PerThread<T> {
         }
     }
 
-    /// Runs something on the value of this thread, if it has one.
+    /// Calls `body` with the value of this thread, if there is one.
     pub fn with<R>(&self, body: impl FnOnce(&T) -> R) -> Option<R> {
-        // SAFETY: what the key points to is null or a value of this thread's (`place_or_new` puts nothing else there), which
-        // is there until the thread ends or `discard_if` frees it; that leaves it alone while it has a user.
+        // SAFETY: the key's pointer is null or that of a value of this thread (`place_or_new` stores nothing else). The value lives until the thread
+        // ends or `discard_if` frees it, which does not happen while it has a user.
         let place = unsafe { Self::place(self.key()?).as_ref()? };
         let _user = User::of(&place.users);
         Some(body(&place.value))
     }
 
-    /// Runs something on the value of this thread, which is made if there is none.
+    /// Calls `body` with the value of this thread, which is created if there is none.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -117,7 +116,7 @@ impl<T: Default + 'static> PerThread<T> {
         Ok(body(&place.value))
     }
 
-    /// Frees the value of this thread if `unused` says so and nothing uses it.
+    /// Frees the value of this thread if `unused` returns true and nothing uses it.
     pub fn discard_if(&self, unused: impl FnOnce(&T) -> bool) {
         if self.with(unused) != Some(true) {
             return;
@@ -129,8 +128,8 @@ impl<T: Default + 'static> PerThread<T> {
         // SAFETY: as for `with`.
         let users = unsafe { place.as_ref() }.map(|place| place.users.get());
         if users == Some(0) {
-            // SAFETY: the place came from `malloc`, and without a user there is no reference to it: there are none outside of
-            // `with` and `with_new`.
+            // SAFETY: the place came from `malloc`. There is no reference to it, since references exist only inside `with` and `with_new`, which
+            // count as users.
             unsafe {
                 libc::free(place.cast());
                 key.set(null_mut());

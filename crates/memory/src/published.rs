@@ -1,11 +1,11 @@
-//! Values that one thread publishes and others read without a lock, so that a thread, or a child after `fork`, never waits.
+//! Values that one thread publishes and others read without a lock. So no thread waits for another, nor does a child after `fork`.
 
 use super::heap::boxed;
 use oxiblosc_error::Result;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A place for a value. A value that was published is never freed, since whether a reader still uses it is unknown.
+/// A place for a value. A published value is never freed, since a reader may still use it.
 pub struct Published<T: 'static>(AtomicPtr<T>);
 
 impl<T: Sync + 'static> Published<T> {
@@ -16,16 +16,16 @@ impl<T: Sync + 'static> Published<T> {
 
     /// The value.
     pub fn get(&self) -> Option<&'static T> {
-        // SAFETY: null, or a value that stays as it is.
+        // SAFETY: the pointer is null, or that of a published value, which is neither changed nor freed.
         unsafe { self.as_ptr().as_ref() }
     }
 
-    /// Where the value is; null if there is none.
+    /// The address of the value; null if there is none.
     pub fn as_ptr(&self) -> *mut T {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Publishes a value if the place is empty. Gives the value that was there before.
+    /// Publishes a value if the place is empty; otherwise returns the value that is there.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
@@ -39,15 +39,15 @@ impl<T: Sync + 'static> Published<T> {
         {
             return Ok(None);
         }
-        // SAFETY: just made, and not published; no other thread knows it.
+        // SAFETY: the pointer came from a box in this function, and was not published.
         drop(unsafe { Box::from_raw(fresh) });
         Ok(self.get())
     }
 
-    /// Publishes a value in the place of the one that is there, or empties the place.
+    /// Publishes a value instead of the one that is there, or empties the place.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`]; the place is as it was.
+    /// [`oxiblosc_error::Error::MemoryAlloc`]; the place is unchanged then.
     pub fn replace(&self, value: Option<T>) -> Result<()> {
         let fresh = match value {
             Some(value) => Box::into_raw(boxed(value)?),
@@ -58,7 +58,7 @@ impl<T: Sync + 'static> Published<T> {
     }
 }
 
-/// One value that was replaced, and those that were before it.
+/// A replaced value, in a linked list of all of them.
 struct Retired {
     _value: *mut u8,
     _earlier: *mut Retired,
@@ -66,7 +66,7 @@ struct Retired {
 
 static RETIRED: AtomicPtr<Retired> = AtomicPtr::new(null_mut());
 
-/// Keeps a value that was replaced reachable, so that a leak checker does not report it.
+/// Keeps a replaced value reachable, so that leak checkers do not report it.
 fn retire(value: *mut u8) {
     if value.is_null() {
         return;
@@ -76,12 +76,12 @@ fn retire(value: *mut u8) {
         _earlier: null_mut(),
     });
     let Ok(node) = node.map(Box::into_raw) else {
-        // Only the leak checker misses it.
+        // Without memory for the list, a leak checker will report it.
         return;
     };
     let mut head = RETIRED.load(Ordering::Relaxed);
     loop {
-        // SAFETY: the node is this function's alone until it is published.
+        // SAFETY: only this function has the node until it is published.
         unsafe { (*node)._earlier = head };
         match RETIRED.compare_exchange_weak(head, node, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return,
@@ -90,22 +90,22 @@ fn retire(value: *mut u8) {
     }
 }
 
-/// Values by ids of one byte.
+/// A table of published values, indexed by ids of one byte.
 pub struct Table<T: 'static>([Published<T>; 256]);
 
 impl<T: Sync + 'static> Table<T> {
     /// No values.
-    #[allow(clippy::new_without_default, reason = "it is for constants")]
+    #[allow(clippy::new_without_default, reason = "used in statics only")]
     pub const fn new() -> Self {
         Self([const { Published::empty() }; 256])
     }
 
-    /// The place of an id.
+    /// The place for an id.
     pub fn place(&self, id: u8) -> &Published<T> {
         &self.0[usize::from(id)]
     }
 
-    /// The value of an id, if it is one.
+    /// The value with this id, if there is one.
     pub fn get(&self, id: i32) -> Option<&'static T> {
         self.place(u8::try_from(id).ok()?).get()
     }
@@ -115,7 +115,7 @@ impl<T: Sync + 'static> Table<T> {
         self.0.iter().filter_map(Published::get)
     }
 
-    /// Publishes a value, unless its place has one. Says whether the place has this value now, or one that is the `same`.
+    /// Publishes a value if its place is empty. Returns whether the place has this value now, or had one for which `same` is true.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
@@ -126,7 +126,7 @@ impl<T: Sync + 'static> Table<T> {
     /// Empties all places.
     pub fn clear(&self) {
         for place in &self.0 {
-            // Nothing needs memory.
+            // Emptying a place needs no memory, so it cannot fail.
             let _ = place.replace(None);
         }
     }

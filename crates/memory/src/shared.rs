@@ -8,10 +8,11 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-/// More owners than this there cannot be: each takes memory. It leaves room for threads that count at the same time.
-const MOST_OWNERS: usize = isize::MAX as usize;
+/// The limit for the number of owners. It cannot be reached without leaking them, as each takes memory. It is far below the largest count, so that
+/// threads that increment it at the same time cannot overflow it.
+const MAX_OWNERS: usize = isize::MAX as usize;
 
-/// A value, and how many own it.
+/// A value and the number of its owners.
 #[doc(hidden)]
 #[repr(C)]
 pub struct Counted<T: ?Sized> {
@@ -19,14 +20,14 @@ pub struct Counted<T: ?Sized> {
     value: T,
 }
 
-/// A value that lives as long as one of its owners: an `Arc` without weak owners, whose making can fail.
+/// A value with several owners: like `Arc`, but creating it can fail, and there are no weak references.
 pub struct Shared<T: ?Sized> {
-    /// From a box; freed by the last owner.
+    /// From a box. The last owner frees it.
     place: NonNull<Counted<T>>,
     owns: PhantomData<Counted<T>>,
 }
 
-// SAFETY: owners in several threads share the value (so it must be `Sync`), and any of them may drop it (`Send`); the
+// SAFETY: owners on several threads share the value, so it must be `Sync`, and any of them may be the one that drops it, so it must be `Send`. The
 // count is atomic.
 unsafe impl<T: ?Sized + Sync + Send> Send for Shared<T> {}
 // SAFETY: as above.
@@ -50,33 +51,32 @@ impl<T> Shared<T> {
 }
 
 impl<T: ?Sized> Shared<T> {
-    /// Gives the owner away as a pointer.
+    /// Turns the owner into a pointer, without changing the count.
     pub fn into_raw(self) -> *mut Counted<T> {
         let place = self.place.as_ptr();
         std::mem::forget(self);
         place
     }
 
-    /// The owner that [`Self::into_raw`] gave away.
+    /// Turns a pointer from [`Self::into_raw`] back into an owner.
     ///
     /// # Safety
-    /// `place` came from there, perhaps as a pointer to another type that the value can be seen as, and each owner is
-    /// taken back once.
+    /// `place` came from there, perhaps coerced to a pointer to a trait object, and each owner is turned back once.
     pub unsafe fn from_raw(place: *mut Counted<T>) -> Self {
         Self {
-            // SAFETY: `into_raw` gives no null.
+            // SAFETY: by `# Safety` the pointer is from `into_raw`, which never returns null.
             place: unsafe { NonNull::new_unchecked(place) },
             owns: PhantomData,
         }
     }
 
     fn counted(&self) -> &Counted<T> {
-        // SAFETY: it was made by `new`, and is freed only by the last owner.
+        // SAFETY: the pointer is from `new`, and only the last owner frees it.
         unsafe { self.place.as_ref() }
     }
 }
 
-/// `shared_dyn!(value => dyn Trait)`: a value of which the owners know only that it has a trait.
+/// `shared_dyn!(value => dyn Trait)`: a `Shared<dyn Trait>` with this value.
 #[macro_export]
 macro_rules! shared_dyn {
     ($value:expr => dyn $trait:path) => {
@@ -84,21 +84,21 @@ macro_rules! shared_dyn {
     };
 }
 
-/// `as_dyn!(shared => dyn Trait)`: the same owner, which knows only that the value has a trait.
+/// `as_dyn!(shared => dyn Trait)`: converts an owner to a `Shared<dyn Trait>`.
 #[macro_export]
 macro_rules! as_dyn {
     ($shared:expr => dyn $trait:path) => {{
         let place: *mut $crate::Counted<dyn $trait> = $shared.into_raw();
-        // SAFETY: the pointer was only made one to a trait object.
+        // SAFETY: the pointer is from `into_raw` in this macro, and was only coerced to a trait object.
         unsafe { $crate::Shared::from_raw(place) }
     }};
 }
 
 impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {
-        // Relaxed: an owner can be made from another without seeing what others did.
+        // Relaxed: a new owner comes from an existing one, so nothing has to be seen that other threads did.
         let before = self.counted().owners.fetch_add(1, Ordering::Relaxed);
-        assert!(before < MOST_OWNERS, "owners were given away and forgotten");
+        assert!(before < MAX_OWNERS, "owners were given away and forgotten");
         Self {
             place: self.place,
             owns: PhantomData,
@@ -116,10 +116,10 @@ impl<T: ?Sized> Deref for Shared<T> {
 
 impl<T: ?Sized> Drop for Shared<T> {
     fn drop(&mut self) {
-        // Release: what this owner did with the value comes before its end, which the last one sees by its fence.
+        // Release: what this owner did with the value happens before the last owner drops it, which has an acquire fence.
         if self.counted().owners.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
-            // SAFETY: this was the last owner, and the place came from a box of this type, or one seen as this type.
+            // SAFETY: this was the last owner, and the pointer came from a box, perhaps coerced to a trait object.
             drop(unsafe { Box::from_raw(self.place.as_ptr()) });
         }
     }

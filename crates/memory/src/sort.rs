@@ -1,12 +1,11 @@
-//! Sorting that is little code. The standard library's `sort_unstable` is four kilobytes for each type; it is for lists that are long
-//! and in disorder.
+//! Sorting with little code: the standard library's `sort_unstable` takes four kilobytes for each type, which pays only for long unsorted lists.
 
-/// Sorts in place, in time of `n log n`, or of `n` where the items are in order already. Equal ones may change places.
+/// Sorts in place, in O(n log n) time, or O(n) if the items are sorted already. Not stable.
 pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     if items.is_sorted_by_key(&key) {
         return;
     }
-    // Heapsort: an item is not less than those at twice its position plus one and two.
+    // Heapsort: an item is not less than its children, at twice its index plus one and plus two.
     let sift = |items: &mut [T], mut at: usize| {
         while 2 * at + 1 < items.len() {
             let mut child = 2 * at + 1;
@@ -29,7 +28,7 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     }
 }
 
-/// [`sort_by_key`] for items that are their own keys.
+/// Sorts items by their own order, as [`sort_by_key`] does.
 pub fn sort<T: Ord + Copy>(items: &mut [T]) {
     sort_by_key(items, |item| *item);
 }

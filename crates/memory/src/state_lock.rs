@@ -1,11 +1,11 @@
-//! A value that many threads read and one at a time changes, and its lock.
+//! A lock for a value that many threads read and one at a time changes.
 //!
-//! It has the levels that SQLite's locks have. Readers share it. One thread at a time may *reserve* it to prepare a change,
-//! while readers go on; to make the change it waits until the readers have left and has it *exclusively*. Readers that
-//! arrive while a change waits for this wait behind it, so that readers that always overlap cannot starve it. Readers that are
-//! part of an operation that is already reading do not wait: it could never end.
+//! It has the levels of SQLite's locks. Readers hold it *shared*. One thread at a time may *reserve* it to prepare a change, while others go on reading.
+//! To make the change, that thread waits until the readers have left, and then holds the lock *exclusively*. While it waits, new readers
+//! wait, too, so that readers that always overlap cannot starve it. Only readers that are part of an operation that already reads do not wait: the
+//! operation could never end.
 //!
-//! To read costs one atomic operation, and another to end: it is what a program does for each small chunk.
+//! To lock for reading is one atomic operation, and so is to unlock, as a program does both for each small chunk.
 
 #[cfg(all(test, loom))]
 use loom::cell::UnsafeCell;
@@ -23,52 +23,49 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// When somebody who waits has lost patience.
-fn end_of(patience: Option<Duration>) -> Option<Instant> {
-    patience.map(|patience| Instant::now() + patience)
+/// The end of a wait with this timeout.
+fn deadline(timeout: Option<Duration>) -> Option<Instant> {
+    timeout.map(|timeout| Instant::now() + timeout)
 }
 
-/// A writer has the value exclusively.
+/// A writer holds the lock exclusively.
 const EXCLUSIVE: usize = 1;
 /// A writer waits for the readers to leave.
 const PENDING: usize = 2;
 /// One reader.
 const READER: usize = 4;
-/// One reader within an operation that keeps changes out already. They are counted apart in the upper half of the word, since they are
-/// on the threads of other readers.
+/// One reader within an operation that already keeps writers out. Such readers are counted separately, in the upper half of the word.
 const NESTED: usize = 1 << (usize::BITS / 2);
-/// The most readers of each kind. There cannot be so many threads; but who forgets guards must not make the count run over.
-const MOST: usize = (NESTED / READER) - 1;
+/// The largest number of readers of each kind. There are never so many threads, but leaked guards must not overflow the count.
+const MAX_READERS: usize = (NESTED / READER) - 1;
 
 /// See the module.
 ///
-/// The word and the queue come first, so that a value whose own fields come in the order in which they are declared can keep what is often
-/// read away from them.
+/// The word and the queue come first, so that a value with `repr(C)` can keep the fields that are read often on other cache lines.
 #[repr(C)]
 pub struct StateLock<T> {
-    /// [`EXCLUSIVE`], [`PENDING`], and [`READER`] and [`NESTED`] as often as there are readers.
+    /// The bits [`EXCLUSIVE`] and [`PENDING`], and [`READER`] and [`NESTED`] times their numbers of readers.
     word: AtomicUsize,
-    /// Every thread that waits, for whatever reason, sleeps with this mutex.
+    /// The mutex of the condition variable on which all waiting threads sleep.
     queue: Mutex<Queue>,
     changed: Condvar,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value goes to other threads with the lock, or by reference to several threads that read it at the same time, or as a
-// mutable reference to one that has it exclusively.
+// SAFETY: threads share the value while they read it, which `T: Sync` allows, or one has a mutable reference to it, which `T: Send` allows.
 unsafe impl<T: Send + Sync> Sync for StateLock<T> {}
 
-/// What changes under the mutex alone.
+/// What only changes under the mutex.
 #[derive(Default)]
 struct Queue {
     /// Whether the value is reserved.
     reserved: bool,
-    /// How many threads sleep. To wake them is a system call even if there are none.
+    /// How many threads sleep. It is kept because to wake them is a system call, even if there are none.
     sleeping: usize,
 }
 
 impl<T> StateLock<T> {
-    /// A value that nobody has locked.
+    /// An unlocked value.
     pub fn new(value: T) -> Self {
         Self {
             word: AtomicUsize::new(0),
@@ -78,12 +75,12 @@ impl<T> StateLock<T> {
         }
     }
 
-    /// The value, for the owner of the lock.
+    /// Consumes the lock and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 
-    /// The same, in place.
+    /// A mutable reference to the value. It needs no locking, as `self` is borrowed mutably.
     #[cfg(not(all(test, loom)))]
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
@@ -93,14 +90,14 @@ impl<T> StateLock<T> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until something may have changed. None after `end`, if there is one.
+    /// Sleeps until something may have changed. None if the deadline has passed.
     fn wait<'a>(
         &self,
         mut queue: MutexGuard<'a, Queue>,
-        end: Option<Instant>,
+        deadline: Option<Instant>,
     ) -> Option<MutexGuard<'a, Queue>> {
-        let left = match end {
-            Some(end) => Some(end.checked_duration_since(Instant::now())?),
+        let left = match deadline {
+            Some(deadline) => Some(deadline.checked_duration_since(Instant::now())?),
             None => None,
         };
         queue.sleeping += 1;
@@ -118,8 +115,8 @@ impl<T> StateLock<T> {
         Some(queue)
     }
 
-    /// Wakes the threads that sleep, after a change that was made before the mutex was locked, or under it: a thread that waits has
-    /// either seen the change or sleeps by now.
+    /// Wakes the threads that sleep. The change for which they are woken was made before the mutex was locked, or under it, so each of them has either
+    /// seen it or sleeps by now.
     #[cold]
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
         let sleeping = queue.sleeping > 0;
@@ -133,8 +130,8 @@ impl<T> StateLock<T> {
     #[inline(always)]
     fn add(&self, reader: usize, blocked: usize) -> Option<Shared<'_, T>> {
         let mut word = self.word.load(Ordering::Relaxed);
-        while word & blocked == 0 && word / reader % (NESTED / READER) < MOST {
-            // Acquire: what the last writer wrote comes before what is read now.
+        while word & blocked == 0 && word / reader % (NESTED / READER) < MAX_READERS {
+            // Acquire: what the last writer wrote happens before what is read now.
             match self.word.compare_exchange_weak(
                 word,
                 word + reader,
@@ -148,7 +145,7 @@ impl<T> StateLock<T> {
         None
     }
 
-    /// Becomes a reader.
+    /// Locks the value for reading.
     #[inline(always)]
     pub fn shared(&self) -> Shared<'_, T> {
         let blocked = EXCLUSIVE | PENDING;
@@ -160,28 +157,28 @@ impl<T> StateLock<T> {
         }
     }
 
-    /// Becomes a reader, where this thread, or one that waits for it, is in the middle of another operation: it does not wait behind a
-    /// writer that waits for the readers to leave, and for one that has the value at most so long.
+    /// Locks the value for reading, for a thread within another operation. It does not queue behind a writer that waits for readers, as the writer may
+    /// be waiting for this thread. It waits for a writer that holds the lock for at most `timeout`; none after that.
     #[inline(always)]
-    pub fn shared_within(&self, patience: Duration) -> Option<Shared<'_, T>> {
+    pub fn shared_within(&self, timeout: Duration) -> Option<Shared<'_, T>> {
         let shared = self.add(READER, EXCLUSIVE);
-        shared.or_else(|| self.shared_later(EXCLUSIVE, Some(patience)))
+        shared.or_else(|| self.shared_later(EXCLUSIVE, Some(timeout)))
     }
 
     #[cold]
-    fn shared_later(&self, blocked: usize, patience: Option<Duration>) -> Option<Shared<'_, T>> {
-        let end = end_of(patience);
+    fn shared_later(&self, blocked: usize, timeout: Option<Duration>) -> Option<Shared<'_, T>> {
+        let deadline = deadline(timeout);
         let mut queue = self.queue();
         loop {
             if let Some(shared) = self.add(READER, blocked) {
                 return Some(shared);
             }
-            queue = self.wait(queue, end)?;
+            queue = self.wait(queue, deadline)?;
         }
     }
 
-    /// Becomes a reader within an operation that reads, or has the value reserved: it keeps changes out already. None where the operation
-    /// has it exclusively.
+    /// Locks the value for reading within an operation that already reads it or has reserved it, which keeps writers out. It never waits. None if
+    /// the operation holds the lock exclusively.
     #[inline(always)]
     pub fn nested(&self) -> Option<Shared<'_, T>> {
         self.add(NESTED, EXCLUSIVE)
@@ -193,25 +190,27 @@ impl<T> StateLock<T> {
         self.word.load(Ordering::Relaxed) % NESTED >= 2 * READER
     }
 
-    /// Reserves the value for a change, once no other thread has it reserved. None where it waited for as long as `patience`.
-    pub fn reserve(&self, patience: Option<Duration>) -> Option<Reserved<'_, T>> {
-        let end = end_of(patience);
+    /// Reserves the value for a change; waits while another thread has reserved it. None after `timeout`, if there is one.
+    pub fn reserve(&self, timeout: Option<Duration>) -> Option<Reserved<'_, T>> {
+        let deadline = deadline(timeout);
         let mut queue = self.queue();
         while queue.reserved {
-            queue = self.wait(queue, end)?;
+            queue = self.wait(queue, deadline)?;
         }
         queue.reserved = true;
         Some(Reserved(self))
     }
 
-    /// Waits until no reader is left; new ones wait from now on. For the thread that reserved the value, which is no reader. None where it
-    /// waited for as long as `patience`, and where those that are left are nested ones alone: while an operation reads they have a reader
-    /// beside them, so they are of the operation that reserved the value, which would wait for itself.
-    pub fn upgrade(&self, patience: Option<Duration>) -> Option<Exclusive<'_, T>> {
+    /// Locks the value exclusively, for the thread that reserved it and does not read it. It waits until all readers have left, and new ones wait from
+    /// now on.
+    ///
+    /// None after `timeout`, if there is one, and if only nested readers are left. A nested reader whose operation reads has that operation's reader
+    /// beside it; so the ones that are left belong to the operation that reserved the value, which would wait for itself.
+    pub fn upgrade(&self, timeout: Option<Duration>) -> Option<Exclusive<'_, T>> {
         if self.take_exclusive() {
             return Some(Exclusive(self));
         }
-        let end = end_of(patience);
+        let deadline = deadline(timeout);
         let mut queue = self.queue();
         loop {
             let word = self.word.fetch_or(PENDING, Ordering::Relaxed);
@@ -221,7 +220,7 @@ impl<T> StateLock<T> {
             let waits_for_itself = word >= NESTED && word % NESTED < READER;
             let waited = match waits_for_itself {
                 true => Err(queue),
-                false => self.wait(queue, end).ok_or_else(|| self.queue()),
+                false => self.wait(queue, deadline).ok_or_else(|| self.queue()),
             };
             match waited {
                 Ok(waited) => queue = waited,
@@ -234,11 +233,11 @@ impl<T> StateLock<T> {
         }
     }
 
-    /// Has the value exclusively if nobody else has it.
+    /// Locks the value exclusively if there are no readers. Returns whether it did.
     fn take_exclusive(&self) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & !PENDING == 0 {
-            // Acquire: what the last readers read comes before what is written now.
+            // Acquire: what the last readers read happens before what is written now.
             match self.word.compare_exchange_weak(
                 word,
                 EXCLUSIVE,
@@ -253,13 +252,13 @@ impl<T> StateLock<T> {
     }
 
     fn leave_exclusive(&self, readers: usize) {
-        // Release: what was written comes before what readers read.
+        // Release: what was written happens before what readers read.
         self.word.store(readers, Ordering::Release);
         self.wake(self.queue());
     }
 }
 
-/// The right to read. It ends when this is dropped.
+/// A read lock, released when this is dropped.
 pub struct Shared<'a, T> {
     lock: &'a StateLock<T>,
     /// [`READER`] or [`NESTED`].
@@ -272,7 +271,7 @@ impl<T> Deref for Shared<'_, T> {
     #[cfg(not(all(test, loom)))]
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this was counted when no thread had the value exclusively, and as long as it is counted none gets it so.
+        // SAFETY: this reader was counted while no thread held the lock exclusively, and none can get it while the reader is counted.
         unsafe { &*self.lock.value.get() }
     }
 
@@ -286,7 +285,7 @@ impl<T> Deref for Shared<'_, T> {
 impl<T> Drop for Shared<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: what the reader read comes before what the next writer writes.
+        // Release: what the reader read happens before what the next writer writes.
         let before = self.lock.word.fetch_sub(self.reader, Ordering::Release);
         if before & PENDING != 0 {
             self.lock.wake(self.lock.queue());
@@ -305,11 +304,11 @@ impl<T> Drop for Reserved<'_, T> {
     }
 }
 
-/// The right to change. It ends when this is dropped.
+/// An exclusive lock, released when this is dropped.
 pub struct Exclusive<'a, T>(&'a StateLock<T>);
 
 impl<'a, T> Exclusive<'a, T> {
-    /// Becomes the first reader of what was written.
+    /// Turns the exclusive lock into a read lock, without letting another writer in between.
     pub fn into_shared(self) -> Shared<'a, T> {
         let lock = self.0;
         std::mem::forget(self);
@@ -326,7 +325,7 @@ impl<T> Deref for Exclusive<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the word says that there are no readers and no other writer, and lets none in as long as this is there.
+        // SAFETY: while this exists, the word has the bit EXCLUSIVE, which keeps out readers and other writers.
         unsafe { &*self.0.value.get() }
     }
 }
@@ -334,7 +333,7 @@ impl<T> Deref for Exclusive<'_, T> {
 #[cfg(not(all(test, loom)))]
 impl<T> DerefMut for Exclusive<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; and there is one of these at a time, which is borrowed mutably.
+        // SAFETY: as in `deref`; this is the only guard, and it is borrowed mutably.
         unsafe { &mut *self.0.value.get() }
     }
 }
@@ -427,7 +426,7 @@ mod tests {
         let reserved = lock.reserve(None);
         let nested = lock.nested();
         assert!(nested.is_some() && lock.upgrade(None).is_none());
-        // Nobody waits behind a change that was not made.
+        // No reader waits after the change was given up.
         assert_eq!(*lock.shared(), 0);
         drop(nested);
         *lock.upgrade(None).expect("no reader") += 1;
@@ -452,10 +451,10 @@ mod tests {
     #[test]
     fn forgotten_readers_do_not_run_over() {
         let lock = StateLock::new(());
-        lock.word.store((MOST - 1) * READER, Ordering::Relaxed);
+        lock.word.store((MAX_READERS - 1) * READER, Ordering::Relaxed);
         std::mem::forget(lock.add(READER, EXCLUSIVE));
         assert!(lock.add(READER, EXCLUSIVE).is_none());
-        lock.word.store((MOST - 1) * NESTED, Ordering::Relaxed);
+        lock.word.store((MAX_READERS - 1) * NESTED, Ordering::Relaxed);
         std::mem::forget(lock.nested());
         assert!(lock.nested().is_none() && !lock.has_several_readers());
     }

@@ -1,4 +1,4 @@
-//! C strings, and texts that are put together.
+//! C strings, and formatted texts of limited length.
 
 use super::list::List;
 use oxiblosc_error::{Error, Result};
@@ -6,18 +6,18 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ops::Deref;
 
-/// An owned C string: a `CString` whose making can fail.
+/// An owned C string: like `CString`, but creating it can fail.
 #[derive(PartialEq, Eq)]
 pub struct CStrBuf {
-    /// Ends in the only 0.
+    /// The bytes, with the only 0 at the end.
     bytes: List<u8>,
 }
 
 impl CStrBuf {
-    /// The pieces one after the other.
+    /// Concatenates the pieces.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where one has a 0 inside, [`Error::MemoryAlloc`].
+    /// [`Error::InvalidParam`] if one contains a 0, [`Error::MemoryAlloc`].
     pub fn concat(pieces: &[&[u8]]) -> Result<Self> {
         if pieces.iter().any(|piece| piece.contains(&0)) {
             return Err(Error::InvalidParam);
@@ -40,7 +40,7 @@ impl CStrBuf {
         Ok(Self { bytes })
     }
 
-    /// Bytes without the 0 at the end; as [`Self::concat`].
+    /// A C string of these bytes, which have no 0 at the end. Errors as for [`Self::concat`].
     pub fn new(bytes: &[u8]) -> Result<Self> {
         Self::concat(&[bytes])
     }
@@ -59,7 +59,7 @@ impl CStrBuf {
 impl Deref for CStrBuf {
     type Target = CStr;
     fn deref(&self) -> &CStr {
-        // SAFETY: every way to make one puts a 0 at the end, and no other.
+        // SAFETY: all constructors put a 0 at the end and refuse others.
         unsafe { CStr::from_bytes_with_nul_unchecked(&self.bytes) }
     }
 }
@@ -70,7 +70,7 @@ impl fmt::Debug for CStrBuf {
     }
 }
 
-/// A text of at most `N` bytes, on the stack. What does not fit is left out.
+/// A text of at most `N` bytes, on the stack. What does not fit is cut off.
 pub struct Text<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -88,7 +88,7 @@ impl<const N: usize> Text<N> {
     /// `Text::of(format_args!(...))`.
     pub fn of(arguments: fmt::Arguments<'_>) -> Self {
         let mut text = Self::new();
-        // What does not fit is left out, which is no error; there is no other.
+        // A text that does not fit is cut off, which is not an error, and there are no other errors.
         let _ = fmt::Write::write_fmt(&mut text, arguments);
         text
     }
@@ -105,7 +105,7 @@ impl<const N: usize> Text<N> {
         &self.bytes[..self.len]
     }
 
-    /// The text with a 0 behind it; its last byte makes room where it is full.
+    /// The text with a 0 behind it. If it has `N` bytes, the 0 replaces the last one.
     pub fn with_nul(mut self) -> [u8; N] {
         let end = self.len.min(N - 1);
         self.bytes[end..].fill(0);
@@ -113,7 +113,7 @@ impl<const N: usize> Text<N> {
     }
 }
 
-/// A C string to be shown, with marks where it is no UTF-8.
+/// Displays a C string. Bytes that are not UTF-8 become replacement characters.
 pub struct Lossy<'a>(pub &'a CStr);
 
 impl fmt::Display for Lossy<'_> {
@@ -128,10 +128,10 @@ impl fmt::Display for Lossy<'_> {
     }
 }
 
-/// Its descriptor, as the C library has it everywhere.
+/// Its descriptor, the same on all platforms.
 const STDERR: c_int = 2;
 
-/// The standard error, for lines of any length: written all at once where they have no more than some hundred bytes.
+/// Standard error, for lines of any length. Lines of up to 512 bytes are written by one call.
 pub struct Stderr(Text<512>);
 
 impl Stderr {
@@ -140,7 +140,7 @@ impl Stderr {
     #[inline(never)]
     pub fn line(arguments: fmt::Arguments<'_>) {
         let mut line = Self(Text::new());
-        // Neither this nor what it writes to has an error.
+        // Neither `Stderr` nor its buffer returns errors.
         let _ = fmt::Write::write_fmt(&mut line, arguments);
         let _ = fmt::Write::write_char(&mut line, '\n');
         line.flush();
@@ -149,7 +149,7 @@ impl Stderr {
     fn flush(&mut self) {
         let mut left = self.0.as_bytes();
         while !left.is_empty() {
-            // SAFETY: the bytes are there.
+            // SAFETY: pointer and length are those of a slice.
             let written = unsafe { libc::write(STDERR, left.as_ptr().cast(), left.len() as _) };
             match usize::try_from(written) {
                 Ok(written) if written > 0 => left = &left[written.min(left.len())..],

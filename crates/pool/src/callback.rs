@@ -1,4 +1,4 @@
-//! Jobs that are done by threads of the program, which a C function of its own calls.
+//! Jobs that run on the program's own threads, by a C callback that the program has registered.
 
 use super::{Job, job_slots};
 use oxiblosc_error::{Error, Result};
@@ -6,8 +6,8 @@ use oxiblosc_memory::{Collect, List, Published};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls a function with each element of an array, on any threads, and returns when all calls have: data of its own, the function,
-/// how many elements there are, their size, the first of them.
+/// A callback that calls a function with each element of an array, on any threads, and returns when all calls have returned. Its parameters are its
+/// data, the function, the number of elements, their size, and the address of the first.
 pub type Callback = unsafe extern "C" fn(
     *mut c_void,
     Option<unsafe extern "C" fn(*mut c_void)>,
@@ -19,16 +19,16 @@ pub type Callback = unsafe extern "C" fn(
 /// A callback with its data.
 struct Registered(Callback, *mut c_void);
 
-// SAFETY: `set` demands that it can be called, from any thread, until it is replaced.
+// SAFETY: `set` requires that the callback can be called with these data from any thread.
 unsafe impl Sync for Registered {}
 
 static REGISTERED: Published<Registered> = Published::empty();
 
-/// Makes the program's threads do the work that [`run_tasks`] distributes, or the library's own again. A callback that was replaced stays
-/// in memory.
+/// Sets the callback by which [`run_tasks`] uses the program's threads; with `None` it uses the library's again. The memory of a replaced callback is not
+/// freed, since another thread may be using it.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`]; the threads stay those that they were.
+/// [`Error::MemoryAlloc`]; nothing has changed then.
 ///
 /// # Safety
 /// The callback does what [`Callback`] says, with these data, on any thread, until it is replaced.
@@ -36,19 +36,19 @@ pub unsafe fn set(callback: Option<Callback>, data: *mut c_void) -> Result<()> {
     REGISTERED.replace(callback.map(|callback| Registered(callback, data)))
 }
 
-/// As [`super::run_tasks`], with the program's own threads if it has set a callback.
+/// As [`super::run_tasks`], on the program's threads if it has set a callback.
 ///
 /// # Errors
-/// As for that, and for [`run`].
+/// Those of [`super::run_tasks`] and [`run`].
 pub fn run_tasks(nthreads: usize, tasks: usize, job: &Job<'_>) -> Result<()> {
     match REGISTERED.get() {
-        // SAFETY: as `set` was promised.
+        // SAFETY: `set` requires what `run` does.
         Some(Registered(callback, data)) => unsafe { run(*callback, *data, nthreads, job) },
         None => super::run_tasks(nthreads, tasks, job),
     }
 }
 
-/// How many threads can run at the same time; what the program's own do is up to it.
+/// How many threads can run at the same time. For the program's threads it is unknown, and taken as unlimited.
 pub fn processors() -> usize {
     match REGISTERED.get() {
         Some(_) => usize::MAX,
@@ -56,11 +56,11 @@ pub fn processors() -> usize {
     }
 }
 
-/// One worker's share of a job.
+/// The part of a job that one worker does.
 struct Share<'a> {
     job: &'a Job<'a>,
     tid: usize,
-    /// Whether the share was done, by whichever thread.
+    /// Whether it was done, by any thread.
     done: AtomicBool,
 }
 
@@ -74,8 +74,8 @@ unsafe extern "C" fn run_share(share: *mut c_void) {
 /// Runs a job by `nthreads` workers that a callback calls.
 ///
 /// # Errors
-/// [`Error::ThreadCreate`] if a call of the job was not made, or panicked: it may have left work undone; [`Error::InvalidParam`],
-/// [`Error::MemoryAlloc`].
+/// [`Error::ThreadCreate`] if a call of the job was not made or panicked, since work may be left undone then; [`Error::InvalidParam`] if `nthreads` is too
+/// large; [`Error::MemoryAlloc`].
 ///
 /// # Safety
 /// The callback does what [`Callback`] says, with these data.
@@ -94,7 +94,7 @@ pub unsafe fn run(
     };
     let mut shares: List<Share> = (0..nthreads).map(share).list()?;
     let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
-    // SAFETY: `# Safety` makes it what `Callback` says: it uses the shares, as many of this size, only until it returns.
+    // SAFETY: by `# Safety` the callback does what `Callback` says: it uses `numjobs` elements of this size, and only until it returns.
     unsafe { callback(data, Some(run_share), numjobs, size, first) };
     let mut done = shares.iter().map(|share| &share.done);
     match done.all(|done| done.load(Ordering::Acquire)) {

@@ -7,10 +7,10 @@ use oxiblosc_system::thread::processors;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// How often [`recent_count`] answers what it knows before it asks again.
+/// How often [`recent_count`] returns the last count before it asks the system again.
 const ANSWERS: u32 = 64;
 
-/// What [`count`] said a few calls ago, perhaps to another thread: asking the system takes a tenth of the time of a small chunk.
+/// The result of [`count`] a few calls ago, perhaps on another thread. Asking the system each time would take a tenth of the time of a small chunk.
 pub fn recent_count() -> usize {
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     static LEFT: AtomicU32 = AtomicU32::new(0);
@@ -18,7 +18,7 @@ pub fn recent_count() -> usize {
     if left == 0 {
         KNOWN.store(count(), Ordering::Relaxed);
     }
-    // Threads that count at the same time may lose a step, which only delays the next question.
+    // Threads that count down at the same time may lose a step, which only delays the next question.
     LEFT.store(left.checked_sub(1).unwrap_or(ANSWERS), Ordering::Relaxed);
     KNOWN.load(Ordering::Relaxed).max(1)
 }

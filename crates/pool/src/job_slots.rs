@@ -5,21 +5,21 @@
 //! leaves, it revokes all remaining permits, since it has seen that no work is left to claim. The caller posts the job, works on
 //! it, revokes the permits, waits until no worker is active, and frees the slot. If no slot is free, it works on the job alone.
 //!
-//! Waking a thread costs the one that wakes it a microsecond or more. So the caller wakes a few, and each worker that joins wakes a few
-//! more, as long as there are permits for them: the caller begins to work soon, and a job that is done meanwhile wakes no thread. Where
-//! those that are woken come too late, because the jobs are short or the processors busy, fewer are woken for the next one.
+//! To wake a thread takes a microsecond or more. So the caller wakes only a few threads, and each worker that joins wakes a few more while there are
+//! permits for them. The caller can thus begin to work soon, and once the job is done no more threads are woken. If woken threads come
+//! too late, because jobs are short or the processors are busy, fewer are woken for the next job.
 //!
 //! There is no deadlock. A thread waits only for workers in a job that it posted itself, and a worker joins a job only when it is
 //! in no other. So each wait is for a job posted later than the one that the waiting thread is in.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::patience::Patience;
+use super::spin_policy::SpinPolicy;
 use super::sync::{
     AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, Spun, spin_until, spin_watched,
 };
 use super::{Job, fork};
-use oxiblosc_memory::env::a_panic_was_caught;
+use oxiblosc_memory::env::on_caught_panic;
 
 /// How many jobs can be posted at once.
 #[cfg(not(all(test, loom)))]
@@ -33,11 +33,11 @@ const WAITING: u32 = 1;
 const ACTIVE: u32 = 1 << 1;
 const PERMIT: u32 = 1 << 16;
 
-/// How many sleeping workers one thread wakes at most for a job. Each costs it about a microsecond, and a woken one comes after five
-/// (or fifty, on a virtual machine): with eight, two rounds are enough for 72 workers. `simulation.rs` compares others.
+/// The largest number of sleeping workers that one thread wakes for a job. Each takes it about a microsecond, and runs five microseconds later (fifty on a
+/// virtual machine). With eight, two rounds are enough for 72 workers. `simulation.rs` compares other numbers.
 pub const FANOUT: u32 = 8;
 
-/// The most workers that can join one job, by the bits for them in the state.
+/// The largest number of workers that can join one job, as limited by the bits for them in the state.
 pub const MAX_JOINED: usize = (PERMIT / ACTIVE - 1) as usize;
 
 fn permits(state: u32) -> u32 {
@@ -53,9 +53,9 @@ pub fn call(job: &Job<'_>, worker: usize) -> bool {
     match catch_unwind(AssertUnwindSafe(|| job(worker))) {
         Ok(()) => true,
         Err(payload) => {
-            // Not dropped, since that could panic again, and a caller must not unwind while workers use its stack.
+            // The payload is not dropped, since its `drop` could panic, and a caller must not unwind while workers use its stack.
             std::mem::forget(payload);
-            a_panic_was_caught();
+            on_caught_panic();
             false
         }
     }
@@ -73,7 +73,7 @@ struct Slot {
     state: Futex,
     /// The number of permits at the start, from which a worker computes its index.
     initial_permits: AtomicU32,
-    /// How many permits no thread was woken for yet.
+    /// The number of permits for which no thread was woken yet.
     unannounced: Hint,
     /// How many workers have joined.
     joined: Hint,
@@ -122,7 +122,7 @@ impl Slot {
         true
     }
 
-    /// How many workers, of `most`, the calling thread is to wake for the job. They count as woken from now on.
+    /// How many workers, at most `most`, the calling thread must wake for the job. They count as woken from now on.
     fn announce(&self, most: u32) -> u32 {
         let mut left = self.unannounced.load(Ordering::Relaxed);
         while left > 0 {
@@ -195,12 +195,12 @@ pub struct JobSlots {
     sleepers: AtomicU32,
     /// Workers that spin until a job is posted.
     spinners: AtomicU32,
-    /// How many workers a thread wakes at once, at most [`FANOUT`].
+    /// How many workers one thread wakes, at most [`FANOUT`].
     fanout: Hint,
     /// How many workers were woken.
     #[cfg(test)]
     pub wakeups: std::sync::atomic::AtomicUsize,
-    /// The most workers that may spin. More would take processors from threads that work.
+    /// The largest number of workers that may spin. More would take processors from threads that work.
     max_spinners: u32,
     /// The number of stops. A worker ends when it is no longer what it was when the worker was started.
     epoch: AtomicU32,
@@ -241,7 +241,7 @@ impl JobSlots {
         slot.joined.store(0, Ordering::Relaxed);
         slot.task
             .store((&raw const task).cast_mut().cast(), Ordering::Relaxed);
-        // Those that spin come without being woken.
+        // Workers that spin need not be woken.
         let spinners = self.spinners.load(Ordering::Relaxed);
         slot.unannounced
             .store(permits.saturating_sub(spinners), Ordering::Relaxed);
@@ -254,7 +254,7 @@ impl JobSlots {
 
         let done = call(job, 0);
         let complete = slot.close(generation, self.max_spinners > 0);
-        self.learn(slot.joined.load(Ordering::Relaxed), permits);
+        self.adapt_fanout(slot.joined.load(Ordering::Relaxed), permits);
         self.used.0.fetch_and(!(1 << index), Ordering::Release);
         done && complete && !task.panicked.load(Ordering::Relaxed)
     }
@@ -263,7 +263,7 @@ impl JobSlots {
     pub fn work(&self, epoch: u32) {
         let generation = fork::generation();
         let mut first = 0;
-        let mut patience = Patience::default();
+        let mut policy = SpinPolicy::default();
         loop {
             let seen = self.posts.0.word.load(Ordering::Acquire);
             // If a job forked on this thread, it returns here in the child too, where this is the only thread. It must end.
@@ -271,7 +271,7 @@ impl JobSlots {
                 return;
             }
             if !self.join_any(&mut first) {
-                self.idle(seen, &mut patience);
+                self.idle(seen, &mut policy);
             }
         }
     }
@@ -320,8 +320,8 @@ impl JobSlots {
         }
     }
 
-    /// Wakes more workers at once from now on if all joined that could, and fewer if not even half of them did.
-    fn learn(&self, joined: u32, permits: u32) {
+    /// Increases the fan-out if all workers joined that could, and decreases it if less than half of them did.
+    fn adapt_fanout(&self, joined: u32, permits: u32) {
         let fanout = self.fanout.load(Ordering::Relaxed);
         let better = match joined {
             all if all == permits => FANOUT.min(2 * fanout),
@@ -351,9 +351,9 @@ impl JobSlots {
         false
     }
 
-    /// Waits until the count of posts is no longer `seen`: spins for a while, where that was of use lately, then sleeps.
-    fn idle(&self, seen: u32, patience: &mut Patience) {
-        if patience.spins() && self.spin(seen, patience) {
+    /// Waits until the count of posts is no longer `seen`: spins for a while if the policy says so, then sleeps.
+    fn idle(&self, seen: u32, policy: &mut SpinPolicy) {
+        if policy.should_spin() && self.spin(seen, policy) {
             return;
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -361,12 +361,12 @@ impl JobSlots {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Spins for a while, unless enough others do. Returns whether the count of posts is no longer `seen`.
-    fn spin(&self, seen: u32, patience: &mut Patience) -> bool {
+    /// Spins for a while, unless enough other workers do. Returns whether the count of posts is no longer `seen`.
+    fn spin(&self, seen: u32, policy: &mut SpinPolicy) -> bool {
         let may_spin = self.spinners.fetch_add(1, Ordering::Relaxed) < self.max_spinners;
         let spun =
             may_spin.then(|| spin_watched(|| self.posts.0.word.load(Ordering::Relaxed) != seen));
         self.spinners.fetch_sub(1, Ordering::Relaxed);
-        spun.is_some_and(|spun| patience.after(spun))
+        spun.is_some_and(|spun| policy.record(spun))
     }
 }

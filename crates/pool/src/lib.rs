@@ -7,7 +7,7 @@
 //!
 //! From the bottom up:
 //! - `sync`: atomics and a futex, in their real form and in the one that the model checker explores
-//! - `patience`: whether a worker without work spins before it sleeps
+//! - `spin_policy`: whether a worker without work spins before it sleeps
 //! - `job_slots`: the protocol by which callers post jobs and workers join and leave them; model-checked
 //! - `thread`, `cores`: threads and the number of processors, by system calls, without allocations that must not fail
 //! - `thread_pool`: job slots and the threads that work on them
@@ -33,8 +33,8 @@ pub mod callback;
 mod cores;
 mod fork;
 mod job_slots;
-mod patience;
 mod registry;
+mod spin_policy;
 mod sync;
 mod thread;
 mod thread_pool;

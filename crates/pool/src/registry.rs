@@ -58,7 +58,7 @@ pub fn forget() {
 }
 
 fn head() -> Option<&'static ThreadPool> {
-    // SAFETY: the pointer is null, or that of a pool that `pool` published completely (release, acquired here) and nothing frees.
+    // SAFETY: the pointer is null, or that of a pool that `pool` published after it was initialised (release, acquired here), and nothing frees pools.
     unsafe { HEAD.load(Ordering::Acquire).as_ref() }
 }
 

@@ -1,6 +1,6 @@
-//! A simulation of one job with more workers than the machine at hand has processors: where it stops to scale, and why.
+//! Simulates a job with more workers than the machine has processors, to find out where it stops scaling, and why.
 //!
-//! It has the schedule of the real thing: sleeping workers are woken in rounds (`job_slots`), blocks are claimed from an atomic
+//! It has the same schedule as the pool: sleeping workers are woken in rounds (`job_slots`), blocks are claimed from an atomic
 //! counter, and each finished block takes a lock, under which its destination is found (the `OrderedWriter` of the engine), twice.
 //! `tests.rs` shows that the pool keeps to this schedule. The rest are costs in nanoseconds, measured on two processors of a virtual
 //! machine. Every worker has a processor of its own, and memory is as fast for all as for one, so this is the most that can be had.
@@ -9,20 +9,20 @@
 
 use super::job_slots::FANOUT;
 
-/// What things cost, in nanoseconds.
+/// Costs in nanoseconds.
 #[derive(Clone, Copy)]
 struct Costs {
     /// Waking one thread, for the one that wakes it.
     wake: u64,
-    /// From then until the woken one runs.
+    /// The time until the woken thread runs.
     latency: u64,
-    /// Taking over a cache line that another processor wrote last.
+    /// Getting a cache line that another processor wrote last.
     line: u64,
-    /// What is done under the lock of the writer.
+    /// Holding the lock of the writer.
     locked: u64,
 }
 
-/// A sleeping processor is there again in 5 microseconds; on a virtual machine, in 50.
+/// A sleeping processor wakes up within 5 microseconds; on a virtual machine, within 50.
 const METAL: Costs = Costs {
     wake: 1_000,
     latency: 5_000,
@@ -35,7 +35,7 @@ const VIRTUAL: Costs = Costs {
     ..METAL
 };
 
-/// What a worker does next.
+/// The next step of a worker.
 #[derive(Clone, Copy)]
 enum Step {
     Join,
@@ -44,7 +44,7 @@ enum Step {
     Write,
 }
 
-/// A job of `blocks` blocks of `block` nanoseconds each, with `workers` workers that sleep, but for the caller.
+/// A job of `blocks` blocks of `block` nanoseconds each. Of the `workers` workers all but the caller sleep at the start.
 struct Job {
     costs: Costs,
     fanout: u64,
@@ -56,10 +56,10 @@ struct Job {
 impl Job {
     /// Nanoseconds until the job is done.
     fn time(&self) -> u64 {
-        // When each worker makes its next step, and which.
+        // The time of each worker's next step, and the step.
         let mut ready = vec![(0, Step::Join)];
         let (mut to_wake, mut claimed, mut end) = (self.workers.min(self.blocks) - 1, 0, 0);
-        // When the counter and the lock are free again.
+        // The times at which the counter and the lock are free again.
         let (mut counter, mut lock) = (0, 0);
         let take = |free: &mut u64, now: u64, held: u64| {
             *free = now.max(*free) + self.costs.line + held;
@@ -95,13 +95,13 @@ impl Job {
         end
     }
 
-    /// How many times as fast it is as one worker.
+    /// The speedup over one worker.
     fn speedup(&self) -> f64 {
         (self.blocks * self.block) as f64 / self.time() as f64
     }
 }
 
-/// Blocks as the engine makes them: a name, nanoseconds for one, how many a chunk has.
+/// Typical chunks: a name, nanoseconds for a block, and the number of blocks.
 const CHUNKS: [(&str, u64, u64); 6] = [
     ("LZ4, 256 KB in blocks of 16 KB", 5_000, 16),
     ("LZ4, 1 MB in blocks of 32 KB", 10_000, 32),
@@ -129,21 +129,21 @@ fn where_it_stops_to_scale() {
         for chunk in CHUNKS {
             let speedups = WORKERS.map(|workers| job(costs, chunk, workers).speedup());
             println!("{speedups:6.1?}  {}", chunk.0);
-            // Workers that come too late find the job done, and cost little.
+            // More workers do not slow a job down much: those that come too late find it done.
             let best = speedups.iter().copied().fold(1.0, f64::max);
             assert!(speedups[5] > 0.9 * best, "{machine}, {}", chunk.0);
         }
     }
-    // What takes long enough scales as far as its blocks reach.
+    // Long blocks scale up to their number.
     assert!(job(METAL, CHUNKS[4], 16).speedup() > 15.0);
     assert!(job(METAL, CHUNKS[5], 64).speedup() > 60.0);
     assert!(job(VIRTUAL, CHUNKS[5], 64).speedup() > 50.0);
-    // Small blocks are bound by the lock, which each has twice.
+    // Small blocks are limited by the lock, which each takes twice.
     let small = job(METAL, CHUNKS[2], 64).speedup();
     assert!((8.0..14.0).contains(&small), "{small}");
 }
 
-/// How much longer jobs take in geometric mean, and the one that suffers most, than with the fan-out that is best for each.
+/// How much longer jobs take with each fan-out than with the best one for the job: the geometric mean, and the worst case.
 #[test]
 fn rounds_of_waking() {
     for fanout in [1, 2, 4, 8, 16, 64] {

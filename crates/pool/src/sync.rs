@@ -8,19 +8,19 @@ pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Orde
 #[cfg(not(all(test, loom)))]
 pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-/// An atomic number that only says how many threads to wake. Any value is right, so the model checker need not explore it.
+/// An atomic number that only influences how many threads are woken. Every value is correct, so the model checker need not explore it.
 pub use std::sync::atomic::AtomicU32 as Hint;
 
 pub use futex::Futex;
 #[cfg(not(all(test, loom)))]
 use oxiblosc_system::thread::preemptions;
 
-/// How long a thread spins before it sleeps. Waking a sleeping thread takes tens of microseconds on a virtual machine, longer than a
-/// small chunk takes. In a loop over chunks the calls follow each other within this time.
+/// How long a thread spins before it sleeps. In a loop over chunks, calls follow each other within this time, while waking a sleeping thread takes
+/// tens of microseconds on a virtual machine, longer than a small chunk.
 #[cfg(not(all(test, loom)))]
 const SPIN: std::time::Duration = std::time::Duration::from_micros(30);
 
-/// A thread that finds so much time gone between two looks at the clock had to leave its processor to another thread.
+/// A thread that finds this much time gone between two looks at the clock was preempted.
 #[cfg(not(all(test, loom)))]
 const PREEMPTED: std::time::Duration = std::time::Duration::from_micros(300);
 
@@ -28,19 +28,19 @@ const PREEMPTED: std::time::Duration = std::time::Duration::from_micros(300);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(all(test, loom), allow(dead_code))]
 pub enum Spun {
-    /// What was waited for has happened.
+    /// The condition became true.
     Done,
-    /// It has not, in the time there is for it.
+    /// It did not within the time limit.
     GaveUp,
-    /// It has not, and another thread wanted this processor: there are more threads than processors.
+    /// It did not, and another thread wanted this processor, as there are more threads than processors.
     Preempted,
 }
 
-/// How many looks come before the first look at the clock.
+/// How often the condition is checked before the first look at the clock.
 #[cfg(not(all(test, loom)))]
 const LOOKS: usize = 32;
 
-/// Looks a few times. Returns whether it is `done`.
+/// Checks the condition a few times. Returns whether it is true.
 #[cfg(not(all(test, loom)))]
 fn look(done: &impl Fn() -> bool) -> bool {
     (0..LOOKS).any(|_| {
@@ -74,11 +74,11 @@ pub fn spin_until(_done: impl Fn() -> bool) -> Spun {
     Spun::GaveUp
 }
 
-/// As [`spin_until`], but it says [`Spun::Preempted`] only if the system has counted that, where it counts: a virtual machine may have
-/// been stopped as a whole, which says nothing of its threads.
+/// As [`spin_until`], but returns [`Spun::Preempted`] only if the system has counted a preemption (where it counts them). Time may also be lost because a
+/// virtual machine was stopped as a whole, which is no sign of too many threads.
 #[cfg(not(all(test, loom)))]
 pub fn spin_watched(done: impl Fn() -> bool) -> Spun {
-    // To ask takes longer than the next job takes to come, where jobs follow each other at once.
+    // Asking the system takes longer than a wait for the next job when jobs follow each other closely, so the condition is checked first.
     if look(&done) {
         return Spun::Done;
     }

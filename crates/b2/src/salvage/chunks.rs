@@ -86,7 +86,7 @@ pub fn is_proven(chunk: &[u8]) -> bool {
     ChunkHeader::parse(chunk).is_ok_and(|header| {
         // Each block of variable length has its size in front, so that one that is damaged keeps such a chunk from being understood.
         let fits = || match header.has_vlblocks() {
-            true => rebuild::has_right_front(&header, chunk),
+            true => rebuild::front_matches(&header, chunk),
             false => Chunk::parse(&header, chunk).is_ok(),
         };
         header.has_checksums() && fits()

@@ -312,7 +312,7 @@ impl Store {
         }
     }
 
-    /// Whether the archive's checksum of a member is right; true where there is none.
+    /// Whether a member matches its checksum in the archive; true if there is none.
     pub fn checksum_fits(&self, member: &Member) -> Result<bool> {
         match (&member.place, &self.form) {
             (Place::Archive(range, crc), Form::Archive(archive)) => {
@@ -338,7 +338,7 @@ impl Store {
         })
     }
 
-    /// The file with what has none of its own, of a store at `path`.
+    /// The file that contains the members without a file of their own, of a store at `path`.
     pub fn file_of_embedded(&self, path: &Path) -> PathBuf {
         match self.form {
             Form::Directory => path.join(EMBEDDED),

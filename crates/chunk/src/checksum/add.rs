@@ -1,4 +1,4 @@
-//! Chunks get checksums.
+//! Adds checksums to chunks.
 
 use super::{CHECKSUMS, IN_HEADER, Layout, MAGIC, crc32c, of_header_only};
 use crate::Chunk;
@@ -8,7 +8,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List};
 
-/// The chunk with checksums. None if it has some, or cannot have any: chunks of Blosc 1, and those that would get too long.
+/// The chunk with checksums. None if it has checksums already, or cannot have them: chunks of Blosc 1, and those that would become too long.
 ///
 /// # Errors
 /// Those of a damaged chunk, [`Error::MemoryAlloc`].
@@ -43,7 +43,7 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     let more = layout.table_len();
     let mut cbytes = header.cbytes + more;
     if (Layout::of(&ChunkHeader { cbytes, ..header })).has_pages() {
-        // Its size says what its table is like.
+        // The size decides which layout readers expect, so it must not be that of a chunk of stored streams.
         cbytes += 1;
     }
     if front_len < front_end || !apart || i32::try_from(cbytes).is_err() {
@@ -67,7 +67,7 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     Ok(Some(bytes))
 }
 
-/// Writes the header, the magic and the checksum of the front of a chunk that has all the rest.
+/// Completes a chunk with checksums: writes the header, the magic and the checksum of the front.
 fn finish(header: ChunkHeader, layout: Layout, front_end: usize, bytes: &mut [u8]) {
     let header = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
@@ -77,7 +77,7 @@ fn finish(header: ChunkHeader, layout: Layout, front_end: usize, bytes: &mut [u8
     seal(&mut bytes[..front_end + layout.table_len()], front_end);
 }
 
-/// Writes magic and checksum of the front into a front that has all the rest; the table begins at `at`.
+/// Completes the front of a chunk, whose table begins at `at`: writes the magic and the checksum of the front.
 pub fn seal(front: &mut [u8], at: usize) {
     front[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
     if let Some((before, sum)) = front.split_last_chunk_mut() {
@@ -85,12 +85,13 @@ pub fn seal(front: &mut [u8], at: usize) {
     }
 }
 
-/// Bytes that make room for the checksums of nearly every chunk with so many bytes of data.
+/// How many bytes more the checksums need in nearly every chunk with `nbytes` bytes of data.
 pub fn room(nbytes: usize) -> usize {
     nbytes / 256 + 256
 }
 
-/// Writes header and table of a chunk whose blocks are there, one behind the other. False if it would look like one of stored streams.
+/// Writes header and table of a chunk whose blocks are already there, one behind the other. Returns false if readers would take it for a chunk
+/// of stored streams.
 pub fn write(header: ChunkHeader, front_end: usize, chunk: &mut [u8]) -> bool {
     let layout = Layout::plain(header.nblocks);
     let (front, streams) = chunk.split_at_mut(front_end + layout.table_len());
@@ -112,7 +113,7 @@ fn add_to_header(header: &ChunkHeader, chunk: &[u8]) -> Result<Buffer> {
     Ok(bytes)
 }
 
-/// Writes the header of a chunk without blocks.
+/// Writes the header, with the checksum, of a chunk without blocks.
 pub fn write_header_only(header: &ChunkHeader, chunk: &mut [u8]) {
     let header = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
@@ -125,7 +126,7 @@ pub fn write_header_only(header: &ChunkHeader, chunk: &mut [u8]) {
     chunk[IN_HEADER].copy_from_slice(&sum);
 }
 
-/// Makes a chunk of stored streams out of stored data.
+/// Converts a chunk of stored data, without block starts, to a chunk of stored streams.
 fn add_to_stored(header: &ChunkHeader, chunk: &[u8]) -> Result<Option<Buffer>> {
     let data = &chunk[header.overhead()..];
     let mut bytes = Buffer::new();
@@ -137,7 +138,7 @@ fn add_to_stored(header: &ChunkHeader, chunk: &[u8]) -> Result<Option<Buffer>> {
     Ok(Some(bytes))
 }
 
-/// Bytes of a chunk of stored streams with the data of a chunk that has this header; none if it cannot have checksums.
+/// The size of a chunk of stored streams that has the data of a chunk with this header. None if it cannot have checksums.
 pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;
@@ -147,7 +148,7 @@ pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
     i32::try_from(size).is_ok().then_some(size)
 }
 
-/// Writes a chunk of stored streams into `dest`, which has the [size](stored_size) for it.
+/// Writes a chunk of stored streams into `dest`, whose length is [`stored_size`].
 pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
     let blocksize = header.blocksize_field();
     let layout = Layout::paged(header.nblocks, blocksize, header.nbytes);
@@ -175,7 +176,7 @@ pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
 }
 
 impl Chunk<'_> {
-    /// From where to where each block goes, in the order of their places.
+    /// Start and end of each block in the chunk, ascending.
     fn blocks_in_order(&self) -> Result<List<(usize, usize)>> {
         let span = |nblock: usize| {
             let streams = self.block_streams(nblock)?;

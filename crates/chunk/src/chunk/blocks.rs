@@ -1,4 +1,4 @@
-//! Where the blocks of a chunk are, and their bytes, which have to be what the checksums say.
+//! Where the blocks of a chunk are, and their bytes, checked against the checksums.
 
 use super::Chunk;
 use crate::checksum::{Checksums, PAGE};
@@ -9,8 +9,8 @@ use oxiblosc_filters as filters;
 use oxiblosc_memory::AlignedBuffer;
 
 impl<'a> Chunk<'a> {
-    /// From where to where the compressed bytes of block `nblock` go, at most: streams say themselves where they end.
-    /// With `all`, to the end of the chunk, as a block may share bytes with others.
+    /// Start of the compressed bytes of block `nblock`, and an upper limit of their end, which only the streams tell exactly. With `all` the limit
+    /// is the end of the chunk, since a block may share bytes with others.
     #[inline(always)]
     fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
         if self.header.has_vlblocks() {
@@ -22,7 +22,7 @@ impl<'a> Chunk<'a> {
         }
         let end = match &self.lazy {
             Some(lazy) if !all => {
-                // Many blocks may start where one does, and none is longer than this.
+                // Many blocks may have the same start, so the next start alone would not limit how much is read for them together.
                 let longest = start.saturating_add(self.longest_block());
                 lazy.end(self.starts(), nblock).min(longest)
             }
@@ -31,12 +31,12 @@ impl<'a> Chunk<'a> {
         Ok((start, end))
     }
 
-    /// The most bytes that the streams of a block have: no stream is longer than its data, and each has its size in front.
+    /// The most bytes that the streams of a block can have: each has its size in front and is no longer than its data.
     fn longest_block(&self) -> usize {
         self.header.blocksize_field() + 5 * usize::from(self.header.typesize)
     }
 
-    /// These bytes; in a lazy chunk they are read into `buf`.
+    /// The compressed bytes of block `nblock`, checked; in a lazy chunk they are read into `buf`. For `all` see [`Self::span`].
     #[inline(always)]
     pub(crate) fn block_bytes<'s>(
         &'s self,
@@ -59,7 +59,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The streams of block `nblock`, which begin with `bytes`, if they are as the checksums say.
+    /// The streams of block `nblock`, at the front of `bytes`, if they match their checksums.
     fn checked<'s>(
         &self,
         nblock: usize,
@@ -78,19 +78,20 @@ impl<'a> Chunk<'a> {
         Ok(streams)
     }
 
-    /// The checksums of block `nblock`, of `bsize` bytes, if it is a stored stream whose pages can be checked; and where its data begin.
+    /// If block `nblock`, of `bsize` bytes, is a *paged* block (a stored stream with a checksum for each page): the checksums, and where in the
+    /// chunk its data begin.
     fn stored_block(&self, nblock: usize, bsize: usize) -> Option<(&Checksums<'a>, usize)> {
         let sums = self.checksums.as_ref();
         let sums = sums.filter(|sums| sums.is_stored(nblock, bsize))?;
         Some((sums, usize::try_from(self.start(nblock)).ok()? + 4))
     }
 
-    /// Whether block `nblock`, of `bsize` bytes, is such a block.
+    /// Whether block `nblock`, of `bsize` bytes, is a paged block.
     pub(crate) fn is_stored_block(&self, nblock: usize, bsize: usize) -> bool {
         self.stored_block(nblock, bsize).is_some()
     }
 
-    /// Copies all of such a block into `out`. False for others.
+    /// Copies the data of a paged block into `out`. Returns false for other blocks.
     pub(crate) fn copy_stored(
         &self,
         nblock: usize,
@@ -110,8 +111,8 @@ impl<'a> Chunk<'a> {
         Ok(true)
     }
 
-    /// Copies the data from byte `start` on where they lie in such blocks that were checked. False where they do not; then `out` may be
-    /// overwritten.
+    /// Copies the chunk's data from byte `start` on into `out`, if they lie in paged blocks that were checked before. Otherwise returns false, and
+    /// may have overwritten a part of `out`.
     pub(crate) fn copy_checked(&self, start: usize, mut out: &mut [u8]) -> bool {
         let blocksize = self.header.blocksize_field();
         let mut at = start;
@@ -128,7 +129,7 @@ impl<'a> Chunk<'a> {
         true
     }
 
-    /// The bytes from `from` on of such a block that was checked, at most `len`.
+    /// The bytes of a paged block from `from` on, at most `len`, if the block was checked before.
     fn checked_part(&self, nblock: usize, from: usize, len: usize) -> Option<&'a [u8]> {
         if !self.was_checked(nblock) {
             return None;
@@ -141,7 +142,7 @@ impl<'a> Chunk<'a> {
             .filter(|bytes| !bytes.is_empty())
     }
 
-    /// Where in a chunk of such blocks the data of the first begin, and how far apart those of all are, if each has room of its own.
+    /// In a chunk of paged blocks that follow each other: where the data of the first block begin, and the distance from block to block.
     pub(crate) fn stored_places(&self) -> Option<(usize, usize)> {
         let header = self.header;
         self.checksums.as_ref().filter(|sums| sums.has_pages())?;
@@ -152,7 +153,7 @@ impl<'a> Chunk<'a> {
         all.then_some((first + 4, size))
     }
 
-    /// The bytes from `from` to before `to`, or more, of such a block, and where in the block they begin.
+    /// The pages of a paged block that contain its bytes `from..to`, checked, and where in the block the first page begins.
     pub(crate) fn stored_part<'s>(
         &'s self,
         (nblock, bsize): (usize, usize),
@@ -169,8 +170,8 @@ impl<'a> Chunk<'a> {
         Ok((first * PAGE, bytes))
     }
 
-    /// Checks all of such a block where that is remembered, since more reads and writes of it will come. Where other pages are damaged than
-    /// those that are wanted, these are checked alone.
+    /// Checks all pages of a paged block at once if the result can be remembered, since more reads of the block are likely. If a page is damaged,
+    /// nothing is remembered, and each read checks the pages that it needs.
     pub(crate) fn check_stored(&self, nblock: usize, bsize: usize) {
         if !self.checked.is_kept() || self.was_checked(nblock) {
             return;
@@ -192,7 +193,8 @@ impl<'a> Chunk<'a> {
         self.bytes.get(start..end).ok_or(Error::ReadBuffer)
     }
 
-    /// The streams of block `nblock`, in memory, if they are as the checksums say: they may get new checksums then.
+    /// The streams of block `nblock`, in memory, if they match their checksums. Only then may new checksums be computed from them, as
+    /// those of damaged streams would hide the damage.
     pub(crate) fn checked_streams(&self, nblock: usize) -> Result<&'a [u8]> {
         let streams = self.compressed(nblock, |_| ())?;
         match &self.checksums {
@@ -202,8 +204,7 @@ impl<'a> Chunk<'a> {
         Ok(streams)
     }
 
-    /// The compressed bytes of block `nblock`, all its streams and no more; `each` gets every stream with its size in
-    /// front. Only of blocks in memory.
+    /// The compressed bytes of block `nblock`, exactly its streams; `each` gets every stream with its size in front. The block must be in memory.
     pub(crate) fn compressed(&self, nblock: usize, each: impl FnMut(&'a [u8])) -> Result<&'a [u8]> {
         let (start, end) = self.span(nblock, true)?;
         let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
@@ -211,7 +212,7 @@ impl<'a> Chunk<'a> {
         Ok(&bytes[..len])
     }
 
-    /// From where to where the variable-length block `nblock` goes in the chunk.
+    /// Start and end of the variable-length block `nblock` in the chunk.
     pub(crate) fn vl_span(&self, nblock: usize) -> Option<(usize, usize)> {
         let start = usize::try_from(self.start(nblock)).ok()?;
         let end = if nblock + 1 < self.header.nblocks {
@@ -222,13 +223,13 @@ impl<'a> Chunk<'a> {
         (start < end && end <= self.header.cbytes).then_some((start, end))
     }
 
-    /// Whether there is a block `nblock`. Whatever the header of a chunk without data says, it has none.
+    /// Whether there is a block `nblock`. A chunk without data has no block, whatever its header says.
     pub(crate) fn has_block(&self, nblock: usize) -> bool {
         nblock < self.header.nblocks && self.header.nbytes > 0
     }
 
-    /// Size of the data of block `nblock`. In a lazy chunk the size of a variable-length block is read, and no more than the header
-    /// allows.
+    /// Size of the data of block `nblock`. In a lazy chunk the size of a variable-length block is read; one larger than the header allows is an
+    /// error.
     pub fn block_nbytes(&self, nblock: usize) -> Result<usize> {
         if !self.has_block(nblock) {
             return Err(Error::InvalidParam);
@@ -256,7 +257,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The largest block, as far as its size is known.
+    /// The size of the largest block, as far as it is known.
     pub fn max_block_nbytes(&self) -> usize {
         match self.header.blocks {
             Blocks::Regular { blocksize } => blocksize,

@@ -5,11 +5,11 @@ use super::super::checked::CheckedChunks;
 use super::super::checksum::{CHECKSUMS, Layout, add, room};
 use super::super::decode::{decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
+use super::super::fast_path;
 use super::super::getitem::{ItemRange, getitem, stored};
 use super::super::header::{ChunkHeader, Special};
 use super::super::hooks::{NoHooks, Serial};
 use super::super::patch::{PatchMode, Patcher, RecompressParams};
-use super::super::plain;
 use super::super::repack::repack;
 use super::super::special;
 use super::lazy::Store;
@@ -84,7 +84,7 @@ fn read(bytes: &[u8]) -> Result<Vec<u8>> {
     // More than any of the chunks has is not made room for.
     if (1..100_000).contains(&header.nbytes) {
         let mut short = vec![0xee; header.nbytes];
-        let is_plain = plain::decompress(&header, bytes, &mut short).is_some();
+        let is_plain = fast_path::decompress(&header, bytes, &mut short).is_some();
         assert!(!is_plain || long.as_ref() == Ok(&short), "{header:?}");
         let range = ItemRange {
             start: 0,

@@ -7,7 +7,7 @@ use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::header::{ChunkHeader, i32_at};
 use super::super::hooks::{NoHooks, Serial};
 use super::super::rebuild::{
-    doubtful, has_right_front, put_blocks_right, rebuild, single_block, wrong_blocks,
+    correct_blocks, damaged_blocks, front_matches, rebuild, single_block, without_checksums,
 };
 use super::{LZ4_SHUFFLED, compressed, data};
 use oxiblosc_memory::Buffer;
@@ -76,7 +76,7 @@ fn blocks_that_do_not_fit_are_named() {
     let start = i32_at(&bytes, header.overhead() + 4) as usize;
     // Within a stream, so that its size is what it was.
     bytes[start + 8] ^= 1;
-    let (plain, wrong) = doubtful(&header, &bytes).expect("blocks");
+    let (plain, wrong) = without_checksums(&header, &bytes).expect("blocks");
     assert_eq!(wrong[..], [1]);
     let header = ChunkHeader::parse(&plain).expect("a header");
     assert!(!header.has_checksums() && Chunk::parse(&header, &plain).is_ok());
@@ -99,7 +99,7 @@ fn one_bit_is_put_right_wherever_it_is() {
                         .chunk
                 }
                 false => {
-                    let (back, right) = put_blocks_right(&header, &bytes).expect("blocks");
+                    let (back, right) = correct_blocks(&header, &bytes).expect("blocks");
                     assert_eq!(right.len(), 1, "{at}");
                     back
                 }
@@ -129,8 +129,8 @@ fn blocks_of_variable_length_are_found_and_read_one_by_one() {
     let mut bytes = chunk.to_vec();
     let third = i32_at(&bytes, header.overhead() + 8) as usize;
     bytes[third..third + 4].fill(0xee);
-    assert!(Chunk::parse(&header, &bytes).is_err() && has_right_front(&header, &bytes));
-    assert_eq!(wrong_blocks(&header, &bytes).expect("blocks")[..], [2]);
+    assert!(Chunk::parse(&header, &bytes).is_err() && front_matches(&header, &bytes));
+    assert_eq!(damaged_blocks(&header, &bytes).expect("blocks")[..], [2]);
     for (nblock, block) in blocks.iter().enumerate().filter(|(nblock, _)| *nblock != 2) {
         let (single, nbytes) = single_block(&header, &bytes, nblock).expect("a block");
         let header = ChunkHeader::parse(&single).expect("a header");

@@ -1,11 +1,11 @@
-//! The built-in tuner: how large a block is, and whether it is split into streams.
+//! The built-in tuner: chooses the block size, and whether blocks are split into streams.
 
-/// What the decisions depend on.
+/// What the tuner's choices depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct BlocksizeRequest {
     /// The codec's id.
     pub compcode: i32,
-    /// 0 to 9; other values count as 9 or as no level at all, as the caller refuses them later.
+    /// 0 to 9. The caller refuses other values later, so the choice for them does not matter.
     pub clevel: i32,
     /// Bytes of an item, at least 1.
     pub typesize: i32,
@@ -19,7 +19,7 @@ pub struct BlocksizeRequest {
 
 const ALWAYS_SPLIT: i32 = 1;
 const NEVER_SPLIT: i32 = 2;
-/// As versions before the split mode could be chosen split.
+/// Split as versions without a choice of the split mode did.
 const FORWARD_COMPAT_SPLIT: i32 = 4;
 const BLOSCLZ: i32 = 0;
 const LZ4: i32 = 1;
@@ -27,11 +27,11 @@ const LZ4HC: i32 = 2;
 const ZLIB: i32 = 4;
 const ZSTD: i32 = 5;
 const OPENZL: i32 = 38;
-/// Size of the first-level cache that blocks are made for.
+/// The size of L1 cache that block sizes are based on.
 const L1: i32 = 32 << 10;
 /// Items with more bytes than this are not split.
 const MAX_STREAMS: i32 = 16;
-/// Streams shorter than this are not worth a split.
+/// A block is not split into streams shorter than this.
 const MIN_STREAM: i32 = 32;
 
 impl BlocksizeRequest {
@@ -45,7 +45,7 @@ impl BlocksizeRequest {
         splitmode: FORWARD_COMPAT_SPLIT,
     };
 
-    /// Codecs that are for strong compression: they like large blocks.
+    /// Whether the codec is one for high compression ratios, which gain from large blocks.
     fn prefers_large_blocks(&self) -> bool {
         matches!(self.compcode, LZ4HC | ZLIB | ZSTD)
     }
@@ -65,7 +65,7 @@ impl BlocksizeRequest {
             && blocksize / self.typesize >= MIN_STREAM
     }
 
-    /// Bytes of a block; `user` is what the caller asked for, or 0.
+    /// The block size in bytes; `user` is the one in the parameters, or 0 for the tuner's choice.
     pub fn blocksize(&self, user: i32) -> i32 {
         if self.nbytes < self.typesize {
             return 1;
@@ -85,7 +85,7 @@ impl BlocksizeRequest {
 
     fn automatic_blocksize(&self) -> i32 {
         if self.clevel > 0 && self.split(self.nbytes) {
-            // Each stream gets this much, within a third-level cache for the block as a whole.
+            // This much for each stream; the block as a whole fits into an L3 cache.
             let stream = match self.clevel {
                 ..=3 => 32 << 10,
                 4..=6 => 64 << 10,

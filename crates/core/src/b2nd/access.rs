@@ -144,7 +144,7 @@ impl ChunkCompressor for ChunkMaker<'_> {
             return Err(Error::Failure);
         }
         chunk.resize(cbytes)?;
-        chunk.shrink();
+        chunk.shrink_to_fit();
         Ok(chunk)
     }
 

@@ -243,9 +243,9 @@ mod tests {
         );
         let short = &lazy[..lazy.len() - 1];
         assert_eq!(place(&header, short), Err(Error::ReadBuffer));
-        let nobody = || Err(Error::NullPointer);
+        let no_owner = || Err(Error::NullPointer);
         let (mut kept, mut place) = (None, None);
-        let parsed = parse(nobody, (&header, &lazy), &mut kept, &mut place).map(|_| ());
+        let parsed = parse(no_owner, (&header, &lazy), &mut kept, &mut place).map(|_| ());
         assert_eq!(parsed, Err(Error::InvalidParam));
     }
 

@@ -11,11 +11,11 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::{decompress, prefetch};
 use oxiblosc_chunk::encode::{self, ChunkInput, lock};
+use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::{Executor, NoHooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
-use oxiblosc_chunk::plain;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
             let mut header = ChunkHeader::EMPTY;
             header.read(bytes, true)?;
             if header.nbytes == part.nbytes
-                && plain::read(&header, bytes, part.from, dest).is_some()
+                && fast_path::read(&header, bytes, part.from, dest).is_some()
             {
                 return Ok(true);
             }
@@ -221,7 +221,7 @@ impl Writer<'_> {
             return Err(Error::Failure);
         }
         made.resize(cbytes)?;
-        made.shrink();
+        made.shrink_to_fit();
         Ok(Some(made))
     }
 
@@ -243,7 +243,7 @@ impl Writer<'_> {
         };
         let found = self.state.store.find(part.nchunk)?;
         if let Location::File(stored) = &found {
-            let touched = |header: &ChunkHeader| Touched::by(header, part.from, new.len());
+            let touched = |header: &ChunkHeader| Touched::of_range(header, part.from, new.len());
             if let Some(patched) = patch_stored(stored, touched, patch)? {
                 return Ok(patched.into());
             }

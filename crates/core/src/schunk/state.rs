@@ -126,7 +126,7 @@ impl State {
         self.counts.flags2 & flags2::VL_BLOCKS != 0
     }
 
-    /// A chunk that is on its own; none of a frame.
+    /// A chunk with a buffer of its own; none in a frame.
     pub fn separate_chunk(&mut self, nchunk: usize) -> Option<&mut Buffer> {
         self.store.separate_chunk(nchunk)
     }

@@ -195,19 +195,19 @@ impl SuperChunk {
     /// The state, for writing, once all readers have left; for the thread that reserved it.
     ///
     /// # Errors
-    /// [`Error::Lock`] if an outer operation of this thread reads it, which would wait for itself, and after `patience`.
-    fn exclusively(&self, patience: Option<Duration>) -> Result<Exclusive<'_, State>> {
-        self.lock.upgrade(patience).ok_or(Error::Lock)
+    /// [`Error::Lock`] if an outer operation of this thread reads it, which would wait for itself, and after `timeout`.
+    fn exclusively(&self, timeout: Option<Duration>) -> Result<Exclusive<'_, State>> {
+        self.lock.upgrade(timeout).ok_or(Error::Lock)
     }
 
     /// Reserves the state. The thread that has it may need the frame's lock to go on, so `guard` is released if the state is not free.
     ///
     /// # Errors
-    /// [`Error::Lock`] after `patience`.
+    /// [`Error::Lock`] after `timeout`.
     fn reserve_with(
         &self,
         guard: &mut Option<LockGuard>,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<Reserved<'_, State>> {
         if guard.is_some() {
             if let Some(reserved) = self.lock.reserve(Some(Duration::ZERO)) {
@@ -215,7 +215,7 @@ impl SuperChunk {
             }
             *guard = None;
         }
-        self.lock.reserve(patience).ok_or(Error::Lock)
+        self.lock.reserve(timeout).ok_or(Error::Lock)
     }
 
     /// The state, for the owner of the super-chunk.
@@ -240,10 +240,10 @@ impl SuperChunk {
         if operation::access(self.id)?.is_some() {
             return Err(Error::Lock);
         }
-        let patience = operation::patience(0);
+        let timeout = operation::timeout(0);
         let mut guard = None;
-        while let Some(waiter) = self.try_lock(&mut guard, patience)? {
-            guard = Some(waiter.wait(patience)?);
+        while let Some(waiter) = self.try_lock(&mut guard, timeout)? {
+            guard = Some(waiter.wait(timeout)?);
         }
         Ok(())
     }
@@ -252,11 +252,11 @@ impl SuperChunk {
     fn try_lock(
         &self,
         guard: &mut Option<LockGuard>,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<Option<Waiter>> {
-        let _reserved = self.reserve_with(guard, patience)?;
+        let _reserved = self.reserve_with(guard, timeout)?;
         self.guard()?.check_lock()?;
-        let state = self.exclusively(patience)?;
+        let state = self.exclusively(timeout)?;
         if !state.has_lock() {
             return Ok(None);
         }

@@ -73,13 +73,13 @@ pub enum LockGuard {
 pub struct FileLock(WriteHandle);
 
 impl Waiter {
-    /// Waits, at most for `patience`, if there is such a limit.
+    /// Waits, at most for `timeout`, if there is such a limit.
     ///
     /// # Errors
     /// [`Error::Lock`].
-    pub fn wait(self, patience: Option<Duration>) -> Result<LockGuard> {
+    pub fn wait(self, timeout: Option<Duration>) -> Result<LockGuard> {
         match self {
-            Self::LockFile(waiter) => waiter.wait(patience).map(LockGuard::LockFile),
+            Self::LockFile(waiter) => waiter.wait(timeout).map(LockGuard::LockFile),
             Self::File(file) => {
                 file.lock_exclusive()?;
                 Ok(LockGuard::File(FileLock(WriteHandle {
@@ -166,7 +166,7 @@ impl Disk {
     pub fn lock(&mut self) -> Result<()> {
         let mut guard = None;
         while let Some(waiter) = self.try_lock(guard)? {
-            guard = Some(waiter.wait(operation::patience(0))?);
+            guard = Some(waiter.wait(operation::timeout(0))?);
         }
         Ok(())
     }

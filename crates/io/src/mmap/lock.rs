@@ -1,5 +1,5 @@
-//! The lock of a map's file, for changes. It is taken through a file of its own: the one that is mapped stays open as long as any child of a
-//! `fork` has the map, and with it a lock that its process did not live to release.
+//! The change lock of a mapped file. It is taken through a second open file, because the mapped one stays open in children of a `fork`, and they
+//! would keep a lock that their parent died with.
 
 use super::Map;
 use crate::change_lock::ChangeLock;
@@ -15,11 +15,11 @@ use std::fs::File;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long who waits sleeps before it looks whether it has waited for too long.
-const A_WHILE: Duration = Duration::from_millis(100);
+/// How long a waiting thread sleeps before it checks whether its time is up.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Held {
-    fn by_nobody(is_first: bool) -> Self {
+    fn unlocked(is_first: bool) -> Self {
         Self {
             thread: 0,
             count: 0,
@@ -31,51 +31,51 @@ impl Held {
     }
 }
 
-/// The lock, which all users of the map have together.
+/// The lock, shared by all users of the map.
 pub(super) struct MapLock {
     path: CStrBuf,
     held: Mutex<Held>,
-    /// Tells those that wait that it is not held any more.
+    /// Wakes waiting threads when the lock is released.
     left: Condvar,
 }
 
 struct Held {
-    /// Which thread has it, and how often it took it.
+    /// Which thread holds the lock, and how often it took it.
     thread: u64,
     count: usize,
     lock: ChangeLock,
-    /// Where it is taken: none if the map's file has another name now.
+    /// The file through which it is taken; none if the path of the map leads to another file now.
     file: Option<OwnFile>,
-    /// The process that opened that, or the map.
+    /// The process that opened `file`, or the map.
     forks: u32,
-    /// Whether it is the one that opened the map.
+    /// Whether that process opened the map.
     is_first: bool,
 }
 
 impl MapLock {
-    /// That of the file at `path`.
+    /// The lock of the file at `path`.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
     pub(super) fn new(path: &CStr) -> Result<Self> {
         Ok(Self {
             path: CStrBuf::copy_of(path)?,
-            held: Mutex::new(Held::by_nobody(true)),
+            held: Mutex::new(Held::unlocked(true)),
             left: Condvar::new(),
         })
     }
 
-    /// What is held, by this process.
+    /// The state of the lock in this process.
     fn held(&self) -> MutexGuard<'_, Held> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.forks != locks::forks() {
-            *held = Held::by_nobody(false);
+            *held = Held::unlocked(false);
         }
         held
     }
 
-    /// Takes it by `how` unless this thread has it already, through another handle of the map, too. Other threads are waited for
-    /// where it `waits`.
+    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. With `waits` it waits for other
+    /// threads.
     fn take_by(
         &self,
         map: &Map,
@@ -83,14 +83,14 @@ impl MapLock {
         how: impl FnOnce(&ChangeLock, &File) -> Result<()>,
     ) -> Result<()> {
         let (mut held, thread) = (self.held(), thread::number());
-        let end = operation::patience(1).map(|patience| Instant::now() + patience);
+        let end = operation::timeout(1).map(|timeout| Instant::now() + timeout);
         while held.count > 0 && held.thread != thread {
             if !waits || end.is_some_and(|end| Instant::now() >= end) {
                 return Err(Error::Lock);
             }
             let (again, _) = self
                 .left
-                .wait_timeout(held, A_WHILE)
+                .wait_timeout(held, CHECK_INTERVAL)
                 .unwrap_or_else(PoisonError::into_inner);
             held = again;
         }
@@ -102,7 +102,7 @@ impl MapLock {
             let file = match &held.file {
                 Some(file) => file,
                 None if held.is_first => &map.file,
-                // This process's parent has the file of the map, too, and the same locks.
+                // A child of the process that opened the map shares the mapped file, and so its locks, with the parent.
                 None => return Err(Error::Lock),
             };
             how(&held.lock, file)?;
@@ -132,16 +132,16 @@ impl MapLock {
         self.take_by(map, false, how).is_ok()
     }
 
-    pub(super) fn share(&self, map: &Map, patience: Duration) -> bool {
+    pub(super) fn share(&self, map: &Map, timeout: Duration) -> bool {
         let taken = |done| if done { Ok(()) } else { Err(Error::Lock) };
-        let how = |lock: &ChangeLock, file: &File| taken(lock.share(file, patience));
-        self.take_by(map, !patience.is_zero(), how).is_ok()
+        let how = |lock: &ChangeLock, file: &File| taken(lock.share(file, timeout));
+        self.take_by(map, !timeout.is_zero(), how).is_ok()
     }
 
-    pub(super) fn leave(&self, map: &Map) {
+    pub(super) fn release(&self, map: &Map) {
         let held = &mut *self.held();
         if held.count == 1 {
-            held.lock.leave(held.file.as_deref().unwrap_or(&map.file));
+            held.lock.release(held.file.as_deref().unwrap_or(&map.file));
             self.left.notify_one();
         }
         held.count = held.count.saturating_sub(1);

@@ -1,11 +1,11 @@
 //! Files through a memory map.
 //!
-//! A map that shares its bytes with the file serves to hand out addresses; our own reads and writes go through the
-//! descriptor, which the system keeps in step with the map. So a file that another process cuts short, or a disk that is full,
-//! gives an error where touching the map would end the process. A map whose changes stay in memory has no such way:
-//! there the file's size is asked before each access. What remains is the moment between that question and the
-//! access, and the addresses that were handed out: while another process cuts a file short, reading them can still end
-//! the process.
+//! A shared map is only used to return addresses to the program. The library itself reads and writes through the file descriptor, whose view of the
+//! file is the same. So a file that another process truncates, or a full disk, causes an error, where access to the map would end the
+//! process (SIGBUS).
+//!
+//! A private map, whose changes stay in memory, must be accessed itself; the size of the file is checked before each access. Two cases can still
+//! end the process: a file that is truncated between the check and the access, and a program that reads addresses of a truncated file.
 
 use super::{Mode, Storage, Written};
 use crate::file::{read_up_to, write_up_to, written_after};
@@ -307,12 +307,12 @@ impl Storage for Map {
         self.access == Access::Copy || self.lock.try_take(self)
     }
 
-    fn lock_shared(&self, patience: Duration) -> bool {
-        self.access == Access::Copy || self.lock.share(self, patience)
+    fn lock_shared(&self, timeout: Duration) -> bool {
+        self.access == Access::Copy || self.lock.share(self, timeout)
     }
 
     fn unlock(&self) {
-        self.lock.leave(self);
+        self.lock.release(self);
     }
 
     fn has_name(&self) -> bool {

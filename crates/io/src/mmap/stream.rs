@@ -1,4 +1,4 @@
-//! Maps as the C functions of their back end use them: opened in a mode that a text tells, and read where they lie.
+//! Maps as the C functions of their back end use them: opened with a mode string, and read in place.
 
 use super::{Access, Map};
 use crate::Storage;
@@ -13,17 +13,17 @@ use std::io::ErrorKind;
 pub struct Opened {
     /// The map.
     pub map: Shared<Map>,
-    /// The stream, open; to be closed by whoever takes it.
+    /// The open stream, which the caller has to close.
     pub file: *mut libc::FILE,
-    /// The number by which the C library knows the file.
+    /// The file descriptor of the stream.
     pub descriptor: c_int,
 }
 
 impl Opened {
-    /// Maps the file at `path` in the mode `mode`, with room for `room` bytes if it may grow.
+    /// Maps the file at `path` in the mode `mode`. If it may grow, address space for `room` bytes is reserved.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] for another mode; as for [`Map::open`].
+    /// [`Error::FileOpen`] for an unknown mode; those of [`Map::open`].
     pub fn new(path: &CStr, mode: &CStr, room: usize) -> Result<Self> {
         let access = Access::from_mode(mode.to_bytes()).ok_or(Error::FileOpen)?;
         let room = match access {
@@ -36,7 +36,7 @@ impl Opened {
             ErrorKind::OutOfMemory => Error::MemoryAlloc,
             _ => Error::FileOpen,
         })?;
-        // Word for word: python-blosc2 looks for it.
+        // The text must stay as it is: python-blosc2's tests look for it.
         info(format_args!(
             "Opened memory-mapped file {} in mode {} with an mapping size of {} bytes.",
             Lossy(path),
@@ -52,13 +52,13 @@ impl Opened {
     }
 }
 
-/// Bytes that are read and written where they lie.
+/// Bytes that are read and written in place.
 pub struct Stream(Bytes);
 
 enum Bytes {
-    /// Those of a file.
+    /// The bytes of a file.
     Map(Shared<Map>),
-    /// Those at an address.
+    /// Bytes at an address.
     Memory { address: *mut u8, size: usize },
 }
 
@@ -84,7 +84,7 @@ impl Stream {
         }
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn size(&self) -> usize {
         match &self.0 {
             Bytes::Map(map) => map.extent().size,
@@ -92,10 +92,10 @@ impl Stream {
         }
     }
 
-    /// Where `len` bytes from `position` on are.
+    /// The address of the `len` bytes at `position`.
     ///
     /// # Errors
-    /// [`Error::FileRead`] if they are not all there.
+    /// [`Error::FileRead`] if there are not so many.
     pub fn address(&self, position: u64, len: usize) -> Result<*mut u8> {
         match &self.0 {
             Bytes::Map(map) => map.address(position, len),
@@ -109,21 +109,21 @@ impl Stream {
         }
     }
 
-    /// Writes bytes, which are none of the stream's. Only a file grows where it must.
+    /// Writes bytes, which must not overlap those of the stream. A file grows if necessary.
     ///
     /// # Errors
-    /// [`Error::FileWrite`] for a file, [`Error::FileRead`] for memory that is not there.
+    /// [`Error::FileWrite`] for a file, [`Error::FileRead`] beyond the end of memory.
     pub fn write_at(&self, position: u64, bytes: &[u8]) -> Result<()> {
         if let Bytes::Map(map) = &self.0 {
             return map.write_at(position, bytes);
         }
         let there = self.address(position, bytes.len())?;
-        // SAFETY: `address` has checked that so many bytes are there, by the word that `of_memory` was given.
+        // SAFETY: `address` has checked that the range is within the `size` bytes that `of_memory` requires to be valid.
         unsafe { there.copy_from(bytes.as_ptr(), bytes.len()) };
         Ok(())
     }
 
-    /// Makes a file `size` bytes long; memory has to be so long already.
+    /// Makes a file `size` bytes long. Memory must have that size already.
     ///
     /// # Errors
     /// [`Error::FileTruncate`].

@@ -1,11 +1,11 @@
-//! One axis of a grid: which places along it belong to which part.
+//! One axis of a grid: which positions along it belong to which part.
 
 use super::runs::{Part, Run};
 use crate::List;
 use oxiblosc_error::{Error, Result};
 use std::ops::Range;
 
-/// The places from 0 to before a length, each of which belongs to exactly one part.
+/// The positions `0..len` along an axis. Each belongs to exactly one part.
 pub struct Axis(Parts);
 
 enum Parts {
@@ -13,21 +13,21 @@ enum Parts {
     Listed(Listed),
 }
 
-/// Places one after the other, as the grid of an array's chunks and blocks cuts them.
+/// A range of positions in an array, divided into its chunks and blocks.
 struct Even {
-    /// Which places of the array they are.
+    /// The range in the array.
     range: Range<usize>,
     chunk: usize,
     block: usize,
-    /// Blocks of a chunk.
+    /// Number of blocks of a chunk.
     blocks: usize,
-    /// The number of the first block that is touched, and how many are.
+    /// The first block that overlaps the range, and how many do. Blocks are numbered through all chunks.
     first: usize,
     count: usize,
 }
 
 impl Even {
-    /// Parts are blocks, whose numbers go on from chunk to chunk: what they hold of the range ascends with them.
+    /// The part of the range that lies in the `part`th of these blocks. Parts are disjoint and ascend, as blocks do.
     fn part(&self, part: usize) -> Run {
         let (chunk, block) = (
             (self.first + part) / self.blocks,
@@ -45,18 +45,18 @@ impl Even {
     }
 }
 
-/// Places in any order.
+/// Positions in any order.
 struct Listed {
-    /// They have every place once.
+    /// They contain every position once.
     runs: List<Run>,
-    /// The first run of each part; behind them, how many runs there are.
+    /// The index of the first run of each part, then the number of runs.
     firsts: List<usize>,
     len: usize,
 }
 
-/// Says whether runs have every place from 0 to before `len` once.
+/// Whether runs of `len` positions in total contain every position in `0..len` once.
 fn are_all(runs: &[Run], len: usize) -> Result<bool> {
-    // Often they ascend.
+    // The common case, without memory: each run begins where the last one ends.
     let mut end = 0;
     let ascend = runs.iter().all(|run| {
         let next = run.at == end;
@@ -83,12 +83,11 @@ fn are_all(runs: &[Run], len: usize) -> Result<bool> {
 }
 
 impl Axis {
-    /// The places `range` of an array that is cut into chunks of `chunk` places, and each of these into blocks of `block`.
-    /// The parts are the blocks that are touched, and are counted from the first of them on; blocks at the end of a chunk may
-    /// be shorter.
+    /// The positions `range` of an array that is divided into chunks of `chunk` positions, and each chunk into blocks of `block`. The parts are the
+    /// blocks that overlap the range. The last block of a chunk may be shorter.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where any of these is nothing, or too much.
+    /// [`Error::InvalidParam`] if any of these is empty, or larger than `isize::MAX`.
     pub fn even(range: Range<usize>, chunk: usize, block: usize) -> Result<Self> {
         let most = isize::MAX as usize;
         if range.is_empty() || range.end > most || !(1..=most).contains(&chunk) || block == 0 {
@@ -108,11 +107,11 @@ impl Axis {
         })))
     }
 
-    /// The places of `runs`, which have every place from 0 on once, in any order. Part `i` begins with run `firsts[i]`; one
-    /// entry behind those of the parts says how many runs there are.
+    /// The positions of `runs`, which must contain every position from 0 on once, in any order. Part `i` begins with run `firsts[i]`; the last entry of
+    /// `firsts` is the number of runs.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for runs and parts that are not so, or empty; [`Error::MemoryAlloc`].
+    /// [`Error::InvalidParam`] for other runs or parts, and for empty ones; [`Error::MemoryAlloc`].
     pub fn listed(runs: List<Run>, firsts: List<usize>) -> Result<Self> {
         let len = runs.iter().try_fold(0usize, |len, run| {
             let len = len.checked_add(run.len);
@@ -127,8 +126,8 @@ impl Axis {
         Ok(Self(Parts::Listed(Listed { runs, firsts, len })))
     }
 
-    /// How many places there are.
-    #[expect(clippy::len_without_is_empty, reason = "there are some")]
+    /// Number of positions.
+    #[expect(clippy::len_without_is_empty, reason = "an axis is never empty")]
     #[inline]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -137,7 +136,7 @@ impl Axis {
         }
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     #[inline]
     pub fn count(&self) -> usize {
         match &self.0 {
@@ -146,7 +145,7 @@ impl Axis {
         }
     }
 
-    /// The places of a part.
+    /// The positions of a part.
     ///
     /// # Panics
     /// If there is no such part.

@@ -1,8 +1,8 @@
-//! An array in a buffer that is cut into tiles, which workers fill at the same time.
+//! An array in a buffer that is divided into tiles, which workers fill at the same time.
 //!
-//! Along each [`Axis`] every place belongs to one part. A tile is a combination of parts, one of each axis, so no two tiles
-//! have an item in common. Each can be claimed once, and the thread that claims it has its items alone, wherever in the buffer they
-//! are.
+//! Along each [`Axis`] every position belongs to one part. A tile is a combination of parts, one of each axis, so no two tiles have an item in
+//! common. Each tile can be claimed once, and only the thread that claims it can write its items, although these need not be adjacent in
+//! the buffer.
 
 mod axis;
 mod runs;
@@ -14,12 +14,12 @@ pub use runs::{Part, Run, StridedCopy, as_box, walk};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most axes.
+/// The largest number of axes.
 pub const MAX_AXES: usize = 16;
 
-/// Which tiles were claimed: a bit for each.
+/// Which tiles were claimed: a bit for each tile.
 struct Claims {
-    /// Those of a grid of few tiles, which takes no memory.
+    /// The bits of a grid of few tiles, which needs no allocation.
     few: AtomicU64,
     many: List<AtomicU64>,
 }
@@ -33,7 +33,7 @@ impl Claims {
         })
     }
 
-    /// Says whether a tile was claimed just now, and never before. `tile` is less than the number of tiles.
+    /// Claims a tile. Returns false if it was claimed before. `tile` must be less than the number of tiles.
     fn claim(&self, tile: usize) -> bool {
         let word = if self.many.is_empty() {
             &self.few
@@ -41,7 +41,7 @@ impl Claims {
             &self.many[tile / 64]
         };
         let bit = 1 << (tile % 64);
-        // Relaxed: each tile is given out once, so there are no earlier writes to it that must be seen.
+        // Relaxed: a tile is claimed once, so there are no writes by an earlier owner that its owner must see.
         word.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 }
@@ -49,27 +49,27 @@ impl Claims {
 /// See the module.
 pub struct Grid<'a> {
     start: *mut u8,
-    /// Bytes of an item.
+    /// Size of an item in bytes.
     item: usize,
     axes: [Option<&'a Axis>; MAX_AXES],
-    /// How far apart neighbours along each axis are, in items.
+    /// The stride of each axis, in items.
     strides: [usize; MAX_AXES],
     naxes: usize,
     claims: Claims,
     buffer: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: the buffer is borrowed alone, and through the grid each of its bytes is given to one thread, once.
+// SAFETY: the grid borrows the buffer mutably, and gives each of its bytes to one thread only, by a tile that was claimed once.
 unsafe impl Send for Grid<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Grid<'_> {}
 
 impl<'a> Grid<'a> {
-    /// The array whose first item is at the front of `buffer`, with items of `item` bytes. Each axis comes with the distance of
-    /// its neighbours, counted in items, the outermost first; neighbours along the innermost follow each other.
+    /// The array whose first item is at the front of `buffer`, with items of `item` bytes. `dims` has the axes with their strides in items, the
+    /// outermost first; the stride of the innermost is 1.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where items overlap, are not in that order or do not fit into the buffer, or there are too many axes;
+    /// [`Error::InvalidParam`] if items would overlap or lie in another order, if they do not fit into the buffer, and for too many axes;
     /// [`Error::MemoryAlloc`].
     pub fn new(
         buffer: &'a mut [u8],
@@ -91,8 +91,8 @@ impl<'a> Grid<'a> {
             grid.strides[grid.naxes] = stride;
             grid.naxes += 1;
         }
-        // From the innermost out: a step along an axis goes beyond all that lies within it. So no two items are at the same
-        // place, and the last of all is that with the last place along every axis.
+        // From the innermost axis out: each stride is larger than the offset of the last item of the axes within it (`last`). So no two items have
+        // the same offset, and the largest offset is that of the item at the last position of every axis.
         let (mut last, mut tiles) = (0usize, 1usize);
         for d in (0..grid.naxes).rev() {
             let (axis, stride) = (grid.axes[d].ok_or(Error::Failure)?, grid.strides[d]);
@@ -114,14 +114,14 @@ impl<'a> Grid<'a> {
         Ok(grid)
     }
 
-    /// Claims a tile: the part of each axis. `inside` says how far apart neighbours along each axis are where the items come
-    /// from; those along the innermost follow each other there, too.
+    /// Claims the tile of these parts, one of each axis. `inside` has the strides of the array from which the tile will be filled; the innermost
+    /// is 1.
     ///
     /// # Errors
-    /// [`Error::Failure`] where it was claimed before.
+    /// [`Error::Failure`] if it was claimed before.
     ///
     /// # Panics
-    /// If there is no such tile, or `parts` and `inside` are not as many as the axes.
+    /// If there is no such tile, or the lengths of `parts` and `inside` are not the number of axes.
     pub fn claim(&self, parts: &[usize], inside: &[usize]) -> Result<Tile<'_>> {
         let naxes = self.naxes;
         assert!(parts.len() == naxes && inside.len() == naxes);
@@ -145,49 +145,47 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// The items of a tile that was claimed.
+/// A claimed tile.
 pub struct Tile<'g> {
     grid: &'g Grid<'g>,
-    /// Those of the axes for this tile.
+    /// The parts of the axes that it consists of.
     parts: [Part<'g>; MAX_AXES],
     inside: [usize; MAX_AXES],
-    /// The same as a box, if it is one.
+    /// The tile as a box, if it is one.
     copy: Option<StridedCopy>,
 }
 
 impl Tile<'_> {
-    /// The bytes of a run of its items.
+    /// The bytes of a run of items of the tile.
     ///
     /// # Safety
-    /// The run's places are among those of this tile's items, and the bytes of none of them are in use.
+    /// All items of the run are items of this tile, and there is no other reference to their bytes.
     #[inline(always)]
-    #[expect(clippy::mut_from_ref, reason = "the tile has the items alone")]
+    #[expect(clippy::mut_from_ref, reason = "only this tile can write these items")]
     unsafe fn bytes(&self, run: Run) -> &mut [u8] {
         let Grid { start, item, .. } = *self.grid;
-        // SAFETY: `Grid::new` saw that the last place of all lies in the buffer. Other tiles have other items, at other
-        // places, and this is the only one with these: it was claimed.
+        // SAFETY: `Grid::new` checked that the item with the largest offset lies in the buffer. Other tiles have other items, at other
+        // offsets (see there), and there is no second `Tile` with these, as it was claimed once. `# Safety` excludes references from this one.
         unsafe { std::slice::from_raw_parts_mut(start.add(run.at * item), run.len * item) }
     }
 
-    /// Its bytes, if they are one run and the items are one behind the other where they come from too: with the first one's
-    /// place there.
+    /// The tile's bytes, with the offset of the first item in the source array, if the tile is one run both in the buffer and in the source.
     #[inline]
     pub fn single(&mut self) -> Option<(usize, &mut [u8])> {
         let run = self.copy.as_ref()?.single()?;
-        // SAFETY: it is all of the tile, which is borrowed with it.
+        // SAFETY: the run is the whole tile, which stays mutably borrowed as long as the slice is used.
         Some((run.inside, unsafe { self.bytes(run) }))
     }
 
-    /// Calls `each` with the bytes of every run of its items, until it fails. The first number is the place of the run's first
-    /// item where they come from.
+    /// Calls `each` for every run of items of the tile, until it fails, with the offset of the first item in the source array, and the bytes of the run.
     ///
     /// # Errors
     /// That of `each`.
     #[inline]
     pub fn each(&mut self, each: &mut impl FnMut(usize, &mut [u8]) -> Result<()>) -> Result<()> {
         let mut each = |run: Run| {
-            // SAFETY: the places of a run are sums of a place from each part, times strides (`as_box`, `walk`), which are the
-            // places of this tile's items; the bytes are given back before the next run comes.
+            // SAFETY: the offsets in a run are sums of a position from each part times its stride (see `StridedCopy::new` and `walk`), which are
+            // the offsets of this tile's items. The slice ends before the next run is made.
             each(run.inside, unsafe { self.bytes(run) })
         };
         if let Some(copy) = &self.copy {

@@ -1,23 +1,23 @@
-//! Boxes of items as runs: as long as both sides have them one after the other, and no more of them than need be.
+//! Boxes of items as runs that are contiguous both in the source and in the destination, as few as possible.
 
 use super::MAX_AXES;
 use oxiblosc_error::Result;
 
-/// Items that follow each other on both sides, counted in items.
+/// Items that are contiguous both in a block and in a buffer. All numbers are in items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// The first one's place in the block.
+    /// Offset of the first item in the block.
     pub inside: usize,
-    /// The first one's place in the buffer.
+    /// Offset of the first item in the buffer.
     pub at: usize,
-    /// How many.
+    /// Number of items.
     pub len: usize,
 }
 
-/// A box of items that lies in two arrays at once.
+/// A box of items that is copied between two strided arrays: a block and a buffer.
 #[derive(Clone, Debug)]
 pub struct StridedCopy {
-    /// Lengths and strides of what cannot be merged, the innermost last; strides of the innermost are 1.
+    /// Lengths and strides of the dimensions after merging, the innermost last; its strides are 1.
     lens: [usize; MAX_AXES + 1],
     inside: [usize; MAX_AXES + 1],
     at: [usize; MAX_AXES + 1],
@@ -26,10 +26,10 @@ pub struct StridedCopy {
 }
 
 impl StridedCopy {
-    /// From, for each dimension, the run along it and the strides in both arrays. None where a run is empty.
+    /// `runs` has a run along each dimension; `inside` and `at` have the strides in the block and in the buffer. None if a run is empty.
     ///
-    /// Its places in the second array are, whatever is said of the first: for each combination of one place of every run, the
-    /// sum of these places times their strides. A [`Grid`](super::Grid) relies on that.
+    /// The offsets in the buffer do not depend on `inside`: there is one for each combination of a position from every run, the sum of these
+    /// positions times their strides. The safety of [`Grid`](super::Grid) rests on that.
     pub fn new(runs: &[Run], inside: &[usize], at: &[usize]) -> Option<Self> {
         let mut merged = Self {
             lens: [1; MAX_AXES + 1],
@@ -38,7 +38,7 @@ impl StridedCopy {
             count: 1,
             origin: Run::default(),
         };
-        // From the innermost out: a dimension that goes on where the one within it ends is one with it.
+        // From the innermost dimension out: one whose items begin where those of the inner ones end, in both arrays, is merged with them.
         let mut top = MAX_AXES;
         for ((run, inside), at) in runs.iter().zip(inside).zip(at).rev() {
             merged.origin.inside += run.inside * inside;
@@ -66,32 +66,32 @@ impl StridedCopy {
         Some(merged)
     }
 
-    /// Where the box is one run.
+    /// The box as one run, if it is one.
     #[inline]
     pub fn single(&self) -> Option<Run> {
         (self.count == 1).then_some(self.origin)
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub fn items(&self) -> usize {
         self.lens.iter().product()
     }
 
-    /// The place of the first item in the block, and how far behind it the last one ends.
+    /// The offset of the first item in the block, and the distance from there to the end of the last one.
     pub fn span(&self) -> (usize, usize) {
         let outer = MAX_AXES + 1 - self.count..MAX_AXES + 1;
         let last: usize = outer.map(|d| (self.lens[d] - 1) * self.inside[d]).sum();
         (self.origin.inside, last + 1)
     }
 
-    /// Calls `each` with every run, until it fails.
+    /// Calls `each` for every run, until it fails.
     #[inline]
     pub fn each(&self, each: &mut impl FnMut(Run) -> Result<()>) -> Result<()> {
         let first = MAX_AXES + 1 - self.count;
         if self.count == 1 {
             return each(self.origin);
         }
-        // The dimension next to the innermost is a plain loop; those around it count like an odometer.
+        // The dimension next to the innermost is a simple loop; the outer ones count like an odometer.
         let row = MAX_AXES - 1;
         let mut at = [0usize; MAX_AXES];
         let mut start = self.origin;
@@ -122,7 +122,7 @@ impl StridedCopy {
     }
 }
 
-/// The places along one dimension that belong together: one run, or several.
+/// The positions along one dimension that belong to a tile: one run, or several.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
     one: Run,
@@ -130,7 +130,7 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// No places.
+    /// No positions.
     pub const EMPTY: Self = Self {
         one: Run {
             inside: 0,
@@ -148,7 +148,7 @@ impl From<Run> for Part<'_> {
 }
 
 impl<'a> Part<'a> {
-    /// Several runs, or one.
+    /// The positions of these runs.
     #[inline]
     pub fn of(runs: &'a [Run]) -> Self {
         match runs {
@@ -168,7 +168,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The items at every combination of places, one from each part, as one box; none where that is not a box, or nothing.
+/// The items at every combination of positions, one from each part, as one box. None if a part has several runs, or there are no items.
 #[inline]
 pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<StridedCopy> {
     if parts.iter().any(|part| part.many.is_some()) {
@@ -181,8 +181,8 @@ pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<StridedC
     StridedCopy::new(&runs[..parts.len()], inside, at)
 }
 
-/// Calls `each` with every run of the items at every combination of places, one from each of at least one part, until it
-/// fails. Strides of the innermost are 1. What [`StridedCopy::new`] says of places holds here too.
+/// Calls `each` for every run of the items at every combination of positions, one from each part (there is at least one), until it fails. The
+/// innermost strides are 1. What [`StridedCopy::new`] says of offsets in the buffer holds here, too.
 pub fn walk(
     parts: &[Part],
     (inside, at): (&[usize], &[usize]),

@@ -93,7 +93,7 @@ fn done(rc: c_int) -> io::Result<()> {
     }
 }
 
-/// Opens a file, which child processes that run another program do not inherit. A pipe to which nobody writes is not waited for.
+/// Opens a file, which child processes that run another program do not inherit. Opening a pipe does not wait for a writer.
 pub fn open(path: &CStr, how: How, access: Access) -> io::Result<File> {
     let mut flags = how.0 | libc::O_CLOEXEC;
     if flags & libc::O_ACCMODE == libc::O_RDONLY {

@@ -1,4 +1,4 @@
-//! The system's calls on paths and open files. Whoever opens a file here lets others read, write, rename and remove it meanwhile.
+//! The system's calls on paths and open files. Files are opened so that others can read, write, rename and remove them.
 
 use super::wide::{Wide, to_utf8};
 use oxiblosc_error::{Error, Result};
@@ -252,7 +252,7 @@ pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
     done(unsafe { MoveFileExW(from.as_ptr(), to.as_ptr(), flags) })
 }
 
-/// Renames as POSIX has it: whoever has the replaced file open goes on with that.
+/// Renames with POSIX semantics: handles of the replaced file stay valid.
 fn replace(from: &Wide, to: &Wide) -> io::Result<()> {
     /// Room for the longest name.
     const UNITS: usize = 1024;

@@ -35,7 +35,7 @@ impl SuperChunk {
             Standing::Within(_) => return Err(Error::Lock),
             Standing::Idle | Standing::Elsewhere => {}
         }
-        let reserved = self.reserve_with(&mut None, operation::patience(0))?;
+        let reserved = self.reserve_with(&mut None, operation::timeout(0))?;
         Ok(Changing {
             schunk: self,
             begun: Some(Begun {
@@ -72,7 +72,7 @@ struct Begun<'a> {
     locked: Locked,
     /// Whether the thread was in no operation before.
     is_first: bool,
-    _operation: operation::Entered,
+    _operation: operation::OperationGuard,
     /// None while this waits for the lock of the frame, and if it did not get it.
     reserved: Option<Reserved<'a, State>>,
 }
@@ -104,9 +104,9 @@ impl Changing<'_> {
     fn wait(&mut self, waiter: Waiter) -> Result<Option<LockGuard>> {
         let begun = self.begun.as_mut().ok_or(Error::Lock)?;
         begun.reserved = None;
-        let patience = operation::patience(1);
-        let mut guard = Some(waiter.wait(patience)?);
-        begun.reserved = Some(self.schunk.reserve_with(&mut guard, patience)?);
+        let timeout = operation::timeout(1);
+        let mut guard = Some(waiter.wait(timeout)?);
+        begun.reserved = Some(self.schunk.reserve_with(&mut guard, timeout)?);
         Ok(guard)
     }
 
@@ -116,7 +116,7 @@ impl Changing<'_> {
         wanted: Option<Locked>,
         guard: Option<LockGuard>,
     ) -> Result<Option<Waiter>> {
-        let (schunk, patience) = (self.schunk, operation::patience(1));
+        let (schunk, timeout) = (self.schunk, operation::timeout(1));
         let Some(begun) = &mut self.begun else {
             return Ok(None);
         };
@@ -134,7 +134,7 @@ impl Changing<'_> {
         if has_lock && wanted == Locked::Alone {
             schunk.guard()?.check_lock()?;
             // All readers of this handle have to leave before it takes the exclusive lock.
-            exclusive = Some(schunk.exclusively(patience)?);
+            exclusive = Some(schunk.exclusively(timeout)?);
         }
         let current = {
             let nested;
@@ -163,7 +163,7 @@ impl Changing<'_> {
         if !current {
             let mut exclusive = match exclusive {
                 Some(exclusive) => exclusive,
-                None => schunk.exclusively(patience)?,
+                None => schunk.exclusively(timeout)?,
             };
             exclusive.refresh(&*schunk.host)?;
         }
@@ -200,7 +200,7 @@ impl Changing<'_> {
         {
             return Err(Error::Lock);
         }
-        let mut state = schunk.exclusively(operation::patience(1))?;
+        let mut state = schunk.exclusively(operation::timeout(1))?;
         let _access = ExclusiveAccess::of(schunk);
         body(&mut state)
     }

@@ -102,7 +102,7 @@ impl SuperChunk {
             Standing::Idle => Ok(self.lock.shared()),
             _ => self
                 .lock
-                .shared_within(operation::PATIENCE)
+                .shared_within(operation::TIMEOUT)
                 .ok_or(Error::Lock),
         }
     }
@@ -175,12 +175,12 @@ impl SuperChunk {
     /// As [`Self::read_current`], where a writer comes first or the frame has to be read again.
     #[cold]
     fn read_later(&self, standing: Standing) -> Result<Current<'_>> {
-        let patience = operation::patience(0);
+        let timeout = operation::timeout(0);
         let mut guard = None;
         loop {
             let waiter = {
-                let _reserved = self.reserve_with(&mut guard, patience)?;
-                let mut state = self.exclusively(patience)?;
+                let _reserved = self.reserve_with(&mut guard, timeout)?;
+                let mut state = self.exclusively(timeout)?;
                 let after_writers = standing == Standing::Idle && guard.is_none();
                 let locked = match state.lock_shared(after_writers)? {
                     LockState::Busy(waiter) => Err(waiter),
@@ -196,7 +196,7 @@ impl SuperChunk {
                 }
             };
             // Nothing is locked meanwhile: the thread that has locked the frame may need this handle, too.
-            guard = Some(waiter.wait(patience)?);
+            guard = Some(waiter.wait(timeout)?);
             if let Some(current) = self.read_current(standing, false)? {
                 return Ok(current);
             }
@@ -228,7 +228,7 @@ pub type Peek<'a> = Reader<'a, State>;
 struct SharedAccess<'a> {
     /// The super-chunk, if its frame is locked.
     locked: Option<&'a SuperChunk>,
-    _operation: operation::Entered,
+    _operation: operation::OperationGuard,
 }
 
 impl Drop for SharedAccess<'_> {

@@ -19,11 +19,11 @@ pub enum Blocked {
 #[cfg(target_os = "linux")]
 const BYTE: (i64, i64) = (1 << 62, 1);
 
-/// Takes the lock, `alone` or with others who share it, if nobody is in the way. On a file system without such locks nobody is. To take it
-/// alone, the file is to be open for writing.
+/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. A file system without such locks counts as free of conflicts. To take
+/// it exclusively, the file must be open for writing.
 ///
 /// # Errors
-/// Who is in the way.
+/// The kind of conflicting lock.
 #[cfg(target_os = "linux")]
 pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
     let kind = if alone { libc::F_WRLCK } else { libc::F_RDLCK };
@@ -61,10 +61,10 @@ pub fn leave(file: &File) {
     }
 }
 
-/// Takes the lock, `alone` or with others who share it, if nobody is in the way. On a file system without such locks nobody is.
+/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. A file system without such locks counts as free of conflicts.
 ///
 /// # Errors
-/// Who is in the way.
+/// The kind of conflicting lock.
 #[cfg(not(target_os = "linux"))]
 pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
     try_whole(file, alone)
@@ -88,7 +88,7 @@ fn try_whole(file: &File, alone: bool) -> Result<(), Blocked> {
     }
 }
 
-/// Takes a lock of the whole file that goes with those that `fcntl` gives to others, if nobody has it. There is one on Linux alone.
+/// Locks the whole file by a lock that does not conflict with those of `fcntl`, if it is free. Only Linux has such a lock.
 pub fn try_take_whole(file: &File) -> bool {
     cfg!(target_os = "linux") && file.try_lock().is_ok()
 }

@@ -21,17 +21,17 @@ pub fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
     file.try_lock_shared()
 }
 
-/// Waits until it has a lock file alone.
+/// Locks a lock file exclusively, and waits for it.
 pub fn lock(file: &File) -> io::Result<()> {
     file.lock()
 }
 
-/// Waits until nobody has a lock file alone, and shares it.
+/// Locks a lock file shared, and waits while it is locked exclusively.
 pub fn lock_shared(file: &File) -> io::Result<()> {
     file.lock_shared()
 }
 
-/// Ends what any of these began.
+/// Releases a lock that any of these took.
 pub fn unlock(file: &File) -> io::Result<()> {
     file.unlock()
 }

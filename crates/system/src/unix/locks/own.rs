@@ -66,7 +66,7 @@ impl Block {
         unsafe { self.next.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The block behind this one, which is made if there is none. None where there is no memory.
+    /// The block behind this one, which is created if there is none. None if there is no memory.
     fn append(&self) -> Option<&'static Self> {
         // SAFETY: the size of a block is not zero. The block is filled in before others see it.
         let new = unsafe {
@@ -81,7 +81,7 @@ impl Block {
         let there = match self.next.compare_exchange(null_mut(), new, order, failed) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: from `malloc`, and nobody else has seen it.
+                // SAFETY: it is from `malloc`, and no other thread has its address, as it was not linked.
                 unsafe { libc::free(new.cast()) };
                 other
             }
@@ -97,7 +97,7 @@ fn blocks() -> impl Iterator<Item = &'static Block> {
     std::iter::successors(Some(&OPEN), |block| block.next())
 }
 
-/// Puts `new` in the first place that has `old`. False if there is none.
+/// Replaces the first `old` by `new`. Returns false if there is none.
 fn replace(old: RawFd, new: RawFd) -> bool {
     let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
     blocks().flat_map(|block| &block.places).any(|place| {

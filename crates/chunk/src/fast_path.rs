@@ -1,5 +1,5 @@
-//! A short way through the plainest chunks: in memory, stored, or of a codec of the format's own and shuffled at most, and so small that one
-//! thread decodes all of it. Small chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
+//! A fast path for simple chunks: in memory, stored or compressed by a codec of the format, with no filter but a shuffle, and so small that one
+//! thread decodes them. To check and prepare what other chunks need would take nearly as long as to decode a small chunk.
 
 use super::checksum::{self, CHECKSUMS, Checksums, Layout};
 use super::decode_block::streams_len;
@@ -13,14 +13,14 @@ use oxiblosc_codecs::{Codec, PaddedDst};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 
-/// Decompresses such a chunk, at the front of `src`, into `dest`, which has the size of its data. None if it is not one, or
-/// if something is wrong with it: the long way says what, and may find `dest` overwritten.
+/// Decompresses a simple chunk, at the front of `src`, into `dest`, which has the size of its data. None if the chunk is not simple or is damaged; then
+/// `dest` may be partly overwritten, and the general path does the work or reports the error.
 #[inline]
 pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<()> {
     read(header, src, 0, dest)
 }
 
-/// The same, but only the bytes from `start` on, as many as `dest` has. They are within the chunk's data.
+/// The same, but only the bytes from `start` on, as many as `dest` has. They must be within the chunk's data.
 pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> Option<()> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;
@@ -38,14 +38,14 @@ pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> 
         return Some(());
     }
     let end = start + len;
-    // Divisions take as long as much of what else is done here, and most chunks are read whole.
+    // The divisions would be a large part of the work here, and most chunks are read from the start.
     let (first, from) = match start {
         0 => (0, 0),
         _ => (start / blocksize, start % blocksize),
     };
     let cuts_block = from != 0 || !(end == header.nbytes || end.is_multiple_of(blocksize));
     if cuts_block && (blocksize > SMALL || header.has_checksums()) {
-        // Less than all of a block may be decoded.
+        // The general path can decode a part of such a block.
         return None;
     }
     let [before @ .., last] = header.filters;
@@ -59,7 +59,7 @@ pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> 
         _ => return None,
     };
     let chunk = src.get(..header.cbytes)?;
-    if !header.has_checksums() && checksum::is_denied(header, chunk) {
+    if !header.has_checksums() && checksum::has_unflagged_checksums(header, chunk) {
         return None;
     }
     let blocks = PlainBlocks {
@@ -82,7 +82,7 @@ pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> 
     }
 }
 
-/// What is the same for all blocks of such a chunk.
+/// What all blocks of a simple chunk have in common.
 struct PlainBlocks<'a> {
     header: &'a ChunkHeader,
     /// The whole chunk.
@@ -90,7 +90,7 @@ struct PlainBlocks<'a> {
     /// The table of block starts.
     starts: &'a [u8],
     codec: Codec,
-    /// How many streams of bytes were shuffled together; 1 without the filter.
+    /// Number of byte streams of the shuffle; 1 without a shuffle.
     nstreams: usize,
 }
 
@@ -170,7 +170,7 @@ impl PlainBlocks<'_> {
     }
 }
 
-/// Decodes one stream; `room` has the size of its data.
+/// Decodes one stream into `room`, which has the size of its data.
 #[inline(always)]
 fn decode(codec: Codec, stream: Stream, room: PaddedDst, state: &mut CodecState) -> Result<()> {
     match stream {
