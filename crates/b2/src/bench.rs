@@ -112,32 +112,9 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
         bytes(sample.typesize as u64),
         plural(threads as usize, "thread", "threads"),
     );
-    let until = Instant::now() + Duration::from_secs(args.seconds.into());
-    let ways = ways(sample.typesize, threads);
-    let progress = Progress::new(
-        "measuring",
-        ((ways.len() + 2 * BLOCKS.len()) * sample.nbytes()) as u64,
-    );
-    let mut rows = Vec::new();
-    let mut skipped = 0;
-    for settings in &ways {
-        // At least one of them, however slow.
-        if Instant::now() > until && !rows.is_empty() {
-            skipped += 1;
-            continue;
-        }
-        rows.push(measure(&sample, settings).map_err(|error| Failure::of(input.name(), error))?);
-        progress.add(sample.nbytes());
-    }
-    for settings in block_sizes(&rows, &sample) {
-        if Instant::now() > until {
-            skipped += 1;
-            continue;
-        }
-        rows.push(measure(&sample, &settings).map_err(|error| Failure::of(input.name(), error))?);
-        progress.add(sample.nbytes());
-    }
-    drop(progress);
+    let limit = Duration::from_secs(args.seconds.into());
+    let (rows, skipped) =
+        measure_all(&sample, threads, limit).map_err(|error| Failure::of(input.name(), error))?;
     let best = front(&rows);
     let mut text = Vec::new();
     writeln!(text, "{about}\n")?;
@@ -160,7 +137,35 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// All there is to try, the quickest first.
+/// Measures all settings within a time limit. Returns the rows, and how many settings were not measured.
+fn measure_all(
+    sample: &Sample,
+    threads: i16,
+    limit: Duration,
+) -> std::result::Result<(Vec<Measured>, usize), oxiblosc_error::Error> {
+    let until = Instant::now() + limit;
+    let ways = ways(sample.typesize, threads);
+    let count = ways.len() + 2 * BLOCKS.len();
+    let progress = Progress::new("measuring", (count * sample.nbytes()) as u64);
+    let (mut rows, mut skipped) = (Vec::new(), 0);
+    let mut all = |settings: &[Settings], rows: &mut Vec<Measured>| {
+        for settings in settings {
+            // At least one row is measured, however slow.
+            if Instant::now() > until && !rows.is_empty() {
+                skipped += 1;
+                continue;
+            }
+            rows.push(measure(sample, settings)?);
+            progress.add(sample.nbytes());
+        }
+        Ok(())
+    };
+    all(&ways, &mut rows)?;
+    all(&block_sizes(&rows, sample), &mut rows)?;
+    Ok((rows, skipped))
+}
+
+/// All settings to measure, the fastest first.
 fn ways(typesize: i32, threads: i16) -> Vec<Settings> {
     let base = defaults(typesize, threads);
     let filters: &[u8] = if typesize > 1 {

@@ -6,7 +6,7 @@ use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Array, Place, SuperChunk, zeros};
+use crate::library::{Array, Place, Shape, SuperChunk, zeros};
 use crate::npy::boxes;
 use crate::output::{Output, say, size_of};
 use crate::progress::Progress;
@@ -239,16 +239,8 @@ fn finish(
     new.close().map_err(|error| Failure::of(to, error))
 }
 
-/// An array with other chunks or blocks.
-fn reshape(
-    args: &ConvertArgs,
-    frame: &mut Frame,
-    (input, to): (&Input, &str),
-    place: Place,
-    settings: &Settings,
-) -> Result<()> {
-    let failed = |error| Failure::of(input.name(), error);
-    let unwritten = |error| Failure::of(to, error);
+/// The shape of an array with the chunks and blocks that were asked for.
+fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<Shape> {
     let damaged = || {
         Failure::say(format!(
             "{}: the array's metalayer is damaged",
@@ -263,13 +255,27 @@ fn reshape(
         .clone()
         .unwrap_or_else(|| joined(&meta.chunkshape[..meta.ndim]));
     let shape = &meta.shape[..meta.ndim];
-    let shape = array_shape(
+    array_shape(
         shape,
         &dtype,
         itemsize,
         Some(&chunks),
         args.blocks.as_deref(),
-    )?;
+    )
+}
+
+/// An array with other chunks or blocks.
+fn reshape(
+    args: &ConvertArgs,
+    frame: &mut Frame,
+    (input, to): (&Input, &str),
+    place: Place,
+    settings: &Settings,
+) -> Result<()> {
+    let failed = |error| Failure::of(input.name(), error);
+    let unwritten = |error| Failure::of(to, error);
+    let itemsize = usize::try_from(frame.header.typesize).unwrap_or(1);
+    let shape = new_shape(args, frame, input)?;
     let others: Vec<(&[u8], &[u8])> = frame
         .header
         .metalayers

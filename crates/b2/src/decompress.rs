@@ -18,6 +18,7 @@ use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::write_all_at;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -34,21 +35,9 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
         FrameOrChunk::Chunk(_) => false,
     };
     if let FrameOrChunk::Frame(frame) = &source
-        && let Some(what) = frame.stands_for().filter(|_| !args.raw)
-    {
-        return Err(Failure::say(format!(
-            "{}: {what} of python-blosc2, whose data are not in it: blosc2.open gives them (--raw writes what is in it)",
-            input.name()
-        )));
-    }
-    if let FrameOrChunk::Frame(frame) = &source
         && !args.raw
-        && kind_of(frame).is_store()
     {
-        return Err(Failure::say(format!(
-            "{}: a store of python-blosc2 (b2 info lists what is in it, --key takes one; --raw writes all its bytes)",
-            input.name()
-        )));
+        refuse_without_data(frame, &input)?;
     }
     let to = match &args.output {
         Some(path) => path.clone(),
@@ -87,7 +76,24 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// The name of the file, where none is given.
+/// Refuses frames of python-blosc2 whose bytes are not data.
+fn refuse_without_data(frame: &Frame, input: &Input) -> Result<()> {
+    if let Some(what) = frame.stands_for() {
+        return Err(Failure::say(format!(
+            "{}: {what} of python-blosc2, whose data are not in it: blosc2.open gives them (--raw writes what is in it)",
+            input.name()
+        )));
+    }
+    if kind_of(frame).is_store() {
+        return Err(Failure::say(format!(
+            "{}: a store of python-blosc2 (b2 info lists what is in it, --key takes one; --raw writes all its bytes)",
+            input.name()
+        )));
+    }
+    Ok(())
+}
+
+/// The name of the file, if none is given.
 fn named(input: &Path, npy: bool) -> Result<PathBuf> {
     let known = ["b2frame", "b2nd", "b2", "cdata"];
     let ending = input
@@ -162,6 +168,49 @@ fn dtype_of(meta: &Meta, frame: &Frame) -> (String, usize) {
     (dtype, size)
 }
 
+/// The items of an array in a file, behind a header.
+struct ItemFile<'a> {
+    file: File,
+    path: &'a Path,
+    header_len: u64,
+    shape: &'a [i64],
+    itemsize: usize,
+}
+
+impl<'a> ItemFile<'a> {
+    /// Creates the file with its header, as long as it will be with `nbytes` bytes of items.
+    fn create(
+        output: &'a Output,
+        header: &[u8],
+        (shape, itemsize): (&'a [i64], usize),
+        nbytes: u64,
+    ) -> Result<Self> {
+        let (file, path) = (output.create()?, Path::new(output.name()));
+        let header_len = header.len() as u64;
+        write_all_at(&file, header, 0)
+            .and_then(|()| file.set_len(header_len + nbytes))
+            .map_err(|error| Failure::at(path, &error))?;
+        Ok(Self {
+            file,
+            path,
+            header_len,
+            shape,
+            itemsize,
+        })
+    }
+
+    /// Writes the items of the box from `start` to before `stop`.
+    fn write(&self, start: &[i64], stop: &[i64], items: &[u8]) -> Result<()> {
+        let size = self.itemsize;
+        runs(self.shape, start, stop, |at, from, count| {
+            let pos = self.header_len + at * size as u64;
+            write_all_at(&self.file, &items[from * size..(from + count) * size], pos)
+                .map_err(|error| Failure::at(self.path, &error))
+        })
+    }
+}
+
+/// Decompresses an array box by box. Each is written to its places in the file.
 fn decompress_array(
     args: &DecompressArgs,
     frame: &Frame,
@@ -183,16 +232,11 @@ fn decompress_array(
     } else {
         Npy::header(shape, &dtype)
     };
-    let file = output.create()?;
-    let to = Path::new(output.name());
-    let unwritten = |error| Failure::at(to, &error);
-    write_all_at(&file, &header, 0).map_err(unwritten)?;
     let total = shape.iter().try_fold(itemsize as u64, |n, length| {
         n.checked_mul((*length).max(0) as u64)
     });
     let total = total.ok_or_else(|| Failure::say(format!("{}: too large", input.name())))?;
-    let len = header.len() as u64 + total;
-    file.set_len(len).map_err(unwritten)?;
+    let file = ItemFile::create(output, &header, (shape, itemsize), total)?;
     if total == 0 {
         return Ok(());
     }
@@ -223,11 +267,7 @@ fn decompress_array(
                         describe(error)
                     ))
                 })?;
-            runs(shape, &start, &stop, |at, from, count| {
-                let pos = header.len() as u64 + at * itemsize as u64;
-                let run = &items[from * itemsize..(from + count) * itemsize];
-                write_all_at(&file, run, pos).map_err(unwritten)
-            })?;
+            file.write(&start, &stop, &items[..size])?;
             used.keep(items);
             Ok(size)
         },

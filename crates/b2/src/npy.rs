@@ -130,29 +130,36 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
     .filter(|part| !part.is_empty())
 }
 
+/// Reads the text of the header of a file, and where the items begin. An error says why that is not possible.
+fn read_header(mut file: &File) -> std::result::Result<(String, u64), String> {
+    let mut read = |bytes: &mut [u8]| file.read_exact(bytes).map_err(|_| "too short");
+    let mut front = [0; 10];
+    read(&mut front)?;
+    let (len, start) = match front[6] {
+        1 => (usize::from(u16::from_le_bytes([front[8], front[9]])), 10),
+        2 | 3 => {
+            let mut rest = [0; 2];
+            read(&mut rest)?;
+            let len = u32::from_le_bytes([front[8], front[9], rest[0], rest[1]]);
+            (len as usize, 12)
+        }
+        other => return Err(format!("version {other}")),
+    };
+    if front[..6] != *MAGIC || len > MOST {
+        return Err("its header makes no sense".into());
+    }
+    let mut header = vec![0; len];
+    read(&mut header)?;
+    let header = String::from_utf8(header).map_err(|_| "its header is no text")?;
+    Ok((header, start + len as u64))
+}
+
 impl Npy {
     /// Reads the header of a file.
-    pub fn parse(mut file: &File, name: &str) -> Result<Self> {
+    pub fn parse(file: &File, name: &str) -> Result<Self> {
         let bad =
             |why: &str| Failure::say(format!("{name}: not an .npy file that can be read: {why}"));
-        let mut front = [0; 10];
-        file.read_exact(&mut front).map_err(|_| bad("too short"))?;
-        let (len, start) = match front[6] {
-            1 => (usize::from(u16::from_le_bytes([front[8], front[9]])), 10),
-            2 | 3 => {
-                let mut rest = [0; 2];
-                file.read_exact(&mut rest).map_err(|_| bad("too short"))?;
-                let len = u32::from_le_bytes([front[8], front[9], rest[0], rest[1]]);
-                (len as usize, 12)
-            }
-            other => return Err(bad(&format!("version {other}"))),
-        };
-        if front[..6] != *MAGIC || len > MOST {
-            return Err(bad("its header makes no sense"));
-        }
-        let mut header = vec![0; len];
-        file.read_exact(&mut header).map_err(|_| bad("too short"))?;
-        let header = String::from_utf8(header).map_err(|_| bad("its header is no text"))?;
+        let (header, data) = read_header(file).map_err(|why| bad(&why))?;
         let field = |name| value(&header, name).ok_or_else(|| bad(&format!("it has no {name}")));
         let dtype = field("descr")?.trim_matches('\'').to_string();
         let fortran = field("fortran_order")? == "True";
@@ -163,7 +170,6 @@ impl Npy {
             .map(|length| length.trim().parse().ok().filter(|length| *length >= 0))
             .collect();
         let shape = shape.ok_or_else(|| bad("its shape makes no sense"))?;
-        let data = start + len as u64;
         let there = file.metadata()?.len().saturating_sub(data);
         let items = shape
             .iter()

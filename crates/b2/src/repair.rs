@@ -82,7 +82,25 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     })
 }
 
-/// Makes the new frame; gives what became of each chunk.
+/// Creates the new frame, with the fixed-length metalayers.
+fn new_frame(
+    header: &Header,
+    output: &Output,
+    settings: &Settings,
+) -> std::result::Result<SuperChunk, Error> {
+    let path = output.path();
+    let place = match header.kind {
+        Kind::Contiguous => Place::File(&path),
+        Kind::Sparse => Place::Directory(&path),
+    };
+    let mut frame = SuperChunk::new(place, settings)?;
+    for layer in &header.metalayers {
+        frame.add_meta(&layer.name, &layer.content)?;
+    }
+    Ok(frame)
+}
+
+/// Writes the new frame, and returns what became of each chunk.
 fn rebuild(
     args: &RepairArgs,
     salvage: &mut Salvage,
@@ -93,23 +111,13 @@ fn rebuild(
 ) -> Result<Vec<Verdict>> {
     let header = &salvage.header;
     let failed = |error| Failure::of(output.name(), error);
-    let path = output.path();
-    let place = match header.kind {
-        Kind::Contiguous => Place::File(&path),
-        Kind::Sparse => Place::Directory(&path),
-    };
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let templates = salvage::templates(&salvage.slots, chunks);
     let settings = Settings {
         checksums: !templates.is_empty() || salvage.parts.has_checksums(),
         ..settings_of(header, threads)
     };
-    let mut frame = SuperChunk::new(place, &settings).map_err(failed)?;
-    for layer in &header.metalayers {
-        frame
-            .add_meta(&layer.name, &layer.content)
-            .map_err(failed)?;
-    }
+    let mut frame = new_frame(header, output, &settings).map_err(failed)?;
     let progress = Progress::new("repairing", header.nbytes.max(0) as u64);
     let mut verdicts = Vec::new();
     for (nchunk, slot) in salvage.slots.iter().enumerate() {

@@ -89,6 +89,22 @@ impl Report<'_> {
         if !wrong.is_empty() {
             say(&format!("wrong, and lost: {}", named(&wrong)));
         }
+        self.print_blocks();
+        let all = self.verdicts.iter().enumerate();
+        let missing: Vec<usize> = all
+            .filter(|(_, verdict)| verdict.missing)
+            .map(|(nchunk, _)| nchunk)
+            .collect();
+        if !missing.is_empty() {
+            let missing = named(&missing);
+            say(&format!(
+                "left out, since nothing tells their size: {missing}"
+            ));
+        }
+    }
+
+    /// Prints the chunks whose blocks are in different states.
+    fn print_blocks(&self) {
         let partly = self.verdicts.iter().enumerate();
         let partly = partly.filter(|(_, verdict)| !verdict.is_uniform());
         for (nchunk, verdict) in partly.clone().take(RANGES) {
@@ -112,17 +128,6 @@ impl Report<'_> {
             say(&format!(
                 "blocks of {} lost or in doubt in all",
                 plural(partly, "chunk", "chunks")
-            ));
-        }
-        let all = self.verdicts.iter().enumerate();
-        let missing: Vec<usize> = all
-            .filter(|(_, verdict)| verdict.missing)
-            .map(|(nchunk, _)| nchunk)
-            .collect();
-        if !missing.is_empty() {
-            let missing = named(&missing);
-            say(&format!(
-                "left out, since nothing tells their size: {missing}"
             ));
         }
     }

@@ -219,7 +219,20 @@ impl Sum {
 }
 
 impl Part {
-    /// Looks at it; there is nothing to say of one that is all told by the index.
+    /// Chunk `nchunk` of a frame.
+    fn of(frame: &mut Frame, nchunk: usize) -> Self {
+        Self {
+            nchunk,
+            expected: (frame.header.chunksize > 0).then(|| frame.chunk_nbytes(nchunk)),
+            found: frame.locate(nchunk),
+            at: match frame.offsets().place(nchunk) {
+                Ok(At::At(pos)) => Some(pos),
+                _ => None,
+            },
+        }
+    }
+
+    /// Checks the chunk. None for a chunk of special values, which is only an offset in the index.
     fn check(
         &self,
         contexts: &SuperChunk,
@@ -251,11 +264,12 @@ impl Part {
     }
 }
 
+/// Checks the chunks of a frame, then what they and its metalayers are together.
 fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
     let failed = |error| Failure::of(name, error);
     let progress = Progress::new("verifying", frame.header.nbytes.max(0) as u64);
     let header = frame.header.clone();
-    // What is not known may be large.
+    // An unknown size may be large.
     let size = match u64::try_from(header.chunksize) {
         Ok(size) if size > 0 => size,
         _ => u64::MAX,
@@ -270,17 +284,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
     };
     in_order(
         states,
-        || {
-            Ok(left.next().map(|nchunk| Part {
-                nchunk,
-                expected: (size < u64::MAX).then(|| frame.chunk_nbytes(nchunk)),
-                found: frame.locate(nchunk),
-                at: match frame.offsets().place(nchunk) {
-                    Ok(At::At(pos)) => Some(pos),
-                    _ => None,
-                },
-            }))
-        },
+        || Ok(left.next().map(|nchunk| Part::of(frame, nchunk))),
         |contexts, part| {
             let result = part.check(contexts, &header);
             Ok((part.nchunk, part.expected, result))
@@ -291,7 +295,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
                     findings.count(sound.has_checksums);
                     sum.add(&sound);
                 }
-                // How many bytes of data these are only the header says.
+                // Only the header of the frame says how many bytes of data these are.
                 Ok(None) => sum.nbytes = None,
                 Err(damage) => {
                     sum.nbytes = None;
@@ -302,12 +306,9 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
             Ok(())
         },
     )?;
+    let shared = "the index leads to the same place for different chunks";
     if sum.is_shared() {
-        findings.damaged += 1;
-        findings.say(
-            &progress,
-            "the index leads to the same place for different chunks",
-        );
+        findings.add(&progress, shared);
     }
     let contexts = frame.contexts(threads).map_err(failed)?;
     verify_vlmetalayers(frame, &contexts, &progress, findings);
@@ -316,8 +317,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         check::array(frame, sum.blocksize),
     ];
     for problem in problems.into_iter().flatten() {
-        findings.damaged += 1;
-        findings.say(&progress, &problem);
+        findings.add(&progress, &problem);
     }
     Ok(())
 }
@@ -382,7 +382,13 @@ impl Findings {
         Outcome::Damaged
     }
 
-    /// A line about the frame that is looked at.
+    /// Counts and prints a damaged part that is not a chunk.
+    fn add(&mut self, progress: &Progress, line: &str) {
+        self.damaged += 1;
+        self.say(progress, line);
+    }
+
+    /// Prints a line about the frame that is checked.
     fn say(&self, progress: &Progress, line: &str) {
         progress.say(&format!("{}{line}", self.prefix));
     }

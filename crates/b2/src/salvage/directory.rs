@@ -37,61 +37,88 @@ pub fn sparse(
     let mut header = header_or(front, state, &mut notes, from_chunks)?;
     header.kind = Kind::Sparse;
     let sum = end.sums.as_ref().map(|sums| sums.index);
-    let is_right = |index: &Index| index.state == State::Right;
     let said = Index::at(image, contexts, extent.header_len.into(), sum);
     let index = said
-        .filter(|index| is_right(index) || state != State::Wrong)
+        .filter(|index| index.state == State::Right || state != State::Wrong)
         .or_else(|| Index::before(image, contexts, end.pos, sum))
         .filter(|index| index.belongs((state != State::Wrong).then_some(&header)));
-    let expected = header.nchunks().filter(|_| state != State::Wrong);
-    let mut parts = Parts {
-        header: state,
-        index: index.as_ref().map_or(State::Wrong, |index| index.state),
-        trailer: end.state,
-    };
-    let mut in_order = false;
-    let by_sum = || specials::placed(&numbers, usize::try_from(expected?).ok()?, 0, sum?);
-    let is_lost = !index.as_ref().is_some_and(is_right);
-    let by_sum = is_lost.then(by_sum).flatten();
-    let specials_proven = !is_lost || by_sum.is_some();
-    let slots = match (index, by_sum) {
-        (_, Some(slots)) => {
-            notes.push("the index is lost, but its checksum says which chunk is which".into());
-            in_order = true;
-            slots
-        }
-        (Some(index), None) => {
-            let believed = (state != State::Wrong).then_some(&header);
-            let (slots, sure) = by_index(&index, believed, &numbers, &chunks, &mut notes);
-            in_order = sure;
-            slots
-        }
-        (None, None) if expected == Some(0) && numbers.is_empty() => {
-            parts.index = parts.header;
-            in_order = parts.header == State::Right;
-            Vec::new()
-        }
-        (None, None) => {
-            notes.push("the index is lost: chunks are taken in the order of their numbers".into());
-            let expected = expected.filter(|count| *count > 0);
-            numbered(&numbers, expected.map(|count| count as usize))
-        }
-    };
-    if !in_order && sum.is_some_and(|sum| would_fit(&slots, 0, sum)) {
-        notes.push("the checksum of the index says that this is their order".into());
-        in_order = true;
-    }
+    let order = Order::find(
+        index,
+        (&header, state),
+        sum,
+        (&numbers, &chunks),
+        &mut notes,
+    );
     Ok(Salvage {
         header,
-        parts,
-        slots,
-        specials_proven: specials_proven && in_order,
-        in_order,
+        parts: Parts {
+            header: state,
+            index: order.index,
+            trailer: end.state,
+        },
+        slots: order.slots,
+        specials_proven: order.specials_proven && order.is_certain,
+        in_order: order.is_certain,
         limit: 0,
         vlmetalayers: end.layers,
         notes,
         lost: Vec::new(),
     })
+}
+
+/// The chunks in their order.
+struct Order {
+    slots: Vec<Slot>,
+    /// Whether the order is certain.
+    is_certain: bool,
+    /// Whether the places and kinds of chunks of special values, which have no files, are certain if the order is.
+    specials_proven: bool,
+    /// The state of the index.
+    index: State,
+}
+
+impl Order {
+    /// Finds the order: by the index if it is not damaged, by its checksum, by a damaged index, or else by the numbers of the files. `sum` is the
+    /// checksum of the index.
+    fn find(
+        index: Option<Index>,
+        (header, state): (&Header, State),
+        sum: Option<u32>,
+        (numbers, chunks): (&[u64], &Chunks),
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let believed = (state != State::Wrong).then_some(header);
+        let expected = believed.and_then(Header::nchunks);
+        let index_state = index.as_ref().map_or(State::Wrong, |index| index.state);
+        let mut order = Self {
+            slots: Vec::new(),
+            is_certain: false,
+            specials_proven: index_state == State::Right,
+            index: index_state,
+        };
+        let by_sum = || specials::placed(numbers, usize::try_from(expected?).ok()?, 0, sum?);
+        if index_state != State::Right
+            && let Some(slots) = by_sum()
+        {
+            notes.push("the index is lost, but its checksum says which chunk is which".into());
+            order.slots = slots;
+            (order.is_certain, order.specials_proven) = (true, true);
+        } else if let Some(index) = &index {
+            (order.slots, order.is_certain) = by_index(index, believed, numbers, chunks, notes);
+        } else if expected == Some(0) && numbers.is_empty() {
+            order.index = state;
+            order.is_certain = state == State::Right;
+        } else {
+            notes.push("the index is lost: chunks are taken in the order of their numbers".into());
+            let expected = expected.filter(|count| *count > 0);
+            order.slots = numbered(numbers, expected.map(|count| count as usize));
+        }
+        if !order.is_certain && sum.is_some_and(|sum| would_fit(&order.slots, 0, sum)) {
+            notes.push("the checksum of the index says that this is their order".into());
+            order.is_certain = true;
+        }
+        order
+    }
 }
 
 /// A header from what the chunks say.

@@ -30,8 +30,8 @@ pub(super) fn arrange(
     let mut slots: Vec<Slot> = Vec::new();
     let missing = expected.map_or(0, |expected| expected.saturating_sub(found));
     let gaps = &scan.gaps;
-    // Where bytes lie that are no chunk there was one; the others that are missing were in the last such place, or at
-    // the end, where the file was cut.
+    // A gap of bytes that are no chunk counts as one lost chunk. A single gap counts as all that are missing; otherwise the rest is taken as lost at the
+    // end of the file.
     for (at, (pos, _)) in scan.chunks.iter().enumerate() {
         let nth = gaps.partition_point(|gap| *gap < at);
         if gaps.get(nth) == Some(&at) && nth < missing {
@@ -43,27 +43,8 @@ pub(super) fn arrange(
         }
         slots.push(Slot::At(*pos));
     }
-    match expected {
-        Some(expected) if slots.len() < expected => {
-            let lost = expected - slots.len();
-            // A damaged header may claim very many, but each lost chunk had some bytes in the file.
-            let most = usize::try_from(size / 8).unwrap_or(MOST_CHUNKS).max(1024);
-            if lost > most {
-                notes.push(format!(
-                    "the header asks for {expected} chunks, which cannot have been here"
-                ));
-            }
-            let lost = lost.min(most).min(MOST_CHUNKS);
-            slots.extend(std::iter::repeat_n(Slot::Lost, lost));
-        }
-        Some(expected) if slots.len() > expected => {
-            notes.push(format!(
-                "{} found, {expected} expected: some are older versions of others, and the order is a guess",
-                plural(found, "chunk", "chunks")
-            ));
-            slots.truncate(expected);
-        }
-        _ => {}
+    if let Some(expected) = expected {
+        fit(&mut slots, expected, found, size, notes);
     }
     if missing > 0 {
         notes.push(format!(
@@ -73,6 +54,40 @@ pub(super) fn arrange(
         ));
     }
     slots
+}
+
+/// Makes slots as many as the header expects, in a file of `size` bytes in which `found` chunks were found.
+fn fit(slots: &mut Vec<Slot>, expected: usize, found: usize, size: u64, notes: &mut Vec<String>) {
+    if slots.len() < expected {
+        let lost = expected - slots.len();
+        // A damaged header may claim very many, but each lost chunk had some bytes in the file.
+        let most = usize::try_from(size / 8).unwrap_or(MOST_CHUNKS).max(1024);
+        if lost > most {
+            notes.push(format!(
+                "the header asks for {expected} chunks, which cannot have been here"
+            ));
+        }
+        let lost = lost.min(most).min(MOST_CHUNKS);
+        slots.extend(std::iter::repeat_n(Slot::Lost, lost));
+    } else if slots.len() > expected {
+        notes.push(format!(
+            "{} found, {expected} expected: some are older versions of others, and the order is a guess",
+            plural(found, "chunk", "chunks")
+        ));
+        slots.truncate(expected);
+    }
+}
+
+/// The positions of chunks that the offsets of an index do not name.
+fn unnamed(offsets: &[Option<i64>], chunks: &[(u64, ChunkHeader)], start: u64) -> Vec<u64> {
+    let named: HashSet<u64> = offsets
+        .iter()
+        .flatten()
+        .filter_map(|offset| u64::try_from(*offset).ok())
+        .collect();
+    let is_named = |pos: u64| pos.checked_sub(start).is_some_and(|at| named.contains(&at));
+    let positions = chunks.iter().map(|(pos, _)| *pos);
+    positions.filter(|pos| !is_named(*pos)).collect()
 }
 
 /// Fills the holes of an index with chunks that it does not name.
@@ -94,7 +109,7 @@ fn complete(
         Ok(place) => places.contains(&place) && times.get(&place) == Some(&1),
         Err(_) => Place::from_offset(offset).is_ok(),
     };
-    // What was decoded and leads nowhere shows that the rest is not to be trusted either.
+    // An offset that leads to no chunk shows that the other decoded ones cannot be trusted either.
     let wrong = offsets.iter().flatten().any(|offset| !trusted(*offset));
     let offsets: Vec<Option<i64>> = offsets
         .iter()
@@ -107,19 +122,7 @@ fn complete(
         );
         return chunks.iter().map(|(pos, _)| Slot::At(*pos)).collect();
     }
-    let named: HashSet<u64> = offsets
-        .iter()
-        .flatten()
-        .filter_map(|offset| u64::try_from(*offset).ok())
-        .collect();
-    let unnamed: Vec<u64> = chunks
-        .iter()
-        .map(|(pos, _)| *pos)
-        .filter(|pos| {
-            pos.checked_sub(start)
-                .is_none_or(|place| !named.contains(&place))
-        })
-        .collect();
+    let unnamed = unnamed(&offsets, chunks, start);
     let holes = offsets.iter().filter(|offset| offset.is_none()).count();
     if holes > 0 {
         let how = if unnamed.len() == holes {

@@ -82,6 +82,13 @@ type Packet = (u8, usize, usize);
 
 /// Decodes packets until one is unusual (a length of several extra bytes, a distance that is too far) or close to the end of `src` or
 /// `dst`. Takes and returns where the next packet begins.
+///
+/// # Why no input makes the unchecked accesses go out of bounds
+/// A turn of the loop begins with `SRC_MARGIN` bytes of `src` at `at`, and `DST_MARGIN` bytes of `dst` at `out`. It decodes one run of literals at most,
+/// which takes `MAX_LITERALS + 1` and `MAX_LITERALS` of them, and then one match. What is left are `MATCH_MARGIN` bytes of `src`, more than any
+/// match is read from, and 8 bytes of `dst`, which a match without a length byte fills at most. A match with a length byte is checked with
+/// `MATCH_OVERRUN`. Every match is checked to begin within the data (`distance <= out`). Debug builds (the tests and the fuzz targets) assert every
+/// access, in [`load`] and [`UncheckedDst`].
 #[inline(always)]
 fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packet) -> Packet {
     let (Some(last_at), Some(last_out)) = (

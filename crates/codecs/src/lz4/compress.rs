@@ -495,6 +495,17 @@ unsafe fn put_short_matches<F: Finder>(
 }
 
 /// Writes the stream. Returns its length, or `None` if `dst` is too short. Compiled once for each kind of table.
+///
+/// # Why no input makes the unchecked accesses go out of bounds
+/// - Loads: a match begins at `at <= last`, so `MF_LIMIT` bytes of `src` lie there. Its candidate lies before it, as tables only give positions that
+///   were inserted before. The path for short matches has `SHORT_REACH` bytes at `at`, so that a short match, of `MIN_MATCH + MAX_SHORT_EXTRA` bytes
+///   at most, still ends `MF_LIMIT` bytes before the end of `src`. Other matches are cut at `src.len() - LAST_LITERALS`, and the loop ends if one ends
+///   behind `last`.
+/// - Stores: the path for short matches begins with `RUN_MASK + SEQUENCE_MARGIN` bytes left in `dst`, and stores no more than 17 of them (a token and
+///   16 bytes, over whose end the distance may go by one). [`put_short_matches`] checks for `SEQUENCE_MARGIN` bytes each time and stores four.
+///   Other sequences are written without checks only if [`Sequence::has_margins`], and otherwise by `put_sequence`, which checks each part.
+///
+/// Debug builds (the tests and the fuzz targets) assert every access, in [`load`] and [`UncheckedDst`].
 #[inline(never)]
 fn encode<F: Finder>(
     mut finder: F,

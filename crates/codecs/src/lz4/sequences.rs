@@ -157,6 +157,8 @@ impl Limits {
 /// sequence that begins near an end, or behind the first `wanted` bytes of the data, or that may be invalid, and returns where that
 /// sequence begins, in both. Everything before is correct; bytes behind it may be overwritten.
 ///
+/// Each step of its loop is within the margins of [`Limits`]; the module's documentation says why that holds for every input.
+///
 /// It is not inlined, so that the compiler keeps all values of its loop in registers.
 #[inline(never)]
 pub(super) fn decode(
