@@ -6,10 +6,9 @@
 
 mod common;
 
-use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
+use common::b2nd::{Array, Library, Spec, c_path};
 use common::folder::Folder;
 use common::report::Report;
-use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use std::mem::forget;
 use std::path::Path;
@@ -21,12 +20,6 @@ const HELD: Duration = Duration::from_millis(60);
 const WAITED: Duration = Duration::from_millis(40);
 /// A call that took so long may have done so since the machine is busy; it is tried again.
 const TRIES: usize = 6;
-
-#[derive(Clone, Copy)]
-struct Library {
-    schunks: &'static SchunkLib,
-    arrays: &'static B2ndLib,
-}
 
 impl Library {
     fn open(self, path: &Path) -> Schunk {
@@ -162,13 +155,8 @@ fn time_of(library: Library, contiguous: bool, changed: bool, call: fn(&mut Desk
 
 #[test]
 fn no_call_waits_that_does_not_with_the_reference() {
-    let (Some(schunks), Some(arrays)) = (reference_schunks(), reference_arrays()) else {
+    let (ours, Some(reference)) = (Library::ours(), Library::reference()) else {
         return;
-    };
-    let reference = Library { schunks, arrays };
-    let ours = Library {
-        schunks: our_schunks(),
-        arrays: our_arrays(),
     };
     let mut report = Report::default();
     for (name, call) in CALLS {

@@ -11,11 +11,11 @@ mod common;
 
 use blosc2::capi::types::blosc2_cparams;
 use common::abi::CParams;
-use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
+use common::b2nd::{Array, Library, Spec, c_path};
 use common::data::{Kind, Rng};
 use common::folder::Folder;
 use common::report::Report;
-use common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use common::schunk::SchunkLib;
 use common::schunk_calls::Schunk;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,24 +23,9 @@ use std::path::{Path, PathBuf};
 /// A frame below this size has no room.
 const SMALL: u64 = 1 << 20;
 
-/// A library: its super-chunks and its arrays.
-#[derive(Clone, Copy)]
-struct Library {
-    schunks: &'static SchunkLib,
-    arrays: &'static B2ndLib,
-}
-
 /// Ours and the reference.
 fn both() -> Option<[Library; 2]> {
-    let ours = Library {
-        schunks: our_schunks(),
-        arrays: our_arrays(),
-    };
-    let reference = Library {
-        schunks: reference_schunks()?,
-        arrays: reference_arrays()?,
-    };
-    Some([ours, reference])
+    Some([Library::ours(), Library::reference()?])
 }
 
 /// Where a frame is.
@@ -602,11 +587,7 @@ fn state_of(path: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime, Vec<u8>)> 
 
 #[test]
 fn reading_changes_no_file() {
-    let schunks = our_schunks();
-    let library = Library {
-        schunks,
-        arrays: our_arrays(),
-    };
+    let library = Library::ours();
     let folder = Folder::new("reading");
     for storage in [Storage::File, Storage::Directory] {
         for (name, _, script) in SCRIPTS {
@@ -618,7 +599,8 @@ fn reading_changes_no_file() {
             };
             drop(script(&desk));
             let before = state_of(&desk.path);
-            let schunk = schunks.open_path(&desk.path).expect("the frame");
+            let schunk = library.schunks.open_path(&desk.path);
+            let schunk = schunk.expect("the frame");
             let chunk = schunk.get_chunk(0);
             assert!(chunk.rc > 0, "{name}, {storage:?}: {}", chunk.rc);
             assert_eq!(schunk.refresh(), 0);

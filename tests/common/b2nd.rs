@@ -2,6 +2,7 @@
 
 use super::library::{Lib, ours, ours_path, reference};
 use super::needs::reference_path;
+use super::schunk::{SchunkLib, our_schunks, reference_schunks};
 use super::table::functions;
 use blosc2::capi::types::*;
 use core::ffi::{c_char, c_int, c_void};
@@ -86,6 +87,30 @@ pub fn reference_arrays() -> Option<&'static B2ndLib> {
     static REFERENCE: OnceLock<B2ndLib> = OnceLock::new();
     let (lib, path) = (reference()?, reference_path()?);
     Some(REFERENCE.get_or_init(|| B2ndLib::open(lib, &path)))
+}
+
+/// The super-chunks and the arrays of a library.
+#[derive(Clone, Copy)]
+pub struct Library {
+    pub schunks: &'static SchunkLib,
+    pub arrays: &'static B2ndLib,
+}
+
+impl Library {
+    pub fn ours() -> Self {
+        Self {
+            schunks: our_schunks(),
+            arrays: our_arrays(),
+        }
+    }
+
+    /// The reference's, or `None` where there is no reference: see [`reference_path`].
+    pub fn reference() -> Option<Self> {
+        Some(Self {
+            schunks: reference_schunks()?,
+            arrays: reference_arrays()?,
+        })
+    }
 }
 
 /// What an array is made with.

@@ -1,11 +1,10 @@
 //! Changes of a frame whose file is lost: they are refused, or they are in what the path names, or in a file with another name.
 
-use super::place::{LOSSES, Library, Loss, NAME, STORAGES, Storage};
-use crate::common::b2nd::our_arrays;
+use super::place::{LOSSES, Loss, NAME, STORAGES, Storage};
+use crate::common::b2nd::Library;
 use crate::common::folder::{Folder, without_syncs};
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
-use crate::common::schunk::our_schunks;
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::read;
 use std::fs;
@@ -49,10 +48,7 @@ fn change(
 
 #[test]
 fn no_change_is_acknowledged_and_lost() {
-    let lib = Library {
-        schunks: our_schunks(),
-        arrays: our_arrays(),
-    };
+    let lib = Library::ours();
     let folder = Folder(without_syncs().join(format!("oxiblosc-lost-{}", std::process::id())));
     let mut report = Report::default();
     // What a map of this mode writes is in memory alone.

@@ -1,8 +1,7 @@
 //! Where the frame is, and what happens to it.
 
-use crate::common::b2nd::{B2ndLib, Spec, c_path};
+use crate::common::b2nd::{Library, Spec, c_path};
 use crate::common::maps::{map_io, map_params};
-use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
 use std::ffi::CStr;
 use std::fs;
@@ -10,13 +9,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub const NAME: &CStr = c"which";
-
-/// A library.
-#[derive(Clone, Copy)]
-pub struct Library {
-    pub schunks: &'static SchunkLib,
-    pub arrays: &'static B2ndLib,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {

@@ -1,11 +1,10 @@
 //! Every call that reads, beside the reference's.
 
-use super::place::{LOSSES, Library, Loss, NAME, STORAGES, Storage, With};
-use crate::common::b2nd::{Array, Spec, our_arrays, reference_arrays};
+use super::place::{LOSSES, Loss, NAME, STORAGES, Storage, With};
+use crate::common::b2nd::{Array, Library, Spec};
 use crate::common::folder::{Folder, without_syncs};
 use crate::common::isolated::start;
 use crate::common::report::Report;
-use crate::common::schunk::{our_schunks, reference_schunks};
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::read;
 use crate::common::workers::{Part, divided};
@@ -390,13 +389,8 @@ fn sweep(ours: Library, reference: Library, part: Part, own: &Path) -> Report {
 
 #[test]
 fn every_read_of_a_file_that_is_lost() {
-    let (Some(schunks), Some(arrays)) = (reference_schunks(), reference_arrays()) else {
+    let (ours, Some(reference)) = (Library::ours(), Library::reference()) else {
         return;
-    };
-    let reference = Library { schunks, arrays };
-    let ours = Library {
-        schunks: our_schunks(),
-        arrays: our_arrays(),
     };
     let folder = Folder(without_syncs().join(format!("oxiblosc-reads-{}", std::process::id())));
     fs::create_dir_all(&folder.0).expect("a folder");

@@ -56,7 +56,7 @@ impl Backend for Filesystem {
 pub struct PlainFile {
     file: OwnFile,
     lock: ChangeLock,
-    /// Cached, since it does not change while the file is open.
+    /// See [`identity_once`].
     identity: OnceLock<(u64, u64)>,
 }
 
@@ -143,11 +143,7 @@ impl Storage for PlainFile {
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        if let Some(known) = self.identity.get() {
-            return Some(*known);
-        }
-        let identity = files::identity(&self.file).ok()?;
-        Some(*self.identity.get_or_init(|| identity))
+        identity_once(&self.file, &self.identity)
     }
 
     fn written(&self) -> Option<Written> {
@@ -157,6 +153,15 @@ impl Storage for PlainFile {
     fn written_after(&self, before: Written) -> Option<Written> {
         written_after(&self.file, before)
     }
+}
+
+/// Device and inode of a file, kept in `known` once they were read: they do not change while the file is open.
+pub(crate) fn identity_once(file: &File, known: &OnceLock<(u64, u64)>) -> Option<(u64, u64)> {
+    if let Some(known) = known.get() {
+        return Some(*known);
+    }
+    let identity = files::identity(file).ok()?;
+    Some(*known.get_or_init(|| identity))
 }
 
 /// See [`Storage::written_after`].

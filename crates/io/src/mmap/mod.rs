@@ -8,7 +8,7 @@
 //! end the process: a file that is truncated between the check and the access, and a program that reads addresses of a truncated file.
 
 use super::{Mode, Storage, Written};
-use crate::file::{read_up_to, write_up_to, written_after};
+use crate::file::{identity_once, read_up_to, write_up_to, written_after};
 use lock::MapLock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::files;
@@ -320,11 +320,7 @@ impl Storage for Map {
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        if let Some(known) = self.identity.get() {
-            return Some(*known);
-        }
-        let identity = files::identity(&self.file).ok()?;
-        Some(*self.identity.get_or_init(|| identity))
+        identity_once(&self.file, &self.identity)
     }
 
     fn written(&self) -> Option<Written> {
