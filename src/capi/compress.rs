@@ -86,7 +86,7 @@ impl EncodeContext for Context {
             true => tuner.next_cparams,
             false => tuner.next_blocksize,
         };
-        // SAFETY: the tuner's own function; every field that it may set is a cell.
+        // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
         match unsafe { function.ok_or(Error::Failure)?(self.as_c()) } {
             ..0 => Err(Error::Tuner),
             _ => Ok(true),

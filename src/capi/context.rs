@@ -109,7 +109,8 @@ impl Context {
 
     /// The super-chunk that the context was made for.
     pub fn owner(&self) -> Result<&SuperChunk> {
-        // SAFETY: a super-chunk outlives the contexts that were made for it.
+        // SAFETY: the field is null, or a pointer from the parameters, which `blosc2_create_cctx` and `blosc2_create_dctx` require to be valid as long
+        // as the context is used. The contexts of a super-chunk are freed with it.
         unsafe { Handle::from_c(self.schunk.get()) }.map(Handle::core)
     }
 
@@ -123,8 +124,8 @@ impl Context {
                 // It is not needed, and the super-chunk may be gone.
                 return -1;
             }
-            // SAFETY: a super-chunk outlives the contexts with functions that were made for it; the field is there, aligned, and
-            // written atomically by all.
+            // SAFETY: the pointer is not null, so it is valid, as in `owner`. The field is aligned, and all that write it write it atomically
+            // (`publish` in `mirror.rs`).
             let current = unsafe { AtomicI64::from_ptr(&raw mut (*schunk).current_nchunk) };
             current.load(Ordering::Relaxed)
         })
@@ -184,7 +185,7 @@ impl Context {
             env::trace("error", format_args!("tuner {id} is not registered"));
             return false;
         };
-        // SAFETY: the tuner's own function; it may set any field of the context, which are cells.
+        // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
         let begun = unsafe { init(params, self.as_c(), null_mut()) } >= 0;
         if !begun {
             env::trace("error", format_args!("tuner {id} refused to begin"));
@@ -218,7 +219,7 @@ impl Context {
     pub fn clear_maskout(&self) {
         let mask = self.block_maskout.replace(null_mut());
         if !mask.is_null() {
-            // SAFETY: the mask came from `malloc` and is owned.
+            // SAFETY: the mask is from `Buffer::into_raw` in `blosc2_set_maskout`, so from `malloc`; the field was just cleared, so it is freed once.
             unsafe { libc::free(mask.cast()) };
             self.block_maskout_nitems.set(0);
         }
@@ -235,14 +236,14 @@ impl Drop for Context {
         if self.has_begun_tuner()
             && let Some(free) = registry::tuner(self.tuner_id.get()).and_then(|tuner| tuner.free)
         {
-            // SAFETY: the tuner's own function, with the context it was begun for.
+            // SAFETY: `blosc2_register_tuner` requires that the function can be called; the context is still valid.
             unsafe { free(self.as_c()) };
         }
         self.clear_maskout();
         let (preparams, postparams) = (self.preparams.get(), self.postparams.get());
         for params in [preparams.cast::<c_void>(), postparams.cast()] {
             if !params.is_null() {
-                // SAFETY: a copy from `own`.
+                // SAFETY: the fields are null or copies that `own` made with `malloc`, and nothing else frees them.
                 unsafe { libc::free(params) };
             }
         }
@@ -355,7 +356,8 @@ pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
 pub unsafe fn free(context: *mut blosc2_context) {
     guard((), || {
         if !context.is_null() {
-            // SAFETY: contexts of C come from `into_c`.
+            // SAFETY: not null, so `# Safety` says that it came from `blosc2_create_cctx` or `blosc2_create_dctx`, which return boxes (`into_c`), and
+            // was not freed.
             drop(unsafe { Box::from_raw(context.cast::<Context>()) });
         }
     });
@@ -408,7 +410,7 @@ pub unsafe extern "C" fn blosc2_set_maskout(
     code("blosc2_set_maskout", || {
         let ctx = unsafe_granted!(Context::from_c(ctx)?);
         let len = size(nblocks)?;
-        // SAFETY: the bytes of C's bools; any byte but 0 is taken for true below.
+        // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.
         let mask = unsafe { bytes(maskout.cast(), len)? };
         ctx.clear_maskout();
         let mut copy = Buffer::zeroed(len.max(1))?;

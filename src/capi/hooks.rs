@@ -30,15 +30,15 @@ pub struct ContextHooks<'a> {
     block_shape: OnceLock<Result<BlockShape>>,
 }
 
-// SAFETY: workers only read: the copies made below, and fields of the context that are not written while blocks are
-// processed (the engine does not, and a callback that did would race in the reference as well).
+// SAFETY: workers share the copies that are made below, which nothing writes, and the context, whose fields are atomics (`Field`). The parameters
+// of callbacks are copied for each call.
 unsafe impl Sync for ContextHooks<'_> {}
 
 impl<'a> ContextHooks<'a> {
     /// For compression of the data in this buffer, if they are in one.
     pub fn for_compression(ctx: &'a Context, source: Option<&'a [u8]>) -> Self {
         let src = source.map_or(null(), <[u8]>::as_ptr);
-        // SAFETY: the context owns the copy of the parameters.
+        // SAFETY: null or a copy that the context owns (`own` in `context.rs`) and frees when it is dropped.
         let params = unsafe { ctx.preparams.get().as_ref() };
         Self {
             prefilter: ctx.prefilter.get().zip(params),
@@ -48,7 +48,7 @@ impl<'a> ContextHooks<'a> {
 
     /// For decompression of a chunk, of which the header at least is in `chunk`.
     pub fn for_decompression(ctx: &'a Context, chunk: &[u8]) -> Self {
-        // SAFETY: the context owns the copy of the parameters.
+        // SAFETY: as in `for_compression`.
         let params = unsafe { ctx.postparams.get().as_ref() };
         // Not every way to a chunk tells the context about it, and plugins ask for the typesize.
         let typesize = chunk.get(BLOSC2_CHUNK_TYPESIZE as usize);
@@ -81,7 +81,7 @@ impl<'a> ContextHooks<'a> {
 
     /// The shape of blocks as the metalayer of an array has it.
     fn read_block_shape(&self) -> Result<BlockShape> {
-        // SAFETY: a super-chunk outlives the contexts that were made for it.
+        // SAFETY: as in `Context::owner`.
         let shown = unsafe { Handle::from_c(self.ctx.schunk.get()) };
         let shown = shown.map_err(|_| Error::Failure)?;
         let state = shown.core().peek()?;
@@ -167,7 +167,7 @@ impl Hooks for ContextHooks<'_> {
         let _call = operation::call_on_blocks();
         // SAFETY: the same type, but for what the compiler expects of exceptions.
         let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
-        // SAFETY: the caller's function, with buffers of the sizes it is told.
+        // SAFETY: `blosc2_create_cctx` requires that the prefilter can be called; its parameters describe the buffers of this block.
         let rc = stopping_exceptions(|| unsafe { function(&raw mut params) });
         done(rc, Error::FilterPipeline)
     }
@@ -194,14 +194,14 @@ impl Hooks for ContextHooks<'_> {
         let _call = operation::call_on_blocks();
         // SAFETY: the same type, but for what the compiler expects of exceptions.
         let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
-        // SAFETY: the caller's function, with buffers of the sizes it is told.
+        // SAFETY: `blosc2_create_dctx` requires that the postfilter can be called; its parameters describe the buffers of this block.
         let rc = stopping_exceptions(|| unsafe { function(&raw mut params) });
         done(rc, Error::Postfilter)
     }
 
     fn schunk_typesize(&self) -> Option<i32> {
         let schunk = self.ctx.schunk.get();
-        // SAFETY: a super-chunk outlives the contexts that were made for it; one field, which only the program writes.
+        // SAFETY: the pointer is not null, so it is valid, as in `Context::owner`. The library never writes this field of an open super-chunk.
         (!schunk.is_null()).then(|| unsafe { (*schunk).typesize })
     }
 
@@ -216,7 +216,7 @@ impl Hooks for ContextHooks<'_> {
         let forward: unsafe extern "C-unwind" fn(_, _, _, _, _, _) -> _ =
             unsafe { transmute(forward) };
         let mut cparams = self.ctx.cparams();
-        // SAFETY: the registered function, with two buffers of the same size.
+        // SAFETY: `blosc2_register_filter` requires that the function can be called; both buffers have `len` bytes.
         let rc = call(src, dst, |from, to, len, _| unsafe {
             forward(from, to, len, meta, &raw mut cparams, id)
         });
@@ -230,7 +230,7 @@ impl Hooks for ContextHooks<'_> {
         let backward: unsafe extern "C-unwind" fn(_, _, _, _, _, _) -> _ =
             unsafe { transmute(backward) };
         let mut dparams = self.dparams();
-        // SAFETY: the registered function, with two buffers of the same size.
+        // SAFETY: as in `filter_forward`.
         let rc = call(src, dst, |from, to, len, _| unsafe {
             backward(from, to, len, meta, &raw mut dparams, id)
         });
@@ -243,7 +243,7 @@ impl Hooks for ContextHooks<'_> {
         let encoder: unsafe extern "C-unwind" fn(_, _, _, _, _, _, _) -> _ =
             unsafe { transmute(encoder) };
         let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast::<c_void>());
-        // SAFETY: the registered function, with buffers of the sizes it is told.
+        // SAFETY: `blosc2_register_codec` requires that the function can be called; the buffers have `len` and `room` bytes.
         let rc = call(src, dst, |from, to, len, room| unsafe {
             encoder(from, len, to, room, meta, &raw mut cparams, chunk)
         });
@@ -256,7 +256,7 @@ impl Hooks for ContextHooks<'_> {
         let decoder: unsafe extern "C-unwind" fn(_, _, _, _, _, _, _) -> _ =
             unsafe { transmute(decoder) };
         let (mut dparams, chunk) = (self.dparams(), self.chunk.cast::<c_void>());
-        // SAFETY: the registered function, with buffers of the sizes it is told.
+        // SAFETY: as in `encode`.
         let rc = call(src, dst, |from, to, len, room| unsafe {
             decoder(from, len, to, room, meta, &raw mut dparams, chunk)
         });

@@ -18,7 +18,8 @@ use std::sync::{Mutex, PoisonError};
 #[repr(transparent)]
 struct Entry(blosc2_io_cb);
 
-// SAFETY: an entry is only read; its functions may be called from any thread, and its name does not change.
+// SAFETY: an entry is never written after it was made. `blosc2_register_io_cb` requires that its functions can be called until the process ends, and
+// `backend` that this may be done from any thread.
 unsafe impl Sync for Entry {}
 
 static BACKENDS: Table<Entry> = Table::new();
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);
         }
-        // SAFETY: both have the same id here, for which `# Safety` demands that both names are C strings.
+        // SAFETY: this runs only if the id is registered already; then `# Safety` requires that both names are C strings.
         let same = |there: &Entry| unsafe {
             there.0.name == io.name || c_str(there.0.name) == c_str(io.name)
         };
@@ -155,7 +156,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
 /// # Safety
 /// As for [`backend`]; the parameters are not used again by this super-chunk.
 pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
-    // SAFETY: `# Safety` says that the choice is there, with parameters of its back end. An entry is never freed.
+    // SAFETY: by `# Safety` the choice is null or valid, and has the parameters that its back end expects. An entry is never freed.
     unsafe {
         let Some(io) = io.as_ref() else {
             return 0;
@@ -176,7 +177,8 @@ pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
 /// # Safety
 /// As for [`backend`].
 pub unsafe fn locking(io: *const blosc2_io) -> bool {
-    // SAFETY: `# Safety` says that the choice is there. With the id of the back end for files its parameters are null or of that type.
+    // SAFETY: by `# Safety` the choice is null or valid, and has the parameters that its back end expects: those of the one for files are null or a
+    // `blosc2_stdio_params`.
     let asked = unsafe {
         match io.as_ref() {
             Some(io) if c_int::from(io.id) != BLOSC2_IO_FILESYSTEM => return false,
@@ -197,7 +199,7 @@ struct Maps {
     opening: Mutex<()>,
 }
 
-// SAFETY: `backend` was promised parameters that outlive this; they are used under `opening` only.
+// SAFETY: `backend` requires that the parameters outlive this. They are used only while `opening` is locked.
 unsafe impl Send for Maps {}
 // SAFETY: as above.
 unsafe impl Sync for Maps {}
@@ -206,7 +208,7 @@ impl Backend for Maps {
     /// The mode of the parameters counts, not `mode`.
     fn open(&self, path: &CStr, _mode: Mode) -> Result<Shared<dyn Storage>> {
         let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: as `backend` was promised.
+        // SAFETY: `backend` requires that the parameters are null or valid, and `opening` keeps other threads from them.
         let map = unsafe { mmap::open(path, self.params) }?;
         Ok(as_dyn!(map => dyn Storage))
     }

@@ -16,7 +16,7 @@ use oxiblosc_memory::{Shared, labelled};
 /// # Safety
 /// `stream` points to a struct that is as `blosc2_stdio_mmap_open` left it, or has no path; it is not destroyed meanwhile.
 unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
-    // SAFETY: the struct is there. A path that it has was set by `open`: a map lies in front of it.
+    // SAFETY: by `# Safety` the struct is valid. If it has a path, `open` set it, to a string from `labelled::new` with a map in front.
     unsafe {
         let path = (*stream).urlpath;
         (!path.is_null()).then(|| labelled::value::<Shared<Map>>(path).clone())

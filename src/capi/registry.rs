@@ -9,7 +9,8 @@ use oxiblosc_plugin as plugin;
 /// Functions of the program's.
 pub struct Functions<T>(T);
 
-// SAFETY: they are only read, and may be called from any thread, as registering them demands.
+// SAFETY: entries are never written after they were made, and the functions that register them require that the callbacks can be called until
+// `blosc2_destroy`, on the threads of the library.
 unsafe impl<T> Sync for Functions<T> {}
 
 /// The codecs.
@@ -68,13 +69,13 @@ unsafe fn codec<F>(
 
 /// What compresses with the codec of this id.
 pub fn encoder(compcode: c_int) -> blosc2_codec_encoder_cb {
-    // SAFETY: this is its place.
+    // SAFETY: the `codec_info` of a plugin has the encoder first.
     unsafe { codec(compcode, |codec| codec.encoder, 0) }
 }
 
 /// What decompresses with the codec of this id.
 pub fn decoder(compcode: c_int) -> blosc2_codec_decoder_cb {
-    // SAFETY: this is its place.
+    // SAFETY: the `codec_info` of a plugin has the decoder second.
     unsafe { codec(compcode, |codec| codec.decoder, 1) }
 }
 
@@ -88,7 +89,7 @@ pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backwar
     let Some(functions) = plugin_functions(&entry.name, 2) else {
         return Some(own);
     };
-    // SAFETY: these are the places of the functions in `filter_info`.
+    // SAFETY: the `filter_info` of a plugin has these functions in this order.
     unsafe { Some((function(&functions, 0), function(&functions, 1))) }
 }
 
@@ -115,7 +116,7 @@ pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
     let Some(functions) = plugin_functions(name, 5) else {
         return Some(own);
     };
-    // SAFETY: these are the places of the functions in `tuner_info`.
+    // SAFETY: the `tuner_info` of a plugin has these functions in this order.
     unsafe {
         Some(blosc2_tuner {
             init: function(&functions, 0),

@@ -82,7 +82,7 @@ pub unsafe fn make(
 /// # Safety
 /// `array` is valid, and used no more.
 pub unsafe fn take_apart(array: *mut b2nd_array_t) -> *mut blosc2_schunk {
-    // SAFETY: every array comes from `make`, which boxes an `OpenHandle`; it is used no more.
+    // SAFETY: by `# Safety` the array is from `make`, which boxes an `OpenHandle`, and is not used after this.
     unsafe { Box::from_raw(array.cast::<OpenHandle>()) }
         .c
         .get_mut()

@@ -35,7 +35,7 @@ pub struct Params {
 
 impl Drop for Params {
     fn drop(&mut self) {
-        // SAFETY: both are this struct's own.
+        // SAFETY: `dtype` is null or from `CStrBuf::to_malloc`, `storage` from `storage::copy`. Only this struct has them.
         unsafe {
             libc::free(self.dtype.cast());
             free_storage(self.storage);
@@ -98,14 +98,14 @@ impl Params {
 
     /// What an item is, and the format of that text.
     pub fn dtype(&self) -> (Option<&[u8]>, i8) {
-        // SAFETY: this struct's own string, or null.
+        // SAFETY: null, or the C string from `CStrBuf::to_malloc` that this struct owns.
         let dtype = unsafe { c_str(self.dtype) };
         (dtype.map(CStr::to_bytes), self.dtype_format)
     }
 
     /// The parameters of compression.
     pub fn cparams(&mut self) -> &mut blosc2_cparams {
-        // SAFETY: a copy of a storage has its parameters.
+        // SAFETY: `storage::copy` gives every copy its own parameters.
         unsafe { &mut *(*self.storage).cparams }
     }
 

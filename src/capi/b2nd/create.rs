@@ -58,9 +58,9 @@ impl<'a> NewArray<'a> {
         check(&geometry, kind, params.cparams().typesize)?;
         let (dtype, dtype_format) = params.dtype();
         let meta = geometry.meta(dtype, dtype_format);
-        // SAFETY: the storage is complete.
+        // SAFETY: `Params::new` made the storage with `storage::copy`, so it is valid, with valid pointers.
         let sc = unsafe { schunk::make(&*params.storage) }.map_err(Error::or_failure)?;
-        // SAFETY: it was just made.
+        // SAFETY: `sc` is from `make` above, and nothing else has it.
         unsafe {
             Self::over(sc, |handle| {
                 let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
@@ -107,7 +107,7 @@ impl<'a> NewArray<'a> {
 
     /// The array, for C.
     pub fn finish(mut self, dtype: (Option<&[u8]>, i8)) -> Result<*mut b2nd_array_t> {
-        // SAFETY: the super-chunk is there, and is the array's from here on.
+        // SAFETY: `self` owns the super-chunk, and gives it to the array.
         let array = unsafe { array::make(self.sc, &self.array.geometry, dtype)? };
         self.sc = null_mut();
         Ok(array)
@@ -116,14 +116,14 @@ impl<'a> NewArray<'a> {
 
 impl Drop for NewArray<'_> {
     fn drop(&mut self) {
-        // SAFETY: it has no other owner, or is null.
+        // SAFETY: null after `finish`; otherwise only `self` owns it.
         unsafe { schunk::discard(self.sc) };
     }
 }
 
 /// Makes an array of special values, and fills it.
 pub fn make(params: &mut Params, kind: Special, fill: Fill) -> Result<*mut b2nd_array_t> {
-    // SAFETY: names and contents are the program's, which keeps them.
+    // SAFETY: `b2nd_create_ctx` requires that names and contents are valid, and the functions that take its result that they still are.
     let others = unsafe { params.others()? };
     let mut new = NewArray::new(params, &others, kind)?;
     fill(&mut new.array)?;

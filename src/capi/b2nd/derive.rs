@@ -59,7 +59,7 @@ fn copy(params: &mut Params, src: Array, more: Fill) -> Result<*mut b2nd_array_t
     params.shape = src.geometry.shape;
     let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
     let mut copy = if src.geometry.is_cut_into(chunkshape, blockshape) {
-        // SAFETY: the parameters' storage is complete.
+        // SAFETY: as in `NewArray::new`.
         unsafe { NewArray::copy_of(&src, &*params.storage, true)? }
     } else {
         let state = src.schunk.read()?;

@@ -140,7 +140,7 @@ pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
         let text = meta.describe()?;
         let len = c_int::try_from(text.len()).map_err(|_| Error::Data)?;
         // C's own buffer keeps the order with what the program prints.
-        // SAFETY: as many bytes as are said.
+        // SAFETY: `%.*s` reads at most `len` bytes, the length of the text.
         unsafe { libc::printf(c"%.*s".as_ptr(), len, text.as_ptr()) };
         Ok(0)
     })

@@ -21,7 +21,7 @@ fn view(array: &Array, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = array.dtype();
     let metalayer = geometry.metalayer(dtype, dtype_format)?;
     let mut made = Unfinished::new()?;
-    // SAFETY: the storage of a super-chunk is complete, and so is its copy.
+    // SAFETY: the storage of a handle and its copy are from `storage::copy`, so they are valid, with valid parameters.
     unsafe {
         let own = array.handle.storage();
         let storage = storage::copy(&blosc2_storage {

@@ -51,7 +51,7 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     // SAFETY: the buffer has `len` bytes; without `copy` it stays as long as the super-chunk, as the function's text demands, and with
     // it nothing uses it once this returns.
     let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
-    // SAFETY: files are the back end.
+    // SAFETY: a null back end is allowed.
     unsafe {
         let frame = (Store::Memory(memory), loaded);
         adopt(frame, None, null(), |schunk| match copy {
@@ -77,7 +77,8 @@ fn copy_as_frame(shown: &Handle, path: Option<&CStr>) -> Result<SuperChunk> {
 /// A copy of a super-chunk that C does not see: in memory, or in files.
 pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Result<SuperChunk> {
     let _unchanged = shown.core().read()?;
-    // SAFETY: no pointers are given; those of the parameters are the super-chunk's, which outlives the contexts.
+    // SAFETY: null parameters are allowed. The pointers in those that `parameters` returns are null, but for that to the super-chunk, which is borrowed
+    // as long as the contexts are used.
     let (parameters, same, encoder, decoder) = unsafe {
         let (mut cparams, same) = parameters(shown.base(), null())?;
         cparams.schunk = shown.as_c().cast();
@@ -89,7 +90,7 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
     let copy = NewSuperChunk {
         path: path.map(local),
         contiguous,
-        // SAFETY: files are the back end.
+        // SAFETY: a null back end is allowed.
         options: &|| unsafe { options(null()) },
         checksums: checksums(),
         parameters,
@@ -180,7 +181,8 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
         not_null!(urlpath; InvalidParam)?;
         let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
         let written = with_frame(shown, &mut |bytes| {
-            // SAFETY: the storage of a super-chunk is complete.
+            // SAFETY: the storage of a handle is from `storage::copy`, so its back end is not null; the program keeps its parameters valid as long as the
+            // super-chunk, as `blosc2_schunk_new` and the functions that open one require.
             let backend = unsafe { io::backend(shown.storage().io)? };
             whole::write_through(&*backend, local(path), bytes, durable())?;
             Ok(bytes.len() as u64)
@@ -221,7 +223,7 @@ pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) ->
     not_null!(urlpath; InvalidParam)?;
     let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
     let append = |bytes: &[u8], io| {
-        // SAFETY: the storage of a super-chunk is complete; without one files are the back end.
+        // SAFETY: `io` is null, or that of a handle's storage, as in `blosc2_schunk_to_file`.
         let backend = unsafe { io::backend(io)? };
         container::append(&*backend, local(path), bytes, durable())
     };
@@ -281,7 +283,8 @@ unsafe fn parameters(
     wanted: *const blosc2_cparams,
 ) -> Result<(blosc2_cparams, bool)> {
     let _unchanged = handle.core().peek()?;
-    // SAFETY: the state is not changed meanwhile; the contexts among the fields are valid.
+    // SAFETY: `_unchanged` keeps the structure from being written. The contexts are null, or those that `set_parameters` put there; the library frees
+    // them with the handle.
     let (typesize, cctx, dctx) = unsafe {
         let c = handle.as_c();
         let (cctx, dctx) = (Context::from_c((*c).cctx)?, Context::from_c((*c).dctx)?);

@@ -31,8 +31,8 @@ pub struct Handle {
     given: AtomicPtr<u8>,
 }
 
-// SAFETY: fields are written by the thread that has the super-chunk exclusively, and read by those that share it; those of a
-// view are written under its mutex.
+// SAFETY: the lock of the super-chunk lets one thread write the public fields while no other reads them (see `Mirror`); those of a view are
+// written under its mutex. The other fields are atomics, or `Sync`.
 unsafe impl Sync for Handle {}
 
 /// What is behind the structure.
@@ -78,19 +78,19 @@ impl Unfinished {
 
     /// The public fields.
     pub fn fields(&mut self) -> &mut blosc2_schunk {
-        // SAFETY: written by `new`, and owned by this handle alone.
+        // SAFETY: `new` wrote the structure, and only this owns it.
         unsafe { &mut *self.as_c() }
     }
 
     /// How it will be stored, which was set before.
     pub fn storage(&mut self) -> &mut blosc2_storage {
-        // SAFETY: from `storage::copy`, and owned by this handle alone.
+        // SAFETY: `parts` stores a pointer from `storage::copy`, which is not null, before it is used here; only this owns it.
         unsafe { &mut *self.fields().storage }
     }
 
     /// The back end in that storage.
     pub fn io(&mut self) -> &mut blosc2_io {
-        // SAFETY: a copy of a storage has a back end of its own.
+        // SAFETY: `storage::copy` gives every copy a back end of its own.
         unsafe { &mut *self.storage().io }
     }
 
@@ -125,7 +125,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // SAFETY: the fields are the library's own, and used no more.
+        // SAFETY: the fields are zero, or were set by this library (`parts`), and are not used after this.
         unsafe { free_fields(self.fields()) };
     }
 }
@@ -136,7 +136,7 @@ impl Handle {
     /// # Safety
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
-        // SAFETY: every super-chunk is the first field of a handle.
+        // SAFETY: by `# Safety` it is null or from `finish_with`, the only place that returns one: there it is the first field of a `repr(C)` handle.
         unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
     }
 
@@ -144,7 +144,7 @@ impl Handle {
     pub fn base(&self) -> &Self {
         match &self.content {
             Content::Own(_) => self,
-            // SAFETY: a view keeps its base alive.
+            // SAFETY: a view counts as an owner of its base (`finish_view`), so it is not freed before the view.
             Content::View(view) => unsafe { &*view.base },
         }
     }
@@ -174,7 +174,7 @@ impl Handle {
 
     /// How it is stored: the library's copy of what the program said.
     pub fn storage(&self) -> &blosc2_storage {
-        // SAFETY: every handle has a storage from when it is finished, and nothing changes the pointer.
+        // SAFETY: `parts` sets the pointer before a handle is finished, and it stays until the handle is freed.
         unsafe { &*(*self.c.get()).storage }
     }
 
@@ -242,8 +242,8 @@ impl Handle {
             return;
         };
         let _one = lock(&view.following);
-        // SAFETY: the base is alive, and the operation keeps it as it is; the view's fields are written under the mutex, and only
-        // where they change, since other threads may read them.
+        // SAFETY: the view is an owner of its base. The caller's operation keeps the base from being changed. The view's fields are written under the
+        // mutex, and only if they differ, since other threads may read them.
         unsafe {
             // Raw places: other threads may write further fields meanwhile.
             let (c, of) = (self.c.get(), (*view.base).c.get());
@@ -307,7 +307,8 @@ pub unsafe fn on<T: Code>(
 /// # Safety
 /// `schunk` is null or a handle that is not in use.
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
-    // SAFETY: `# Safety` says that the handle is there. The call that takes its last share frees it, and a view its share of its base.
+    // SAFETY: by `# Safety` the handle is null or valid. The call that takes the last share of a handle frees it; a view also gives back its share of
+    // its base.
     unsafe {
         let Ok(handle) = Handle::from_c(schunk) else {
             return 0;
@@ -334,8 +335,8 @@ pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
 /// # Safety
 /// As for [`free`]; no view is left.
 unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
-    // SAFETY: the handle is there, and nothing else refers to it. Its content is moved out once, and its memory freed as what it then is.
-    // The structure is not moved: it has 64 KB, for which small stacks have no room.
+    // SAFETY: by `# Safety` nothing else refers to the handle. Its content is moved out once, and then its memory is freed as uninitialised.
+    // (The structure is not moved: its 64 KB might not fit on a small stack.)
     unsafe {
         let handle = schunk.cast::<Handle>();
         let avoid_free = (*handle).avoid_free.load(Ordering::Relaxed);

@@ -129,7 +129,7 @@ unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Box<Context>> {
 
 /// As [`compressing`], for one that decompresses as the storage of a super-chunk says.
 fn decompressing(handle: &Handle) -> Result<Box<Context>> {
-    // SAFETY: a storage that was copied has its parameters, whose pointers the program keeps valid.
+    // SAFETY: `storage::copy` gives every storage its own parameters. Their pointers are the program's, which `blosc2_schunk_new` requires to be valid.
     unsafe { context::decompression(*handle.storage().dparams) }
 }
 
@@ -137,7 +137,7 @@ fn decompressing(handle: &Handle) -> Result<Box<Context>> {
 pub fn copying(from: &Handle) -> Result<VlmetalayerCoder> {
     Ok(VlmetalayerCoder {
         decoder: decompressing(from)?,
-        // SAFETY: there are no parameters.
+        // SAFETY: null parameters are allowed.
         encoder: unsafe { compressing(null())? },
     })
 }

@@ -58,9 +58,9 @@ pub struct Mirror {
     shown: Mutex<Shown>,
 }
 
-// SAFETY: the structure outlives the super-chunk, whose locks say when it is written: `show` is called by the thread that has the
-// state alone, `settings` by those that share it, and the one field that several write at once is atomic. What it points to is
-// behind a mutex.
+// SAFETY: `of` requires that the structure outlives this. The lock of the super-chunk orders accesses to it: `show` is called by a thread that has the
+// state exclusively, `settings` by those that share it. The one field that several threads write at once is atomic. What the structure points
+// to is behind a mutex.
 unsafe impl Send for Mirror {}
 // SAFETY: as above.
 unsafe impl Sync for Mirror {}
@@ -80,7 +80,7 @@ impl Mirror {
 
 /// Writes a field that the program may read meanwhile.
 fn publish(field: *mut i64, value: i64) {
-    // SAFETY: the callers give fields of a structure that is there; all that write them write them so.
+    // SAFETY: the callers pass fields of the structure, which `Mirror::of` requires to be valid. The library writes these fields only here.
     unsafe { AtomicI64::from_ptr(field) }.store(value, Ordering::Relaxed);
 }
 
@@ -94,7 +94,7 @@ impl Shown {
 
 impl Host for Mirror {
     fn encoder(&self) -> Result<&dyn Encoder> {
-        // SAFETY: the structure is there, and the field holds a context of this library, or null.
+        // SAFETY: `of` requires that the structure is valid, and its contexts null or valid.
         Ok(unsafe { Context::from_c((*self.c).cctx)? })
     }
 
@@ -105,15 +105,15 @@ impl Host for Mirror {
 
     fn nthreads(&self) -> (i16, i16) {
         let number = |ctx: *mut blosc2_context| {
-            // SAFETY: a context of this library, or null.
+            // SAFETY: `of` requires that the contexts are null or valid.
             unsafe { Context::from_c(ctx) }.map_or(1, |ctx| ctx.nthreads.get())
         };
-        // SAFETY: the structure is there.
+        // SAFETY: `of` requires that the structure is valid.
         unsafe { (number((*self.c).cctx), number((*self.c).dctx)) }
     }
 
     fn settings(&self) -> Option<Settings> {
-        // SAFETY: the structure is there, and not written meanwhile (see `Send`).
+        // SAFETY: `of` requires that the structure is valid; the lock keeps it from being written now (see `Send`).
         unsafe {
             Some(Settings {
                 parameters: parameters(self.c),
@@ -191,7 +191,7 @@ impl Host for Mirror {
     }
 
     fn at_chunk(&self, nchunk: i64) {
-        // SAFETY: the structure is there.
+        // SAFETY: `of` requires that the structure is valid.
         publish(unsafe { &raw mut (*self.c).current_nchunk }, nchunk);
     }
 }

@@ -19,7 +19,7 @@ unsafe fn give_params<T>(
 ) -> Result<()> {
     let handle = unsafe_granted!(Handle::from_c(schunk)?).base();
     let _unchanged = handle.core().peek()?;
-    // SAFETY: `params` can be written where it is not null; the super-chunk is not changed as long as it is peeked at.
+    // SAFETY: by `# Safety` `params` is null or can be written. `_unchanged` keeps the structure from being written while it is read.
     unsafe {
         *params.as_mut().ok_or(Error::NullPointer)? = on_c_heap(params_of(handle.as_c()))?;
     }
@@ -109,7 +109,8 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>> {
     let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
     let room = EXTENDED_HEADER_LENGTH as i32;
-    // SAFETY: the operation that needs it keeps changes out; the pointers are the super-chunk's.
+    // SAFETY: the operation that calls this keeps other threads from writing the structure. The pointers in the parameters are null, but for that to the
+    // super-chunk.
     unsafe {
         let cparams = cparams_of(handle.as_c());
         special::make(cparams, (kind, &[]), nbytes, Ok(&mut chunk), room)?;

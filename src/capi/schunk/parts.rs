@@ -51,7 +51,7 @@ pub fn set_parameters_from(schunk: &mut Unfinished, header: &Header) -> Result<(
     let c = schunk.fields();
     show!(c, Parameters::of(header));
     c.chunksize = header.chunksize;
-    // SAFETY: the structure is there and this function's alone; the parameters have no pointers but that to it.
+    // SAFETY: only `schunk` owns the structure, and it is borrowed mutably. The pointers in the parameters are null, but for that to the structure.
     unsafe {
         let (mut cparams, mut dparams) = (cparams_of(pointer), dparams_of(pointer));
         c.cctx = context::compression(cparams)?.into_c();

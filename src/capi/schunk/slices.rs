@@ -17,7 +17,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
 ) -> c_int {
     code("blosc2_schunk_get_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
-        // SAFETY: the buffer has room for the items, which are `len` bytes; there are so many.
+        // SAFETY: `len` is the size of the items from `start` to before `stop`, for which `# Safety` says that the buffer is long enough.
         let dest = |len| unsafe { bytes_mut(buffer.cast(), len) };
         schunk.read_items(start, stop, dest)
     })
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
 ) -> c_int {
     code("blosc2_schunk_set_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
-        // SAFETY: the buffer has the items, which are `len` bytes; so many have places.
+        // SAFETY: `len` is the size of the items from `start` to before `stop`, which `# Safety` says that the buffer holds.
         let source = |len| unsafe { bytes(buffer.cast(), len) };
         schunk.write_items(start, stop, source)
     })

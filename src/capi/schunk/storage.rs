@@ -37,14 +37,18 @@ pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
         })()
     });
     if made.is_err() {
-        // SAFETY: what was made so far, from `malloc` or null.
+        // SAFETY: the pointers of `copy` are null, or were just made with `malloc`.
         unsafe { free_parts(&copy) };
     }
     made
 }
 
+/// Frees what a storage points to.
+///
+/// # Safety
+/// The pointers in `storage` are null or from `malloc`, and are not used after this.
 unsafe fn free_parts(storage: &blosc2_storage) {
-    // SAFETY: the caller gives parts that came from `malloc` or are null.
+    // SAFETY: by `# Safety` the pointers are null or from `malloc`.
     unsafe {
         libc::free(storage.urlpath.cast());
         libc::free(storage.cparams.cast());

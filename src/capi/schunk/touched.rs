@@ -24,7 +24,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
         let schunk = shown.core();
         let state = schunk.read_known()?;
         let chunks = schunk.chunks_of_slice(&state, shown.metalayers(&state), |ndim| {
-            // SAFETY: both have a number for each dimension.
+            // SAFETY: neither is null; by `# Safety` both have a number for each dimension.
             unsafe { Ok((items(start, ndim)?, items(stop, ndim)?)) }
         })?;
         if !chunks.is_empty() {
