@@ -246,7 +246,8 @@ fn arrays_are_copied_and_joined_as_in_c() {
             let copy = copy.expect("a copy");
             compare(&copy, c, Ok(()), 0, &format!("{what}, copy"));
             assert_eq!(
-                copy.cut().map(|(chunks, blocks)| [chunks[1], blocks[1]]),
+                copy.chunks_and_blocks()
+                    .map(|(chunks, blocks)| [chunks[1], blocks[1]]),
                 Ok([cut.0[1], cut.1[1]])
             );
             assert_eq!(copy.dtype().expect("a dtype").as_deref(), Some(&b"<i4"[..]));

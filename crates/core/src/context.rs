@@ -14,6 +14,7 @@ use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
+use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -72,6 +73,13 @@ pub struct Compressor {
     /// The size of blocks that an array wants; 0 for that of the parameters.
     blocksize: AtomicI32,
     surroundings: Mutex<SchunkInfo>,
+}
+
+impl fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = f.debug_struct("Compressor");
+        f.field("params", &self.params).finish_non_exhaustive()
+    }
 }
 
 impl Compressor {
@@ -170,6 +178,13 @@ impl EncodeContext for Compressor {
 pub struct Decompressor {
     params: DParams,
     surroundings: Mutex<SchunkInfo>,
+}
+
+impl fmt::Debug for Decompressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = f.debug_struct("Decompressor");
+        f.field("params", &self.params).finish_non_exhaustive()
+    }
 }
 
 impl Decompressor {

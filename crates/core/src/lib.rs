@@ -4,8 +4,9 @@
 //! - [`SuperChunk`]: chunks in order, with metalayers, in memory, in a file or in a directory ([`Place`])
 //! - [`Array`]: an n-dimensional array
 //!
-//! All of them may be shared by threads: reading takes a shared reference, and so does changing, which waits for its turn. No input
-//! makes them panic. Errors are those of the C API ([`Error`]).
+//! All of them may be shared by threads: reading takes a shared reference, and so does changing; changes wait for each other. No input
+//! makes them panic. Errors are those of the C API ([`Error`]). Results are in a [`Buffer`] or a [`List`], which dereference to slices: growing them
+//! returns an error where a vector would abort the process.
 //!
 //! ```no_run
 //! use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk, codec};
@@ -25,7 +26,7 @@
 //! }
 //! ```
 #![forbid(unsafe_code)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(
@@ -38,13 +39,13 @@
 /// N-dimensional arrays.
 pub mod b2nd;
 pub mod codec;
-/// The compressor and decompressor of a super-chunk, and the program's side of it.
+/// What a super-chunk needs from its owner: a compressor, a decompressor, and callbacks for its state.
 pub mod coder;
 /// Contexts.
 pub mod context;
-/// What contexts that decompress have in common.
+/// Decompression with a context.
 pub mod decoding;
-/// What contexts that compress have in common.
+/// Compression with a context.
 pub mod encoding;
 /// Environment variables.
 pub mod environment;
@@ -56,7 +57,7 @@ pub mod fill;
 pub mod params;
 /// The settings of the process.
 pub mod process;
-/// What a program registers.
+/// Registered codecs, filters and tuners.
 pub mod registry;
 /// The super-chunk.
 pub mod schunk;
@@ -65,6 +66,7 @@ pub use b2nd::owned::{Array, Initial, Layout, View};
 pub use context::{Compressor, Decompressor};
 pub use oxiblosc_chunk::header::{Special, filter_id as filter};
 pub use oxiblosc_error::{Error, Result};
+pub use oxiblosc_memory::{Buffer, List};
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;
 pub use schunk::open::{Place, Protection};

@@ -451,10 +451,12 @@ mod tests {
     #[test]
     fn forgotten_readers_do_not_run_over() {
         let lock = StateLock::new(());
-        lock.word.store((MAX_READERS - 1) * READER, Ordering::Relaxed);
+        lock.word
+            .store((MAX_READERS - 1) * READER, Ordering::Relaxed);
         std::mem::forget(lock.add(READER, EXCLUSIVE));
         assert!(lock.add(READER, EXCLUSIVE).is_none());
-        lock.word.store((MAX_READERS - 1) * NESTED, Ordering::Relaxed);
+        lock.word
+            .store((MAX_READERS - 1) * NESTED, Ordering::Relaxed);
         std::mem::forget(lock.nested());
         assert!(lock.nested().is_none() && !lock.has_several_readers());
     }

@@ -21,33 +21,33 @@ use oxiblosc_frame::meta::Borrowed;
 use oxiblosc_memory::{List, ToList};
 use std::path::Path;
 
-/// How an array is cut, and what its items are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The shapes of an array, its chunks and its blocks, and the type of its items. By default an array without dimensions and dtype.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout<'a> {
-    /// Items along each of at most [`MAX_DIM`] dimensions.
+    /// The shape: items along each dimension, of which there are at most [`MAX_DIM`].
     pub shape: &'a [i64],
-    /// Items of a chunk along each dimension.
+    /// The shape of a chunk.
     pub chunks: &'a [i32],
-    /// Items of a block along each dimension.
+    /// The shape of a block.
     pub blocks: &'a [i32],
-    /// What an item is, in NumPy's way (`<f8`); none for opaque bytes.
+    /// The type of an item in NumPy's notation, such as `<f8`; none for opaque bytes.
     pub dtype: Option<&'a [u8]>,
-    /// Further metalayers, by name.
+    /// Further metalayers: names and contents.
     pub metalayers: &'a [Borrowed<'a>],
 }
 
-/// What the items of a new array are.
+/// The items of a new array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initial<'a> {
     /// Zeros.
     Zeros,
-    /// Anything, until they are written. Chunks take no room before that.
+    /// Undefined until they are written. Chunks take no space before that.
     Uninit,
     /// NaNs, of 4 or 8 bytes.
     Nans,
-    /// All of them this one. What the array grows by later is zeros.
+    /// Every item is this one. If the array grows later, new items are zeros.
     Item(&'a [u8]),
-    /// These, in C order.
+    /// These items, in C order.
     Items(&'a [u8]),
 }
 
@@ -73,6 +73,7 @@ pub enum Initial<'a> {
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Debug)]
 pub struct Array {
     schunk: SuperChunk,
 }
@@ -85,7 +86,7 @@ fn dims<T: Copy>(given: &[T], one: T) -> Result<[T; MAX_DIM]> {
 }
 
 impl Array {
-    /// Makes an array of zeros.
+    /// Creates an array of zeros.
     ///
     /// # Errors
     /// As for [`Self::create`].
@@ -99,7 +100,7 @@ impl Array {
         Self::create(place, layout, Initial::Zeros, cparams, dparams, protection)
     }
 
-    /// Makes an array. The size of blocks follows from the layout, whatever `cparams` say.
+    /// Creates an array. The block size follows from the layout; [`CParams::blocksize`] is ignored.
     ///
     /// ```
     /// use oxiblosc_core::{Array, CParams, DParams, Initial, Layout, Place, Protection};
@@ -161,15 +162,15 @@ impl Array {
     /// Opens the array in a file or directory.
     ///
     /// # Errors
-    /// [`Error::MetalayerNotFound`] if it holds no array; those of [`SuperChunk::open`].
+    /// [`Error::MetalayerNotFound`] if the frame is no array; those of [`SuperChunk::open`].
     pub fn open(path: &Path, nthreads: i16, protection: Protection) -> Result<Self> {
         Self::of(SuperChunk::open(path, 0, nthreads, protection)?)
     }
 
-    /// The array that a super-chunk holds.
+    /// Makes an array of a super-chunk that has the metalayer of one.
     ///
     /// # Errors
-    /// [`Error::MetalayerNotFound`] if it holds none, [`Error::Data`] if its chunks are others than those of an array.
+    /// [`Error::MetalayerNotFound`] if it has none, [`Error::Data`] if its chunks do not fit the metalayer.
     pub fn of(schunk: SuperChunk) -> Result<Self> {
         {
             let state = schunk.read()?;
@@ -178,7 +179,7 @@ impl Array {
         Ok(Self { schunk })
     }
 
-    /// The super-chunk that holds the array.
+    /// The super-chunk with the chunks of the array.
     pub fn schunk(&self) -> &SuperChunk {
         &self.schunk
     }
@@ -194,13 +195,13 @@ impl Array {
         })
     }
 
-    /// Runs something that reads.
+    /// Calls `body` with the array, locked for reading.
     fn with<T>(&self, body: impl FnOnce(&ArrayRef) -> Result<T>) -> Result<T> {
         let state = self.schunk.read()?;
         body(&self.view(&state)?)
     }
 
-    /// Runs something that changes the array.
+    /// Calls `body` with the array, reserved for a change.
     fn change(&self, body: impl FnOnce(&mut ArrayRef) -> Result<()>) -> Result<()> {
         let changing = self.schunk.reserve()?;
         let mut view = self.view(&*changing.state()?)?;
@@ -209,23 +210,23 @@ impl Array {
         result
     }
 
-    /// The shape, and how many dimensions it has.
+    /// The shape, and the number of dimensions: the shape is the first so many numbers.
     ///
     /// # Errors
-    /// Those of reading a frame that others changed.
+    /// Those of reading the frame, if another handle has changed it.
     pub fn shape(&self) -> Result<(Dims, usize)> {
         self.with(|array| Ok((array.geometry.shape, array.geometry.ndim)))
     }
 
-    /// The shapes of chunks and blocks: items along each dimension.
+    /// The shapes of chunks and blocks, as [`Self::shape`] without the number of dimensions.
     ///
     /// # Errors
     /// As for [`Self::shape`].
-    pub fn cut(&self) -> Result<([i32; MAX_DIM], [i32; MAX_DIM])> {
+    pub fn chunks_and_blocks(&self) -> Result<([i32; MAX_DIM], [i32; MAX_DIM])> {
         self.with(|array| Ok((array.geometry.chunkshape, array.geometry.blockshape)))
     }
 
-    /// What an item is, in NumPy's way; none for opaque bytes.
+    /// The type of an item in NumPy's notation; none for opaque bytes.
     ///
     /// # Errors
     /// As for [`Self::shape`]; [`Error::MemoryAlloc`].

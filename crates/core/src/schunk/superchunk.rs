@@ -19,6 +19,7 @@ use oxiblosc_frame::disk::{Loaded, LockGuard, LockState, NewFrame, Waiter};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -40,6 +41,13 @@ pub struct SuperChunk {
     id: usize,
     /// How many calls of [`Self::lock`] are waiting for their [`Self::unlock`].
     program_locks: AtomicUsize,
+}
+
+/// The state is not shown, as it may be locked.
+impl fmt::Debug for SuperChunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SuperChunk").finish_non_exhaustive()
+    }
 }
 
 impl SuperChunk {

@@ -104,14 +104,15 @@ impl State {
 
 impl SuperChunk {
     /// Begins a transaction: from now on all changes of this super-chunk are kept in memory, until [`Self::commit`] makes them, all at once,
-    /// or [`Self::abandon`] forgets them. [`Self::transaction`] does the same, and abandons by itself.
+    /// or [`Self::abandon`] discards them. [`Self::transaction`] does the same with a guard that abandons when it is dropped.
     ///
-    /// Reads through this handle, on any thread, see the changes; other handles and processes see nothing of them before the commit. Whatever changes chunks, metalayers, or the shape of an array may be part of a transaction; a change that fails is not.
-    /// It takes as much memory as the chunks that come in, and some 40 bytes for each chunk there is.
+    /// Reads through this handle, on any thread, see the changes; other handles and processes do not before the commit. Changes of chunks, of
+    /// metalayers, and of the shape of an array can be part of a transaction; a change that fails is not. A transaction takes as much memory as its
+    /// new chunks, and about 40 bytes for each chunk of the super-chunk.
     ///
-    /// No lock is held meanwhile. If another handle or process changes the frame before the commit, closes it after changes, or takes its
-    /// exclusive lock, the staged changes apply to a frame that is gone: reads, changes and the commit are [`Error::Lock`] from then on, until
-    /// the transaction is abandoned. To rule that out, call [`Self::lock`] before it begins.
+    /// No lock is held until the commit. If another handle or process changes the frame before that, closes it after changes, or takes its
+    /// exclusive lock, reads, changes and the commit return [`Error::Lock`] until the transaction is abandoned, since the staged changes belong to a
+    /// frame that is gone. To rule that out, call [`Self::lock`] before.
     ///
     /// Super-chunks without a frame, and frames in memory, have transactions, too.
     ///
@@ -130,21 +131,21 @@ impl SuperChunk {
         done
     }
 
-    /// Makes the changes of a transaction, all of them, as one change of the frame: after a crash, and, as every change, where
-    /// the frame is durable, after a loss of power, it has all of them or none.
+    /// Makes all changes of a transaction as one change of the frame: after a crash it has all of them or none, and with
+    /// [`durable`](super::open::Protection::durable) also after a loss of power.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if none has been begun; [`Error::Lock`] where another handle changed the frame; those of output. Nothing has
+    /// [`Error::InvalidParam`] without a transaction; [`Error::Lock`] if another handle has changed the frame; those of output. Nothing has
     /// changed then, and the transaction goes on: the commit can be tried again.
     pub fn commit(&self) -> Result<()> {
         self.transact(Locked::Alone, State::commit_staged)
     }
 
-    /// Forgets the changes of a transaction: the super-chunk is what it was when that began or, where others changed its frame since, what
-    /// they made of it. To drop a super-chunk abandons its transaction, too.
+    /// Discards the changes of a transaction: the super-chunk is as it was before, or as other handles have changed its frame since. A super-chunk that
+    /// is dropped abandons its transaction, too.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if none has been begun; [`Error::Lock`] in a function of the program's that is called for this super-chunk.
+    /// [`Error::InvalidParam`] without a transaction; [`Error::Lock`] in a callback that is called for this super-chunk.
     pub fn abandon(&self) -> Result<()> {
         self.transact(Locked::No, State::abandon)
     }
@@ -157,7 +158,7 @@ impl SuperChunk {
         Ok(self.peek()?.in_transaction())
     }
 
-    /// Begins a transaction, which is abandoned where it is dropped before [`Transaction::commit`]. The changes are made through the
+    /// Begins a transaction, which is abandoned when the result is dropped without [`Transaction::commit`]. The changes are made through the
     /// super-chunk; see [`Self::begin`].
     ///
     /// # Errors
@@ -193,7 +194,8 @@ impl SuperChunk {
 }
 
 /// A transaction; see [`SuperChunk::transaction`].
-#[must_use = "it is abandoned where it is dropped"]
+#[derive(Debug)]
+#[must_use = "a transaction is abandoned when it is dropped"]
 pub struct Transaction<'a>(&'a SuperChunk);
 
 /// Copies of metalayers.

@@ -8,14 +8,16 @@ use crate::b2nd::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
 
 /// How the dimensions of a view follow from those of its array.
+#[derive(Debug)]
 enum Dimensions {
-    /// So many in all; those that are not 0 are new.
+    /// The number of dimensions of the view; those that are not 0 are new.
     Expanded([u8; MAX_DIM], usize),
-    /// Without these.
+    /// These dimensions of the array are left out.
     Squeezed([bool; MAX_DIM]),
 }
 
 /// An array with more or fewer dimensions of length 1 over the same chunks. It follows the shape of its array.
+#[derive(Debug)]
 pub struct View<'a> {
     array: &'a Array,
     dimensions: Dimensions,
