@@ -693,7 +693,7 @@ typedef struct blosc2_postfilter_params {
  * Makes a block in place of the source buffer, before the filters; called by several threads at once. Returns 0, or
  * anything else to stop the compression.
  *
- * No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
+ * A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
  */
 typedef int (*blosc2_prefilter_fn)(struct blosc2_prefilter_params *params);
 
@@ -701,7 +701,7 @@ typedef int (*blosc2_prefilter_fn)(struct blosc2_prefilter_params *params);
  * Changes a block after the filters were undone; called by several threads at once. Returns 0, or anything else to
  * stop the decompression.
  *
- * No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
+ * A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
  */
 typedef int (*blosc2_postfilter_fn)(struct blosc2_postfilter_params *params);
 
@@ -799,7 +799,8 @@ typedef int (*blosc2_destroy_cb)(void *params);
 /**
  * A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use.
  *
- * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+ * No `longjmp` may leave them.
  */
 typedef struct blosc2_io_cb {
   /** The id, from `BLOSC2_IO_REGISTERED` up for programs. */
@@ -861,7 +862,8 @@ typedef int (*blosc2_codec_decoder_cb)(const uint8_t *input,
 /**
  * A codec.
  *
- * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+ * No `longjmp` may leave them.
  */
 typedef struct blosc2_codec {
   /** The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for programs. */
@@ -893,7 +895,8 @@ typedef int (*blosc2_filter_backward_cb)(const uint8_t*, uint8_t*, int32_t, uint
 /**
  * A filter.
  *
- * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+ * No `longjmp` may leave them.
  */
 typedef struct blosc2_filter {
   /** The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for programs. */
@@ -911,7 +914,8 @@ typedef struct blosc2_filter {
 /**
  * A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or a negative code.
  *
- * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+ * No `longjmp` may leave them.
  */
 typedef struct blosc2_tuner {
   /** Begins: `config` is the `tuner_params` of the context (copy what is needed); `dctx` may be NULL. */

@@ -8,6 +8,8 @@ use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::filter_flags;
 use oxiblosc_core::encoding::{EncodeContext, Format, compress, compress_vlblocks};
 use oxiblosc_core::params::Job;
+use oxiblosc_io::callbacks::catching_exceptions;
+use std::mem::transmute;
 
 /// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter makes them. What is wrong
 /// with the place is said after what is wrong with the parameters.
@@ -86,8 +88,11 @@ impl EncodeContext for Context {
             true => tuner.next_cparams,
             false => tuner.next_blocksize,
         };
+        let function = function.ok_or(Error::Failure)?;
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
-        match unsafe { function.ok_or(Error::Failure)?(self.as_c()) } {
+        match catching_exceptions(-1, || unsafe { function(self.as_c()) }) {
             ..0 => Err(Error::Tuner),
             _ => Ok(true),
         }

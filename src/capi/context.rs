@@ -10,8 +10,10 @@ use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{self, Overrides};
 use oxiblosc_core::params::{Job, filter_is_defined};
+use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
+use std::mem::transmute;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
@@ -185,8 +187,12 @@ impl Context {
             env::trace("error", format_args!("tuner {id} is not registered"));
             return false;
         };
+        // SAFETY: the same type, but for what the compiler expects of exceptions.
+        let init: unsafe extern "C-unwind" fn(_, _, *mut blosc2_context) -> c_int =
+            unsafe { transmute(init) };
         // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
-        let begun = unsafe { init(params, self.as_c(), null_mut()) } >= 0;
+        let init = || unsafe { init(params, self.as_c(), null_mut()) };
+        let begun = catching_exceptions(-1, init) >= 0;
         if !begun {
             env::trace("error", format_args!("tuner {id} refused to begin"));
             self.tuner_params.set(null_mut());

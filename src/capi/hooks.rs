@@ -7,7 +7,7 @@ use crate::capi::prelude::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_core::b2nd::array::block_shape;
-use oxiblosc_io::callbacks::stopping_exceptions;
+use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
 use std::mem::transmute;
 use std::sync::OnceLock;
@@ -127,7 +127,7 @@ fn call(
 ) -> c_int {
     let (len, room) = (c_size(src.len()), c_size(dst.len()));
     let _call = operation::call_on_blocks();
-    stopping_exceptions(|| function(src.as_ptr(), dst.as_mut_ptr(), len, room))
+    catching_exceptions(-1, || function(src.as_ptr(), dst.as_mut_ptr(), len, room))
 }
 
 impl Hooks for ContextHooks<'_> {
@@ -168,7 +168,7 @@ impl Hooks for ContextHooks<'_> {
         // SAFETY: the same type, but for what the compiler expects of exceptions.
         let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: `blosc2_create_cctx` requires that the prefilter can be called; its parameters describe the buffers of this block.
-        let rc = stopping_exceptions(|| unsafe { function(&raw mut params) });
+        let rc = catching_exceptions(-1, || unsafe { function(&raw mut params) });
         done(rc, Error::FilterPipeline)
     }
 
@@ -195,7 +195,7 @@ impl Hooks for ContextHooks<'_> {
         // SAFETY: the same type, but for what the compiler expects of exceptions.
         let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: `blosc2_create_dctx` requires that the postfilter can be called; its parameters describe the buffers of this block.
-        let rc = stopping_exceptions(|| unsafe { function(&raw mut params) });
+        let rc = catching_exceptions(-1, || unsafe { function(&raw mut params) });
         done(rc, Error::Postfilter)
     }
 

@@ -6,7 +6,7 @@ use super::mmap::{self, *};
 use crate::capi::prelude::*;
 use oxiblosc_core::environment;
 use oxiblosc_core::process;
-use oxiblosc_io::callbacks::{Functions, Registered};
+use oxiblosc_io::callbacks::{Functions, Registered, catching_exceptions};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::operation;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
@@ -156,7 +156,8 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
 /// # Safety
 /// As for [`backend`]; the parameters are not used again by this super-chunk.
 pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
-    // SAFETY: by `# Safety` the choice is null or valid, and has the parameters that its back end expects. An entry is never freed.
+    // SAFETY: by `# Safety` the choice is null or valid, and has the parameters that its back end expects. An entry is never freed, and
+    // its function has the same type but for what the compiler expects of exceptions.
     unsafe {
         let Some(io) = io.as_ref() else {
             return 0;
@@ -166,9 +167,11 @@ pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
             return mmap::destroy(io.params);
         }
         let callbacks = entry(io.id).as_ref();
-        callbacks
-            .and_then(|callbacks| callbacks.destroy)
-            .map_or(0, |destroy| destroy(io.params))
+        let Some(destroy) = callbacks.and_then(|callbacks| callbacks.destroy) else {
+            return 0;
+        };
+        let destroy: unsafe extern "C-unwind" fn(_) -> _ = transmute(destroy);
+        catching_exceptions(-1, || destroy(io.params))
     }
 }
 

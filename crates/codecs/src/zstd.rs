@@ -158,7 +158,7 @@ impl Compressor {
             None => Plan::Level,
         };
         let plan = match plan {
-            Plan::Level if layout != Layout::Planes => search::of_length(clevel, src),
+            Plan::Level if layout == Layout::Unknown => search::of_length(clevel, src),
             plan => plan,
         };
         match plan {

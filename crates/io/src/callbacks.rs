@@ -4,12 +4,13 @@ use crate::{Backend, Mode, Storage};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::{CStrBuf, Shared, shared_dyn};
+use oxiblosc_system::exceptions;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-/// The functions of a back end. The C headers describe what each must do. A C++ exception must not leave them, so they are called by
-/// [`stopping_exceptions`].
+/// The functions of a back end. The C headers describe what each must do. A C++ exception that leaves them counts as a failure:
+/// they are called by [`catching_exceptions`].
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C headers")]
 #[allow(clippy::type_complexity, reason = "each is used once")]
@@ -28,20 +29,12 @@ pub struct Functions {
     pub truncate: Option<unsafe extern "C-unwind" fn(*mut c_void, i64) -> c_int>,
 }
 
-/// Calls a function of the program's. An exception that leaves it ends the process here, and not further on, where values would be dropped
-/// that wait for a lock of this call.
-pub fn stopping_exceptions<T>(call: impl FnOnce() -> T) -> T {
-    struct Stop;
-    impl Drop for Stop {
-        fn drop(&mut self) {
-            trace("error", "an exception left a function of the program's");
-            std::process::abort();
-        }
-    }
-    let stop = Stop;
-    let done = call();
-    std::mem::forget(stop);
-    done
+/// Calls a function of the program. Returns `failed` if a C++ exception leaves it.
+pub fn catching_exceptions<T>(failed: T, call: impl FnOnce() -> T) -> T {
+    exceptions::caught(call).unwrap_or_else(|| {
+        trace("error", "an exception left a function of the program");
+        failed
+    })
 }
 
 /// A back end made of C functions.
@@ -131,7 +124,7 @@ impl<G> RegisteredFile<G> {
     fn open(&self, stream: &mut Stream, mode: &CStr) -> Result<()> {
         let open = self.backend.functions.open.ok_or(Error::PluginIo)?;
         // SAFETY: `Registered::new` requires that `open` may be called so; path and mode are C strings.
-        stream.pointer = stopping_exceptions(|| unsafe {
+        stream.pointer = catching_exceptions(null_mut(), || unsafe {
             open(self.path.as_ptr(), mode.as_ptr(), self.backend.params)
         });
         if stream.pointer.is_null() {
@@ -147,7 +140,7 @@ impl<G> RegisteredFile<G> {
         }
         let close = self.backend.functions.close.ok_or(Error::PluginIo)?;
         // SAFETY: `Registered::new` requires that `close` may be called so; the stream is open, and not used again.
-        if stopping_exceptions(|| unsafe { close(pointer) }) < 0 {
+        if catching_exceptions(-1, || unsafe { close(pointer) }) < 0 {
             return Err(Error::FileWrite);
         }
         Ok(())
@@ -177,7 +170,7 @@ impl<G> Storage for RegisteredFile<G> {
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: `Registered::new` requires that `size` may be called so; the stream is open.
-            u64::try_from(stopping_exceptions(|| unsafe { size(stream) }))
+            u64::try_from(catching_exceptions(-1, || unsafe { size(stream) }))
                 .map_err(|_| Error::FileRead)
         })
     }
@@ -198,7 +191,7 @@ impl<G> Storage for RegisteredFile<G> {
             };
             // SAFETY: `Registered::new` requires that `read` may be called so; the stream is open, and `at` points to `len` bytes or, for a back end that
             // returns addresses, is null.
-            let nread = stopping_exceptions(|| unsafe { read(&mut at, 1, len, pos, stream) });
+            let nread = catching_exceptions(-1, || unsafe { read(&mut at, 1, len, pos, stream) });
             if nread != len || at.is_null() {
                 return Err(Error::FileRead);
             }
@@ -219,8 +212,9 @@ impl<G> Storage for RegisteredFile<G> {
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: `Registered::new` requires that `write` may be called so; the stream is open, and `buf` has `len` bytes.
-            let written =
-                stopping_exceptions(|| unsafe { write(buf.as_ptr().cast(), 1, len, pos, stream) });
+            let written = catching_exceptions(-1, || unsafe {
+                write(buf.as_ptr().cast(), 1, len, pos, stream)
+            });
             if written != len {
                 return Err(Error::FileWrite);
             }
@@ -234,7 +228,7 @@ impl<G> Storage for RegisteredFile<G> {
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: `Registered::new` requires that `truncate` may be called so; the stream is open.
-            if stopping_exceptions(|| unsafe { truncate(stream, size) }) != 0 {
+            if catching_exceptions(-1, || unsafe { truncate(stream, size) }) != 0 {
                 return Err(Error::FileTruncate);
             }
             Ok(())

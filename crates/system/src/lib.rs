@@ -2,6 +2,7 @@
 //! modules, and the same items in them, so that no other crate asks what it runs on.
 //!
 //! - `files`: paths and open files; `attributes`: extended attributes of these
+//! - `exceptions`: C++ exceptions
 //! - `locks`: locks between processes
 //! - `map`: memory maps
 //! - `streams`: the streams of the C library, which programs see
@@ -26,6 +27,8 @@
 
 /// Extended attributes of open files.
 pub mod attributes;
+/// C++ exceptions that leave a function of the program.
+pub mod exceptions;
 mod region;
 #[cfg(unix)]
 mod unix;

@@ -120,14 +120,14 @@ pub struct blosc2_postfilter_params {
 /// Makes a block in place of the source buffer, before the filters; called by several threads at once. Returns 0, or
 /// anything else to stop the compression.
 ///
-/// No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
+/// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
 pub type blosc2_prefilter_fn =
     Option<unsafe extern "C" fn(params: *mut blosc2_prefilter_params) -> c_int>;
 
 /// Changes a block after the filters were undone; called by several threads at once. Returns 0, or anything else to
 /// stop the decompression.
 ///
-/// No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
+/// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
 pub type blosc2_postfilter_fn =
     Option<unsafe extern "C" fn(params: *mut blosc2_postfilter_params) -> c_int>;
 

@@ -54,7 +54,8 @@ pub type blosc2_destroy_cb = Option<unsafe extern "C" fn(params: *mut c_void) ->
 
 /// A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use.
 ///
-/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+/// No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_io_cb {

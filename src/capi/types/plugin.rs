@@ -33,7 +33,8 @@ pub type blosc2_codec_decoder_cb = Option<
 
 /// A codec.
 ///
-/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+/// No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_codec {
@@ -63,7 +64,8 @@ pub type blosc2_filter_backward_cb =
 
 /// A filter.
 ///
-/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+/// No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_filter {
@@ -81,7 +83,8 @@ pub struct blosc2_filter {
 
 /// A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or a negative code.
 ///
-/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
+/// No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_tuner {
