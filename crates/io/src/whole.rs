@@ -34,15 +34,12 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     };
     // A replacement is private until it has the mode of the old file, so that the bytes are never readable to more users. Otherwise the file gets
     // the default mode.
-    let access = if old.is_some() {
-        Access::Owner
-    } else {
-        Access::All
-    };
+    let is_there = old.is_some();
+    let access = if is_there { Access::Owner } else { Access::All };
     let (new, file) = Temporary::beside(target, access)?;
-    fill(file, bytes, old.as_ref(), durable)?;
+    fill(file, bytes, old, durable)?;
     if durable {
-        new.replace_durably(target, old.is_some())
+        new.replace_durably(target, is_there)
     } else {
         new.replace(target)
     }
@@ -109,9 +106,9 @@ fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
     file.write_all(bytes).map_err(|_| Error::FileWrite)
 }
 
-/// Makes a new file like the old one, writes and closes it. The bytes are written last, so that the system clears set-user-ID bits which this user
-/// could not have set.
-fn fill(file: File, bytes: &[u8], old: Option<&Old>, durable: bool) -> Result<()> {
+/// Makes a new file like the old one, and closes both: Windows does not replace an open file. The bytes are written last, so that the system clears
+/// set-user-ID bits which this user could not have set.
+fn fill(file: File, bytes: &[u8], old: Option<Old>, durable: bool) -> Result<()> {
     if let Some(old) = old {
         attributes::copy(&old.file, &file)?;
         let mut acl = attributes::acl(&old.file)?;
