@@ -1,7 +1,7 @@
 //! C++ exceptions that leave a function of the program.
 //!
 //! `catch_unwind` of the standard library ends the process when it meets one. So on Linux the call is made by a function whose unwind
-//! table names a personality routine of ours, as described in the Itanium C++ ABI, "Level I: base ABI" and "3.7 exception handlers".
+//! table names a personality routine of ours, as the Itanium C++ ABI describes them ("Exception Handling", level I).
 
 #[cfg(all(
     target_os = "linux",

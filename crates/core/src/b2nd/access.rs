@@ -140,7 +140,7 @@ impl ChunkCompressor for ChunkMaker<'_> {
                 }
             }
         };
-        if cbytes == 0 {
+        if !(1..=chunk.len()).contains(&cbytes) {
             return Err(Error::Failure);
         }
         chunk.resize(cbytes)?;

@@ -146,7 +146,7 @@ fn dispose(exception: *mut Exception) {
 }
 
 /// Calls a function. None if an exception left it.
-pub fn caught<T>(function: impl FnOnce() -> T) -> Option<T> {
+pub fn caught<T, F: FnOnce() -> T>(function: F) -> Option<T> {
     struct Call<F, T> {
         function: Option<F>,
         result: Option<T>,
@@ -156,16 +156,12 @@ pub fn caught<T>(function: impl FnOnce() -> T) -> Option<T> {
         let call = unsafe { &mut *data.cast::<Call<F, T>>() };
         call.result = call.function.take().map(|function| function());
     }
-    fn run_of<F: FnOnce() -> T, T>(_: &Call<F, T>) -> unsafe extern "C-unwind" fn(*mut c_void) {
-        run::<F, T>
-    }
     let mut data = Call {
         function: Some(function),
         result: None,
     };
-    let run = run_of(&data);
     // SAFETY: `run` is for data of this type.
-    let exception = unsafe { call(run, (&raw mut data).cast()) };
+    let exception = unsafe { call(run::<F, T>, (&raw mut data).cast()) };
     if !exception.is_null() {
         dispose(exception);
     }
