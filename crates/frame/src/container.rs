@@ -5,15 +5,15 @@ use super::header::{MIN_LEN, UNCOMMITTED};
 use super::{journal, leftovers};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
-use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc_io::{Backend, Mode, Storage, StorageLock};
 use oxiblosc_memory::{Shared, ToList};
 use std::ffi::CStr;
 
 /// The file that a frame is appended to, locked against others that change it.
-struct Container {
-    file: Shared<dyn Storage>,
+struct Container<'a> {
+    file: &'a dyn Storage,
     /// The file, if it was made for this.
-    made: Option<NewPath>,
+    made: Option<&'a NewPath>,
 }
 
 /// Appends a frame, given as bytes, to the file at `path`, which is made if it is not there. Gives where the frame begins.
@@ -23,53 +23,48 @@ struct Container {
 /// # Errors
 /// Those of locking and output; then the file is as it was.
 pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -> Result<u64> {
-    let container = Container::open(backend, path)?;
-    let named = backend.is_filesystem().then_some(path);
-    let appended = container.append(named, frame, durable);
-    container.file.unlock();
-    appended
+    if !backend.is_filesystem() {
+        let there = backend.open(path, Mode::ReadWrite);
+        let file = there.or_else(|_| backend.open(path, Mode::New))?;
+        let _lock = StorageLock::exclusive(&*file)?;
+        let (file, made) = (&*file, None);
+        return Container { file, made }.append(None, frame, durable);
+    }
+    for _ in 0..TRIES {
+        let (file, made) = open_or_make(backend, path)?;
+        let (file, made) = (&*file, made.as_ref());
+        let container = Container { file, made };
+        let lock = StorageLock::exclusive(file);
+        if lock.is_ok() && file.identity() == backend.identity(path) {
+            return container.append(Some(path), frame, durable);
+        }
+        // What is appended to a file without a name is lost.
+        if file.size() == Ok(0) {
+            container.remove();
+        }
+        drop(lock?);
+    }
+    Err(Error::FileOpen)
 }
 
-impl Container {
-    /// Opens or makes the file, and locks it against others that change it.
-    fn open(backend: &dyn Backend, path: &CStr) -> Result<Self> {
-        if !backend.is_filesystem() {
-            let there = backend.open(path, Mode::ReadWrite);
-            let file = there.or_else(|_| backend.open(path, Mode::New))?;
-            file.lock_exclusive()?;
-            return Ok(Self { file, made: None });
+/// Opens the file, or makes it; then gives also what was made.
+fn open_or_make(
+    backend: &dyn Backend,
+    path: &CStr,
+) -> Result<(Shared<dyn Storage>, Option<NewPath>)> {
+    let there = paths::kind(path).map_err(|_| Error::FileOpen)?;
+    if there.is_none() {
+        let path = paths::followed(path)?;
+        let new = NewPath::planned(&path, false, None)?;
+        if let Ok(file) = backend.open(&path, Mode::New) {
+            return Ok((file, Some(new.created())));
         }
-        for _ in 0..TRIES {
-            let container = Self::open_or_make(backend, path)?;
-            let locked = container.file.lock_exclusive();
-            if locked.is_ok() && container.file.identity() == backend.identity(path) {
-                return Ok(container);
-            }
-            // What is appended to a file without a name is lost.
-            if container.file.size() == Ok(0) {
-                container.remove();
-            }
-            locked?;
-            container.file.unlock();
-        }
-        Err(Error::FileOpen)
+        // Another process may have made it just now.
     }
+    Ok((backend.open(path, Mode::ReadWrite)?, None))
+}
 
-    fn open_or_make(backend: &dyn Backend, path: &CStr) -> Result<Self> {
-        let there = paths::kind(path).map_err(|_| Error::FileOpen)?;
-        if there.is_none() {
-            let path = paths::followed(path)?;
-            let new = NewPath::planned(&path, false, None)?;
-            if let Ok(file) = backend.open(&path, Mode::New) {
-                let made = Some(new.created());
-                return Ok(Self { file, made });
-            }
-            // Another process may have made it just now.
-        }
-        let file = backend.open(path, Mode::ReadWrite)?;
-        Ok(Self { file, made: None })
-    }
-
+impl Container<'_> {
     /// Removes the file if it was made for this. No other process has appended to it.
     fn remove(&self) {
         if let Some(made) = &self.made {
@@ -79,7 +74,7 @@ impl Container {
 
     /// Writes a frame. If it comes behind others, neither the frame nor anything in its chunks counts before the last byte is written.
     fn write(&self, pos: u64, frame: &[u8], durable: bool) -> Result<()> {
-        let file = &*self.file;
+        let file = self.file;
         let sync = || if durable { file.sync() } else { Ok(()) };
         if pos == 0 {
             // There is no frame before it that could take it for leftovers.
@@ -106,7 +101,7 @@ impl Container {
 
     /// Appends a frame; `named` is the path of a file whose name can be made durable.
     fn append(&self, named: Option<&CStr>, frame: &[u8], durable: bool) -> Result<u64> {
-        let file = &*self.file;
+        let file = self.file;
         let mut end = None;
         let appended = (|| {
             // A record of a change that was not committed is at the end of the file; behind the new frame it would not be found.

@@ -1,5 +1,6 @@
 //! Frames on disk and in memory against a list of chunks, also when writes fail or the process dies in one.
 
+use self::hooked::{Call, Hook, Hooked};
 use super::change::{Change, Item, Slot};
 use super::disk::{Disk, Found, Loaded, Next, Options};
 use super::header::{Header, Kind};
@@ -11,13 +12,14 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{CowBuffer, List, Shared, shared_dyn};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 mod costs;
 mod handles;
+mod hooked;
 mod killed;
 mod nested;
 mod torn;
@@ -41,91 +43,43 @@ enum Fate {
     EndsTorn,
 }
 
-/// The file system, where one write goes wrong.
+/// One write goes wrong.
+#[derive(Clone)]
 struct Unlucky {
     /// Writes that still go well; below 0 it has happened.
     left: Arc<AtomicI64>,
     fate: Fate,
 }
 
-struct UnluckyFile {
-    file: Shared<dyn Storage>,
-    left: Arc<AtomicI64>,
-    fate: Fate,
-}
-
-impl UnluckyFile {
-    /// Whether to write all, half or nothing, and whether to fail.
-    fn verdict(&self) -> (f64, bool) {
-        match (self.left.fetch_sub(1, Ordering::Relaxed), self.fate) {
-            (1.., _) => (1.0, false),
-            (0, Fate::Fails) => (0.0, true),
-            (0, Fate::Torn) => (0.5, true),
-            (0, Fate::DiesTorn | Fate::EndsTorn) => (0.5, true),
-            (0, Fate::Ends) => (0.0, true),
-            (_, Fate::Dies | Fate::DiesTorn) => (0.0, true),
-            _ => (1.0, false),
-        }
-    }
-
-    fn fail_if(&self, fails: bool, error: Error) -> Result<()> {
-        match (fails, self.fate) {
-            (false, _) => Ok(()),
-            (true, Fate::Ends | Fate::EndsTorn) => std::process::exit(killed::DIED),
-            (true, _) => Err(error),
-        }
-    }
-}
-
-impl Storage for UnluckyFile {
-    fn size(&self) -> Result<u64> {
-        self.file.size()
-    }
-    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        self.file.read_at(pos, buf)
-    }
-    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        let (part, fails) = self.verdict();
-        let len = (buf.len() as f64 * part) as usize;
-        self.file.write_at(pos, &buf[..len])?;
-        self.fail_if(fails, Error::FileWrite)
-    }
-    fn truncate(&self, size: u64) -> Result<()> {
-        let (part, fails) = self.verdict();
-        if part == 1.0 {
-            self.file.truncate(size)?;
-        }
-        self.fail_if(fails, Error::FileTruncate)
-    }
-    /// The power is never cut here.
-    fn sync(&self) -> Result<()> {
-        let (_, fails) = self.verdict();
-        self.fail_if(fails, Error::FileWrite)
-    }
-    fn identity(&self) -> Option<(u64, u64)> {
-        self.file.identity()
-    }
-}
-
-impl Backend for Unlucky {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
-        let dead = matches!(self.fate, Fate::Dies | Fate::DiesTorn)
+impl Hook for Unlucky {
+    fn open(&self, mode: Mode) -> Result<()> {
+        let is_dead = matches!(self.fate, Fate::Dies | Fate::DiesTorn)
             && self.left.load(Ordering::Relaxed) < 0;
-        if mode == Mode::Create && dead {
-            return Err(Error::FileOpen);
+        match mode == Mode::Create && is_dead {
+            true => Err(Error::FileOpen),
+            false => Ok(()),
         }
-        let file = UnluckyFile {
-            file: Filesystem.open(path, mode)?,
-            left: Arc::clone(&self.left),
-            fate: self.fate,
+    }
+
+    fn before(&self, call: Call, file: &dyn Storage) -> Result<()> {
+        let error = match call {
+            Call::Size | Call::Read(_) => return Ok(()),
+            Call::Write(..) | Call::Sync => Error::FileWrite,
+            Call::Truncate => Error::FileTruncate,
         };
-        shared_dyn!(file => dyn Storage)
-    }
-    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
-        Filesystem.identity(path)
-    }
-    fn is_filesystem(&self) -> bool {
-        true
+        match (self.left.fetch_sub(1, Ordering::Relaxed), self.fate) {
+            (0, Fate::Torn | Fate::DiesTorn | Fate::EndsTorn) => {
+                if let Call::Write(pos, bytes) = call {
+                    file.write_at(pos, &bytes[..bytes.len() / 2])?;
+                }
+            }
+            (0, _) | (..0, Fate::Dies | Fate::DiesTorn) => {}
+            _ => return Ok(()),
+        }
+        match self.fate {
+            Fate::Ends | Fate::EndsTorn => std::process::exit(killed::DIED),
+            _ => Err(error),
+        }
     }
 }
 
@@ -459,7 +413,7 @@ fn options(backend: Shared<dyn Backend>) -> Options {
 /// A back end whose writes go well so many times, and then meet this fate.
 fn unlucky(left: &Arc<AtomicI64>, fate: Fate) -> Options {
     let left = Arc::clone(left);
-    options(shared_dyn!(Unlucky { left, fate } => dyn Backend).unwrap())
+    options(Hooked(Unlucky { left, fate }).shared())
 }
 
 fn plain() -> Options {

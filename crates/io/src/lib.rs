@@ -130,6 +130,36 @@ pub trait Storage: Send + Sync {
     }
 }
 
+/// A lock of a file, released when this is dropped.
+#[must_use = "the lock is released at once"]
+pub struct StorageLock<'a>(&'a dyn Storage);
+
+impl<'a> StorageLock<'a> {
+    /// Takes [`Storage::lock_exclusive`].
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn exclusive(file: &'a dyn Storage) -> Result<Self> {
+        file.lock_exclusive().map(|()| Self(file))
+    }
+
+    /// Takes [`Storage::try_lock_exclusive`], if nobody else has it.
+    pub fn try_exclusive(file: &'a dyn Storage) -> Option<Self> {
+        file.try_lock_exclusive().then(|| Self(file))
+    }
+
+    /// Takes [`Storage::lock_shared`], if it gets it in time.
+    pub fn shared(file: &'a dyn Storage, timeout: Duration) -> Option<Self> {
+        file.lock_shared(timeout).then(|| Self(file))
+    }
+}
+
+impl Drop for StorageLock<'_> {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
+
 /// The version of a file that a path names at some moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {

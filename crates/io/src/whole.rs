@@ -5,7 +5,7 @@
 //! device, cannot be replaced and is written directly.
 
 use super::file::write_up_to;
-use super::{Backend, Mode, attributes, paths};
+use super::{Backend, Mode, StorageLock, attributes, paths};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Text};
 use oxiblosc_system::files::{self, Access, How, Rights};
@@ -60,13 +60,13 @@ pub fn write_through(
     }
     let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
     let written = backend.open(path, Mode::Create).and_then(|file| {
-        file.lock_exclusive()?;
-        let mut written = file.write_at(0, bytes);
-        if durable && written.is_ok() {
-            written = file.sync();
+        {
+            let _lock = StorageLock::exclusive(&*file)?;
+            file.write_at(0, bytes)?;
+            if durable {
+                file.sync()?;
+            }
         }
-        file.unlock();
-        written?;
         match durable && backend.is_mmap() {
             true => paths::sync_parent(&paths::followed(path)?),
             false => Ok(()),

@@ -11,7 +11,7 @@ use crate::trailer;
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::Storage;
+use oxiblosc_io::{Storage, StorageLock};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
@@ -67,11 +67,11 @@ pub fn load_patiently(
     let mut doubted = false;
     let (mut last, mut still) = (None, 0);
     for attempt in 0..attempts {
-        let locked = !has_lock && (doubted || attempt >= UNLOCKED) && file.lock_shared(pause);
+        let locks = !has_lock && (doubted || attempt >= UNLOCKED);
+        let lock = locks.then(|| StorageLock::shared(file, pause)).flatten();
         let loaded = load(file, base, kind, patient);
-        if locked {
-            file.unlock();
-        }
+        let is_locked = has_lock || lock.is_some();
+        drop(lock);
         match loaded {
             Ok(Some(done)) => return Ok(done),
             Err(error) if doubted || error == Error::MemoryAlloc => return Err(error),
@@ -82,7 +82,7 @@ pub fn load_patiently(
             Ok(None) => {}
         }
         let now = file.written().zip(file.size().ok());
-        let is_still = (locked || has_lock) && now.is_some() && now == last;
+        let is_still = is_locked && now.is_some() && now == last;
         still = if is_still { still + 1 } else { 0 };
         if still == STILL {
             break;

@@ -538,9 +538,9 @@ impl Disk {
     pub fn close(&mut self) -> Result<()> {
         let mut closed = Ok(());
         if self.writer.is_some() && self.is_loose() {
-            closed = self.lock().and_then(|()| {
-                let finalized = self.refresh().and_then(|_| self.finalize());
-                self.unlock().and(finalized)
+            closed = self.while_locked(|disk| {
+                disk.refresh()?;
+                disk.finalize()
             });
         }
         self.writer = None;

@@ -7,7 +7,7 @@ use crate::journal;
 use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{self, Attempt, SidecarLock};
-use oxiblosc_io::{Mode, Storage, Written, operation, paths};
+use oxiblosc_io::{Mode, Storage, StorageLock, Written, operation, paths};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
@@ -229,6 +229,16 @@ impl Disk {
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
 
+    /// Does something between [`Self::lock`] and [`Self::unlock`].
+    pub(super) fn while_locked(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.lock()?;
+        let done = work(self);
+        self.unlock().and(done)
+    }
+
     /// Opens the file for a change and locks it against others that change it. None if another change is being made and this does not wait
     /// (`waits`).
     fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
@@ -302,17 +312,18 @@ impl Disk {
             return Ok(());
         }
         let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
-        let identity = file.identity();
-        if identity.is_none() || !file.try_lock_exclusive() {
+        let Some(identity) = file.identity() else {
             return Ok(());
-        }
+        };
+        let Some(_lock) = StorageLock::try_exclusive(&*file) else {
+            return Ok(());
+        };
         let is_known = !is_written(self.written, file.written());
-        let done = journal::roll_back(&*file, Some(self.base), self.options.durable, identity);
-        if is_known && done == Ok(true) {
-            self.written = later(&*file, self.written);
-        }
-        file.unlock();
-        if done? {
+        let (base, durable) = (Some(self.base), self.options.durable);
+        if journal::roll_back(&*file, base, durable, Some(identity))? {
+            if is_known {
+                self.written = later(&*file, self.written);
+            }
             self.view.pending = None;
         }
         Ok(())
@@ -368,12 +379,10 @@ impl Disk {
         if self.view.pending.is_none() {
             return Ok(());
         }
-        self.lock()?;
-        let done = match self.is_current() {
-            true => self.prepare().map(drop),
+        self.while_locked(|disk| match disk.is_current() {
+            true => disk.prepare().map(drop),
             false => Ok(()),
-        };
-        self.unlock().and(done)
+        })
     }
 
     /// Makes durable what another process may have written and not synced. Otherwise a loss of power could bring back a record that it

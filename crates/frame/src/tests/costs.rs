@@ -9,64 +9,36 @@ use oxiblosc_memory::Edit;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-/// The file system, with a count of calls and bytes.
+/// Counts calls and bytes.
 #[derive(Clone, Default)]
 struct Counting(Arc<[AtomicU64; 2]>);
 
-struct CountingFile(Counting, Shared<dyn Storage>);
-
-impl Counting {
-    fn note(&self, bytes: usize) {
+impl Hook for Counting {
+    fn before(&self, call: Call, _: &dyn Storage) -> Result<()> {
+        let bytes = match call {
+            Call::Size | Call::Truncate => 0,
+            Call::Read(len) => len,
+            Call::Write(_, bytes) => bytes.len(),
+            Call::Sync => return Ok(()),
+        };
         self.0[0].fetch_add(1, Ordering::Relaxed);
         self.0[1].fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(())
     }
+}
 
+impl Counting {
     /// Calls and bytes since the last time.
     fn take(&self) -> [u64; 2] {
         [0, 1].map(|i| self.0[i].swap(0, Ordering::Relaxed))
     }
 
+    fn backend(&self) -> Hooked<Self> {
+        Hooked(self.clone())
+    }
+
     fn options(&self) -> Options {
-        let backend = self.clone();
-        options(shared_dyn!(backend => dyn Backend).unwrap())
-    }
-}
-
-impl Storage for CountingFile {
-    fn size(&self) -> Result<u64> {
-        self.0.note(0);
-        self.1.size()
-    }
-    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        self.0.note(buf.len());
-        self.1.read_at(pos, buf)
-    }
-    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        self.0.note(buf.len());
-        self.1.write_at(pos, buf)
-    }
-    fn truncate(&self, size: u64) -> Result<()> {
-        self.0.note(0);
-        self.1.truncate(size)
-    }
-    fn sync(&self) -> Result<()> {
-        Ok(())
-    }
-    fn identity(&self) -> Option<(u64, u64)> {
-        self.1.identity()
-    }
-}
-
-impl Backend for Counting {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
-        let file = CountingFile(self.clone(), Filesystem.open(path, mode)?);
-        shared_dyn!(file => dyn Storage)
-    }
-    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
-        Filesystem.identity(path)
-    }
-    fn is_filesystem(&self) -> bool {
-        true
+        options(self.backend().shared())
     }
 }
 
@@ -344,7 +316,7 @@ fn what_is_behind_a_frame_is_read_once() {
     let path = folder.0.join("file");
     std::fs::write(&path, front.repeat(40_000)).unwrap();
     let counting = Counting::default();
-    let file = counting.open(&c_path(&path), Mode::Read).unwrap();
+    let file = counting.backend().open(&c_path(&path), Mode::Read).unwrap();
     let size = file.size().unwrap();
     counting.take();
     assert_eq!(has_frame(&*file, 0, size), Ok(false));

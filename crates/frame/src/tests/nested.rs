@@ -245,10 +245,10 @@ fn half_a_frame_behind_another_is_none() {
         {
             drop(made(&path, Kind::Contiguous, 2000));
             let left = Arc::new(AtomicI64::new(point));
-            let unlucky = Unlucky {
+            let unlucky = Hooked(Unlucky {
                 left: Arc::clone(&left),
                 fate,
-            };
+            });
             let appended = container::append(&unlucky, &c_path(&path), &inner, durable);
             if let Ok(pos) = appended {
                 is_kept(&path, pos, &inner);

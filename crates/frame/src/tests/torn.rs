@@ -1,71 +1,25 @@
 //! Files that hold no whole frame when one is to be changed: they are waited for as long as somebody writes to them, and no longer.
 
 use super::*;
-use oxiblosc_io::{Version, Written};
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// What happens to the file whenever somebody looks how long it is.
 type Happens = Box<dyn FnMut(usize) + Send>;
 
-/// The file system, where something happens meanwhile.
+/// Something happens meanwhile.
 #[derive(Clone)]
 struct Eventful(Arc<Mutex<(usize, Happens)>>);
 
-struct EventfulFile(Eventful, Shared<dyn Storage>);
+impl Hook for Eventful {
+    const LOCKS_AND_TIMES: bool = true;
 
-impl Storage for EventfulFile {
-    fn size(&self) -> Result<u64> {
-        let (looks, happens) = &mut *self.0.0.lock().unwrap();
-        *looks += 1;
-        happens(*looks);
-        self.1.size()
-    }
-    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        self.1.read_at(pos, buf)
-    }
-    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        self.1.write_at(pos, buf)
-    }
-    fn truncate(&self, size: u64) -> Result<()> {
-        self.1.truncate(size)
-    }
-    fn sync(&self) -> Result<()> {
-        self.1.sync()
-    }
-    fn lock_exclusive(&self) -> Result<()> {
-        self.1.lock_exclusive()
-    }
-    fn try_lock_exclusive(&self) -> bool {
-        self.1.try_lock_exclusive()
-    }
-    fn lock_shared(&self, patience: Duration) -> bool {
-        self.1.lock_shared(patience)
-    }
-    fn unlock(&self) {
-        self.1.unlock();
-    }
-    fn identity(&self) -> Option<(u64, u64)> {
-        self.1.identity()
-    }
-    fn written(&self) -> Option<Written> {
-        self.1.written()
-    }
-}
-
-impl Backend for Eventful {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
-        let file = EventfulFile(self.clone(), Filesystem.open(path, mode)?);
-        shared_dyn!(file => dyn Storage)
-    }
-    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
-        Filesystem.identity(path)
-    }
-    fn version(&self, path: &CStr) -> Option<Version> {
-        Filesystem.version(path)
-    }
-    fn is_filesystem(&self) -> bool {
-        true
+    fn before(&self, call: Call, _: &dyn Storage) -> Result<()> {
+        if let Call::Size = call {
+            let (looks, happens) = &mut *self.0.lock().unwrap();
+            *looks += 1;
+            happens(*looks);
+        }
+        Ok(())
     }
 }
 
@@ -84,9 +38,8 @@ impl Eventful {
     }
 
     fn open_frame(&self, path: &Path) -> Disk {
-        let backend = self.clone();
-        let backend = shared_dyn!(backend => dyn Backend).unwrap();
-        let opened = Disk::open(options(backend), &c_path(path), 0, Kind::Contiguous);
+        let options = options(Hooked(self.clone()).shared());
+        let opened = Disk::open(options, &c_path(path), 0, Kind::Contiguous);
         opened.unwrap().0
     }
 }

@@ -1,0 +1,121 @@
+//! The file system, with a hook at the calls on its files.
+
+use oxiblosc_error::Result;
+use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::{Backend, Mode, Storage, Version, Written};
+use oxiblosc_memory::{Shared, shared_dyn};
+use std::ffi::CStr;
+use std::time::Duration;
+
+/// A call that reads or changes a file.
+pub enum Call<'a> {
+    Size,
+    /// How many bytes.
+    Read(usize),
+    /// Where, and what.
+    Write(u64, &'a [u8]),
+    Truncate,
+    Sync,
+}
+
+/// What a test does at such calls.
+pub trait Hook: Clone + Send + Sync + 'static {
+    /// Whether the files have locks and times. Without times a handle reads what others may have changed.
+    const LOCKS_AND_TIMES: bool = false;
+
+    /// Before a file is opened. An error is what opening it gives.
+    fn open(&self, _mode: Mode) -> Result<()> {
+        Ok(())
+    }
+
+    /// Before a call. An error is what the call gives; it is not made then.
+    fn before(&self, call: Call, file: &dyn Storage) -> Result<()>;
+}
+
+/// The back end.
+#[derive(Clone)]
+pub struct Hooked<H>(pub H);
+
+struct HookedFile<H> {
+    hook: H,
+    file: Shared<dyn Storage>,
+}
+
+impl<H: Hook> Hooked<H> {
+    pub fn shared(&self) -> Shared<dyn Backend> {
+        let backend = self.clone();
+        shared_dyn!(backend => dyn Backend).unwrap()
+    }
+}
+
+impl<H: Hook> Backend for Hooked<H> {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
+        self.0.open(mode)?;
+        let (hook, file) = (self.0.clone(), Filesystem.open(path, mode)?);
+        let file = HookedFile { hook, file };
+        shared_dyn!(file => dyn Storage)
+    }
+    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
+        Filesystem.identity(path)
+    }
+    fn version(&self, path: &CStr) -> Option<Version> {
+        let version = Filesystem.version(path)?;
+        let written = version.written.filter(|_| H::LOCKS_AND_TIMES);
+        Some(Version { written, ..version })
+    }
+    fn is_filesystem(&self) -> bool {
+        true
+    }
+}
+
+impl<H: Hook> HookedFile<H> {
+    fn before(&self, call: Call) -> Result<()> {
+        self.hook.before(call, &*self.file)
+    }
+}
+
+impl<H: Hook> Storage for HookedFile<H> {
+    fn size(&self) -> Result<u64> {
+        self.before(Call::Size)?;
+        self.file.size()
+    }
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
+        self.before(Call::Read(buf.len()))?;
+        self.file.read_at(pos, buf)
+    }
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
+        self.before(Call::Write(pos, buf))?;
+        self.file.write_at(pos, buf)
+    }
+    fn truncate(&self, size: u64) -> Result<()> {
+        self.before(Call::Truncate)?;
+        self.file.truncate(size)
+    }
+    /// The power is never cut in these tests.
+    fn sync(&self) -> Result<()> {
+        self.before(Call::Sync)
+    }
+    fn lock_exclusive(&self) -> Result<()> {
+        match H::LOCKS_AND_TIMES {
+            true => self.file.lock_exclusive(),
+            false => Ok(()),
+        }
+    }
+    fn try_lock_exclusive(&self) -> bool {
+        !H::LOCKS_AND_TIMES || self.file.try_lock_exclusive()
+    }
+    fn lock_shared(&self, timeout: Duration) -> bool {
+        !H::LOCKS_AND_TIMES || self.file.lock_shared(timeout)
+    }
+    fn unlock(&self) {
+        if H::LOCKS_AND_TIMES {
+            self.file.unlock();
+        }
+    }
+    fn identity(&self) -> Option<(u64, u64)> {
+        self.file.identity()
+    }
+    fn written(&self) -> Option<Written> {
+        self.file.written().filter(|_| H::LOCKS_AND_TIMES)
+    }
+}
