@@ -7,11 +7,15 @@ use blosc2::capi::types::blosc2_cparams;
 use common::b2nd::{Array as CArray, Spec, our_arrays, reference_arrays};
 use common::folder::Folder;
 use oxiblosc_core::{
-    Array, CParams, DParams, Error, Initial, Layout, Place, Protection, SuperChunk, codec,
+    Array, CParams, Chunking, Error, Initial, Layout, Place, Protection, StorageParams, SuperChunk,
+    codec,
 };
 use std::path::Path;
 
-const CUT: (&[i32], &[i32]) = (&[8, 6], &[3, 4]);
+const CUT: Chunking = Chunking {
+    chunks: &[8, 6],
+    blocks: &[3, 4],
+};
 
 fn cparams() -> CParams {
     CParams {
@@ -21,28 +25,34 @@ fn cparams() -> CParams {
     }
 }
 
-fn layout<'a>(shape: &'a [i64], (chunks, blocks): (&'a [i32], &'a [i32])) -> Layout<'a> {
+fn storage(place: Place) -> StorageParams {
+    StorageParams {
+        place,
+        cparams: cparams(),
+        ..StorageParams::default()
+    }
+}
+
+fn layout<'a>(shape: &'a [i64], cut: Chunking<'a>) -> Layout<'a> {
     Layout {
         shape,
-        chunks,
-        blocks,
+        chunks: cut.chunks,
+        blocks: cut.blocks,
         dtype: Some(b"<i4"),
         metalayers: &[],
     }
 }
 
 fn make(place: Place, shape: &[i64], initial: Initial) -> Result<Array, Error> {
-    let (dparams, protection) = (DParams::default(), Protection::default());
-    let layout = layout(shape, CUT);
-    Array::create(place, &layout, initial, cparams(), dparams, protection)
+    Array::create(&layout(shape, CUT), initial, storage(place))
 }
 
 /// The same in C, in memory.
-fn spec(shape: &[i64], (chunks, blocks): (&[i32], &[i32])) -> Spec {
+fn spec(shape: &[i64], cut: Chunking) -> Spec {
     Spec {
         shape: shape.to_vec(),
-        chunks: chunks.to_vec(),
-        blocks: blocks.to_vec(),
+        chunks: cut.chunks.to_vec(),
+        blocks: cut.blocks.to_vec(),
         cparams: blosc2_cparams {
             compcode: codec::LZ4,
             typesize: 4,
@@ -60,8 +70,7 @@ fn items(range: std::ops::Range<i32>) -> Vec<u8> {
 }
 
 fn shape_of(array: &Array) -> Vec<i64> {
-    let (shape, ndim) = array.shape().expect("a shape");
-    shape[..ndim].to_vec()
+    array.shape().expect("a shape").to_vec()
 }
 
 fn all_of(array: &Array) -> Vec<u8> {
@@ -214,22 +223,17 @@ fn items_are_picked_as_in_c() {
 #[test]
 fn arrays_are_copied_and_joined_as_in_c() {
     in_every_place("rust-arrays-copies", &[20, 15], |array, c, path, what| {
-        let (dparams, protection) = (DParams::default(), Protection::default);
         array
             .schunk()
             .set_vlmetalayer(b"unit", b"metre")
             .expect("a metalayer");
         // A slice, copies in the same and in other chunks.
-        let (other, bounds): ((&[i32], &[i32]), _) =
-            ((&[5, 5], &[5, 2]), (&[3i64, 2][..], &[17, 15][..]));
-        let sliced = array.slice(
-            bounds,
-            other,
-            Place::Memory,
-            cparams(),
-            dparams.clone(),
-            protection(),
-        );
+        let other = Chunking {
+            chunks: &[5, 5],
+            blocks: &[5, 2],
+        };
+        let bounds = (&[3i64, 2][..], &[17, 15][..]);
+        let sliced = array.slice(bounds, other, storage(Place::Memory));
         let c_sliced = c
             .slice(&spec(&[14, 13], other), bounds.0, bounds.1)
             .expect("a slice");
@@ -241,15 +245,11 @@ fn arrays_are_copied_and_joined_as_in_c() {
             &format!("{what}, slice"),
         );
         for cut in [CUT, other] {
-            let place = Place::File(path);
-            let copy = array.copy_to(cut, place, cparams(), dparams.clone(), protection());
+            let copy = array.copy_to(cut, storage(Place::File(path)));
             let copy = copy.expect("a copy");
             compare(&copy, c, Ok(()), 0, &format!("{what}, copy"));
-            assert_eq!(
-                copy.chunks_and_blocks()
-                    .map(|(chunks, blocks)| [chunks[1], blocks[1]]),
-                Ok([cut.0[1], cut.1[1]])
-            );
+            let (chunks, blocks) = copy.chunks_and_blocks().expect("shapes");
+            assert_eq!([&*chunks, &*blocks], [cut.chunks, cut.blocks]);
             assert_eq!(copy.dtype().expect("a dtype").as_deref(), Some(&b"<i4"[..]));
             assert_eq!(
                 *copy.schunk().get_vlmetalayer(b"unit").expect("content"),
@@ -275,10 +275,10 @@ fn arrays_are_copied_and_joined_as_in_c() {
         for cut in [CUT, other] {
             let copy = array.copy_to(
                 cut,
-                Place::Memory,
-                wider.clone(),
-                dparams.clone(),
-                protection(),
+                StorageParams {
+                    cparams: wider.clone(),
+                    ..storage(Place::Memory)
+                },
             );
             assert_eq!(copy.err(), Some(Error::InvalidParam), "{what}");
         }
@@ -306,8 +306,7 @@ fn views_show_and_change_what_is_there() {
         let axes = [true, false, true, false];
         let (view, c_view) = (array.expand_dims(&axes), c.expand(&axes).expect("a view"));
         let view = view.expect("a view");
-        let (shape, ndim) = view.shape().expect("a shape");
-        assert_eq!(shape[..ndim], c_view.shape(), "{what}");
+        assert_eq!(*view.shape().expect("a shape"), c_view.shape(), "{what}");
         view.write(&[0, 0, 0, 3], &[1, 1, 1, 5], &items(70..72))
             .expect("a change");
         let rc = c_view.set(&[0, 0, 0, 3], &[1, 1, 1, 5], &[1, 1, 1, 2], &items(70..72));
@@ -327,15 +326,15 @@ fn views_show_and_change_what_is_there() {
             "{what}"
         );
     });
-    let thin: (&[i32], &[i32]) = (&[1, 6], &[1, 4]);
+    let thin = Chunking {
+        chunks: &[1, 6],
+        blocks: &[1, 4],
+    };
     let data = items(0..15);
     let array = Array::create(
-        Place::Memory,
         &layout(&[1, 15], thin),
         Initial::Items(&data),
-        cparams(),
-        DParams::default(),
-        Protection::default(),
+        storage(Place::Memory),
     )
     .expect("an array");
     let mut part = [0; 8];
@@ -375,8 +374,7 @@ fn super_chunks_become_files() {
     let folder = Folder::new("rust-arrays-saved");
     let (file, made) = (folder.join("saved"), folder.join("made"));
     for place in [Place::Memory, Place::Frame, Place::File(&made)] {
-        let (dparams, protection) = (DParams::default(), Protection::default());
-        let schunk = SuperChunk::create(place, cparams(), dparams, protection).expect("one");
+        let schunk = SuperChunk::create(storage(place)).expect("one");
         schunk
             .add_metalayer(b"fixed", b"content")
             .expect("a metalayer");
@@ -397,7 +395,7 @@ fn super_chunks_become_files() {
         let start = schunk.append_to_file(&file, true).expect("room");
         assert_eq!(start, len, "{place:?}");
         for at in [0, start] {
-            let opened = SuperChunk::open(&file, at, 1, protection).expect("a frame");
+            let opened = SuperChunk::open(&file, at, 1, Protection::default()).expect("a frame");
             let chunks = [&opened, &schunk].map(|of| of.chunk(0).expect("a chunk").to_vec());
             assert!(chunks[0] == chunks[1], "{place:?}");
             assert_eq!(opened.metalayer(b"fixed").as_deref(), Ok(&b"content"[..]));

@@ -9,7 +9,7 @@ use blosc2::capi::types::{blosc2_cparams, blosc2_storage};
 use common::b2nd::{Array, Spec, c_path, our_arrays};
 use common::folder::Folder;
 use common::schunk::our_schunks;
-use oxiblosc_core::{self as core, CParams, DParams, Layout, Place, Protection, SuperChunk};
+use oxiblosc_core::{self as core, CParams, Layout, StorageParams, SuperChunk};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -254,20 +254,17 @@ fn copies_of_rust_programs_are_of_one_state() {
         dtype: None,
         metalayers: &others,
     };
-    let (dparams, protection) = (DParams::default(), Protection::default());
-    let array = core::Array::zeros(
-        Place::Memory,
-        &layout,
-        cparams.clone(),
-        dparams.clone(),
-        protection,
-    );
+    let storage = StorageParams {
+        cparams,
+        ..StorageParams::default()
+    };
+    let array = core::Array::zeros(&layout, storage.clone());
     let array = array.expect("an array");
     let check = |copy: SuperChunk| -> Result<(), String> {
         let nchunks = copy.nchunks().map_err(|error| format!("{error:?}"))? as i64;
         let copy = core::Array::of(copy).map_err(|error| format!("no array: {error:?}"))?;
-        let (shape, ndim) = copy.shape().map_err(|error| format!("{error:?}"))?;
-        let chunks: i64 = shape[..ndim].iter().map(|len| len / CHUNK).product();
+        let shape = copy.shape().map_err(|error| format!("{error:?}"))?;
+        let chunks: i64 = shape.iter().map(|len| len / CHUNK).product();
         match chunks == nchunks {
             true => Ok(()),
             false => Err(format!("a shape of {chunks} chunks, and {nchunks}")),
@@ -276,7 +273,7 @@ fn copies_of_rust_programs_are_of_one_state() {
     let copy = |turn: usize| {
         let schunk = array.schunk();
         let copy = match turn % 2 {
-            0 => schunk.copy_to(Place::Memory, cparams.clone(), dparams.clone(), protection),
+            0 => schunk.copy_to(storage.clone()),
             _ => schunk
                 .to_frame()
                 .and_then(|frame| SuperChunk::from_frame(frame, 1)),

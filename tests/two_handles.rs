@@ -13,7 +13,7 @@ use common::isolated::{isolated, start};
 use common::maps::{map_io, map_params};
 use common::schunk::our_schunks;
 use common::schunk_calls::Schunk;
-use oxiblosc_core::{CParams, DParams, Error, Place, Protection, SuperChunk};
+use oxiblosc_core::{Error, Place, Protection, StorageParams, SuperChunk};
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,8 +169,11 @@ fn handles(path: &Path) -> Result<[SuperChunk; 3], String> {
         locking: true,
         ..Protection::default()
     };
-    let place = Place::File(path);
-    let made = SuperChunk::create(place, CParams::default(), DParams::default(), locking);
+    let made = SuperChunk::create(StorageParams {
+        place: Place::File(path),
+        protection: locking,
+        ..StorageParams::default()
+    });
     made.and_then(|made| made.append_data(&[7; 4000]))
         .map_err(wrong)?;
     let open = || SuperChunk::open(path, 0, 1, locking).map_err(wrong);

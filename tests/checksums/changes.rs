@@ -5,7 +5,7 @@ use crate::common::folder::Folder;
 use crate::{Files, read_files, write_files};
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{CParams, Compressor, DParams, Error, Place, Protection, SuperChunk};
+use oxiblosc_core::{CParams, Compressor, Error, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_memory::Buffer;
 use std::path::Path;
 
@@ -55,14 +55,22 @@ const CHECKED: Protection = Protection {
     locking: false,
 };
 
+fn storage(place: Place<'_>, kind: usize) -> StorageParams<'_> {
+    StorageParams {
+        place,
+        cparams: cparams(kind),
+        protection: CHECKED,
+        ..StorageParams::default()
+    }
+}
+
 /// The files of a frame that is damaged, and its data before that.
 fn damaged(kind: usize, path: &Path, sparse: bool) -> (Files, Chunks) {
     let place = match sparse {
         true => Place::Directory(path),
         false => Place::File(path),
     };
-    let frame = SuperChunk::create(place, cparams(kind), DParams::default(), CHECKED);
-    let frame = frame.expect("a frame");
+    let frame = SuperChunk::create(storage(place, kind)).expect("a frame");
     let mut rng = Rng(kind as u64 + 1);
     let chunks: Chunks = (0..CHUNKS).map(|_| data(&mut rng, KINDS[kind].2)).collect();
     for chunk in &chunks {
@@ -248,8 +256,7 @@ fn copies(frame: &SuperChunk, chunks: &Chunks, kind: usize, path: &Path, what: &
     let copy = SuperChunk::from_frame(copy, 1).expect("a frame");
     assert!(errors(&copy, chunks, what) > 0, "{what}, to a buffer");
     for other in [kind, (kind + 1) % KINDS.len()] {
-        let place = Place::Directory(path);
-        let copy = frame.copy_to(place, cparams(other), DParams::default(), CHECKED);
+        let copy = frame.copy_to(storage(Place::Directory(path), other));
         if let Ok(copy) = copy {
             assert!(errors(&copy, chunks, what) > 0, "{what}, copied");
             drop(copy);

@@ -1,7 +1,7 @@
 //! A frame in memory remembers which blocks it has checked. What comes in later is checked all the same.
 
 use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk, codec};
+use oxiblosc_core::{CParams, Place, Protection, StorageParams, SuperChunk, codec};
 
 const CHUNK: usize = 300_000;
 
@@ -25,11 +25,15 @@ fn read_frame(noise: bool) -> (SuperChunk, Vec<Vec<u8>>) {
         codec: codec::LZ4,
         ..CParams::default()
     };
-    let protection = Protection {
-        checksums: true,
-        ..Protection::default()
-    };
-    let frame = SuperChunk::create(Place::Frame, cparams, DParams::default(), protection);
+    let frame = SuperChunk::create(StorageParams {
+        place: Place::Frame,
+        cparams,
+        protection: Protection {
+            checksums: true,
+            ..Protection::default()
+        },
+        ..StorageParams::default()
+    });
     let frame = frame.expect("a frame");
     let all: Vec<Vec<u8>> = (1..=4).map(|seed| data(seed, noise)).collect();
     for chunk in &all {

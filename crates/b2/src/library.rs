@@ -6,7 +6,9 @@ use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_core::schunk::chunks;
-use oxiblosc_core::{CParams, Compressor, DParams, Error, Layout, Protection, Split};
+use oxiblosc_core::{
+    CParams, Compressor, DParams, Error, Layout, Protection, Split, StorageParams,
+};
 use oxiblosc_io::paths::path_bytes;
 use oxiblosc_memory::{Buffer, CStrBuf};
 use std::ffi::OsStr;
@@ -62,9 +64,14 @@ fn cparams(settings: &Settings) -> CParams {
     }
 }
 
-fn dparams(settings: &Settings) -> DParams {
-    DParams {
-        nthreads: settings.threads,
+fn storage<'a>(place: Place<'a>, settings: &Settings) -> StorageParams<'a> {
+    StorageParams {
+        place,
+        cparams: cparams(settings),
+        dparams: DParams {
+            nthreads: settings.threads,
+        },
+        protection: protection(settings.checksums),
     }
 }
 
@@ -76,9 +83,7 @@ pub struct SuperChunk(oxiblosc_core::SuperChunk);
 impl SuperChunk {
     /// A new one without chunks; what is at the place already must be gone.
     pub fn new(place: Place, settings: &Settings) -> Done<Self> {
-        let (cparams, dparams) = (cparams(settings), dparams(settings));
-        let protection = protection(settings.checksums);
-        oxiblosc_core::SuperChunk::create(place, cparams, dparams, protection).map(Self)
+        oxiblosc_core::SuperChunk::create(storage(place, settings)).map(Self)
     }
 
     /// Puts a fixed-length metalayer into it, which has no chunks yet.
@@ -184,9 +189,7 @@ impl Array {
             dtype: Some(shape.dtype.as_bytes()),
             metalayers,
         };
-        let (cparams, dparams) = (cparams(settings), dparams(settings));
-        let protection = protection(settings.checksums);
-        oxiblosc_core::Array::zeros(place, &layout, cparams, dparams, protection).map(Self)
+        oxiblosc_core::Array::zeros(&layout, storage(place, settings)).map(Self)
     }
 
     /// Opens an array in a file or directory, to be read by so many threads.

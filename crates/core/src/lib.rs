@@ -1,7 +1,7 @@
 //! Blosc2 for Rust programs.
 //!
 //! - [`Compressor`] compresses data into chunks and [`Decompressor`] decompresses them, with [`CParams`] and [`DParams`]
-//! - [`SuperChunk`]: chunks in order, with metalayers, in memory, in a file or in a directory ([`Place`])
+//! - [`SuperChunk`]: chunks in order, with metalayers, in memory, in a file or in a directory ([`StorageParams`])
 //! - [`Array`]: an n-dimensional array
 //!
 //! All of them may be shared by threads: reading takes a shared reference, and so does changing; changes wait for each other. No input
@@ -9,15 +9,15 @@
 //! returns an error where a vector would abort the process.
 //!
 //! ```no_run
-//! use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk, codec};
+//! use oxiblosc_core::{CParams, Place, StorageParams, SuperChunk, codec};
 //! use std::path::Path;
 //!
 //! fn main() -> Result<(), oxiblosc_core::Error> {
 //!     let numbers: Vec<u8> = (0..1_000_000i32).flat_map(|i| (i / 3).to_le_bytes()).collect();
-//!     let params = CParams { typesize: 4, codec: codec::ZSTD, nthreads: 2, ..CParams::default() };
-//!     let path = Path::new("numbers.b2frame");
+//!     let cparams = CParams { typesize: 4, codec: codec::ZSTD, nthreads: 2, ..CParams::default() };
+//!     let place = Place::File(Path::new("numbers.b2frame"));
 //!
-//!     let schunk = SuperChunk::create(Place::File(path), params, DParams::default(), Protection::default())?;
+//!     let schunk = SuperChunk::create(StorageParams { place, cparams, ..StorageParams::default() })?;
 //!     schunk.append_data(&numbers)?;
 //!     let mut some = [0; 4000];
 //!     schunk.read_bytes(2_000_000..2_004_000, &mut some)?;
@@ -62,12 +62,13 @@ pub mod registry;
 /// The super-chunk.
 pub mod schunk;
 
-pub use b2nd::owned::{Array, Initial, Layout, View};
+pub use b2nd::owned::{Array, Chunking, Initial, Layout, View};
+pub use b2nd::shape::Shape;
 pub use context::{Compressor, Decompressor};
 pub use oxiblosc_chunk::header::{Special, filter_id as filter};
 pub use oxiblosc_error::{Error, Result};
 pub use oxiblosc_memory::{Buffer, List};
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;
-pub use schunk::open::{Place, Protection};
+pub use schunk::open::{Place, Protection, StorageParams};
 pub use schunk::{SuperChunk, Transaction};

@@ -5,7 +5,9 @@ use super::super::numbers::{Input, Random};
 use super::super::restamp;
 use super::super::seeds::data;
 use oxiblosc_core::schunk::State;
-use oxiblosc_core::{CParams, Compressor, DParams, Decompressor, Place, Protection, SuperChunk};
+use oxiblosc_core::{
+    CParams, Compressor, DParams, Decompressor, Place, Protection, StorageParams, SuperChunk,
+};
 use oxiblosc_memory::Buffer;
 
 /// Option: the checksums of header, index and trailer are made to fit.
@@ -159,11 +161,15 @@ fn seed((codec, typesize, filters): (u8, i32, &[u8]), checksums: bool) -> Vec<u8
     };
     cparams.filters = [0; 6];
     cparams.filters[6 - filters.len()..].copy_from_slice(filters);
-    let protection = Protection {
-        checksums,
-        ..Protection::default()
-    };
-    let schunk = SuperChunk::create(Place::Frame, cparams, DParams::default(), protection);
+    let schunk = SuperChunk::create(StorageParams {
+        place: Place::Frame,
+        cparams,
+        protection: Protection {
+            checksums,
+            ..Protection::default()
+        },
+        ..StorageParams::default()
+    });
     let schunk = schunk.expect("good parameters");
     let encoder = Compressor::new(CParams::default());
     let done = schunk.add_metalayer(b"fixed", b"7 bytes").and_then(|_| {

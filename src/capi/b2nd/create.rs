@@ -53,8 +53,9 @@ impl<'a> NewArray<'a> {
     /// array is filled.
     #[inline(never)]
     pub fn new(params: &mut Params, others: &[Borrowed], kind: Special) -> Result<Self> {
-        let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
-        let geometry = Geometry::new(params.ndim(), &params.shape, chunkshape, blockshape)?;
+        let dims = ..params.ndim();
+        let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
+        let geometry = Geometry::new(&params.shape[dims], chunkshape, blockshape)?;
         check(&geometry, kind, params.cparams().typesize)?;
         let (dtype, dtype_format) = params.dtype();
         let meta = geometry.meta(dtype, dtype_format);

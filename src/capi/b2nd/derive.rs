@@ -7,22 +7,15 @@ use crate::capi::prelude::*;
 use crate::capi::schunk::meta::copying;
 use crate::capi::schunk::parts::dparams_of;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::b2nd::Dims;
-use oxiblosc_core::b2nd::array::other_metalayers;
+use oxiblosc_core::b2nd::array::CopyPlan;
 
 /// Gives parameters the shape of a box.
-fn set_box(params: &mut Params, ndim: usize, start: &Dims, stop: &Dims) -> Result<()> {
-    params.set_ndim(ndim);
-    for d in 0..params.ndim() {
-        params.shape[d] = stop[d].checked_sub(start[d]).ok_or(Error::InvalidParam)?;
+fn set_box(params: &mut Params, start: &[i64], stop: &[i64]) -> Result<()> {
+    params.set_ndim(start.len());
+    for (len, (start, stop)) in params.shape.iter_mut().zip(start.iter().zip(stop)) {
+        *len = stop.checked_sub(*start).ok_or(Error::InvalidParam)?;
     }
     Ok(())
-}
-
-fn dims_of(from: &[i64]) -> Dims {
-    let mut dims = Dims::default();
-    dims[..from.len()].copy_from_slice(from);
-    dims
 }
 
 /// Makes a new array of the items from `start` to before `stop` of `src`. Dimensions and shape of `ctx` become those of the
@@ -41,12 +34,11 @@ pub unsafe extern "C" fn b2nd_get_slice(
     unsafe_granted!(code("b2nd_get_slice", || {
         let src = Array::open(src, false)?;
         let params = Params::from_c(ctx)?;
-        let start = dims_of(items(start, src.ndim())?);
-        let stop = dims_of(items(stop, src.ndim())?);
+        let (start, stop) = (items(start, src.ndim())?, items(stop, src.ndim())?);
         deliver(array, || {
-            set_box(params, src.ndim(), &start, &stop)?;
+            set_box(params, start, stop)?;
             make(params, Special::Zero, &mut |array| {
-                array.copy_box(&src, &start)
+                array.copy_box(&src, start)
             })
         })
     }))
@@ -57,18 +49,19 @@ pub unsafe extern "C" fn b2nd_get_slice(
 fn copy(params: &mut Params, src: Array, more: Fill) -> Result<*mut b2nd_array_t> {
     params.set_ndim(src.ndim());
     params.shape = src.geometry.shape;
-    let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
-    let mut copy = if src.geometry.is_cut_into(chunkshape, blockshape) {
-        // SAFETY: as in `NewArray::new`.
-        unsafe { NewArray::copy_of(&src, &*params.storage, true)? }
-    } else {
+    let mut copy = {
         let state = src.schunk.read()?;
-        let others = other_metalayers(src.shown.metalayers(&state))?;
-        let copy = NewArray::new(params, &others, Special::Zero)?;
-        copy.array.copy_box(&src, &Dims::default())?;
-        let coder = copying(src.handle)?;
-        copy.array.schunk.copy_vlmetalayers(src.schunk, &coder)?;
-        copy
+        let dims = ..params.ndim();
+        let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
+        match src.copy_plan(chunkshape, blockshape, src.shown.metalayers(&state))? {
+            // SAFETY: as in `NewArray::new`.
+            CopyPlan::Chunks => unsafe { NewArray::copy_of(&src, &*params.storage, true)? },
+            CopyPlan::Items(items) => {
+                let copy = NewArray::new(params, &items.metalayers, Special::Zero)?;
+                items.fill(&copy.array, &copying(src.handle)?)?;
+                copy
+            }
+        }
     };
     drop(src);
     more(&mut copy.array)?;

@@ -4,7 +4,6 @@ use super::{Chunks, Slot};
 use crate::state::State;
 use crate::text::bytes;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_frame::header::Header;
 use std::collections::HashMap;
@@ -157,8 +156,7 @@ fn is_array_of(header: &Header, count: usize, chunksize: usize, blocksize: Optio
     };
     let fits = || {
         let meta = crate::source::array_meta(content)?;
-        let array =
-            Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape).ok()?;
+        let array = meta.geometry().ok()?;
         let bytes = |items: i64| {
             let bytes = items.checked_mul(i64::from(header.typesize))?;
             usize::try_from(bytes).ok()

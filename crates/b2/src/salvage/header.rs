@@ -4,7 +4,6 @@ use super::Image;
 use crate::failure::{Failure, Result};
 use crate::state::State;
 use oxiblosc_chunk::checksum::crc32c;
-use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::{Meta, NAME};
 use oxiblosc_frame::fingerprint::Sums;
 use oxiblosc_frame::header::{Extent, Header, MARK, MIN_LEN};
@@ -119,9 +118,7 @@ fn array_in(header: &[u8]) -> Option<Metalayer> {
             return None;
         }
         let (meta, len) = Meta::parse(bytes, true).ok()?;
-        let chunks = &meta.chunkshape;
-        let geometry = Geometry::new(meta.ndim, &meta.shape, chunks, &meta.blockshape).ok()?;
-        geometry.nchunks().ok()?;
+        meta.geometry().ok()?.nchunks().ok()?;
         Some(Metalayer {
             name: NAME.to_vec().into(),
             content: bytes[..len].to_vec().into(),

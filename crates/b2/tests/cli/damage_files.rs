@@ -4,7 +4,9 @@ use crate::support::Folder;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader};
 use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{Array, CParams, DParams, Layout, Place, Protection, SuperChunk};
+use oxiblosc_core::{
+    Array, CParams, DParams, Layout, Place, Protection, StorageParams, SuperChunk,
+};
 use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_testing::random::Rng;
 use std::path::Path;
@@ -79,10 +81,14 @@ fn make(kind: usize, place: Place, checksums: bool) {
     };
     cparams.filters = [0; 6];
     cparams.filters[5] = filter;
-    let dparams = DParams { nthreads: 1 };
-    let protection = Protection {
-        checksums,
-        ..Protection::default()
+    let storage = StorageParams {
+        place,
+        cparams,
+        dparams: DParams { nthreads: 1 },
+        protection: Protection {
+            checksums,
+            ..Protection::default()
+        },
     };
     if kind == 7 || kind == 8 {
         let (shape, chunks, blocks): (&[i64], &[i32], &[i32]) = match kind {
@@ -96,7 +102,7 @@ fn make(kind: usize, place: Place, checksums: bool) {
             dtype: Some(b"<i4"),
             metalayers: &[(b"fixed", b"some content")],
         };
-        let array = Array::zeros(place, &layout, cparams, dparams, protection).expect("an array");
+        let array = Array::zeros(&layout, storage).expect("an array");
         let items: i64 = shape.iter().product();
         let data = series(
             &mut rng,
@@ -108,7 +114,7 @@ fn make(kind: usize, place: Place, checksums: bool) {
             .expect("written");
         return finish(array.schunk(), kind);
     }
-    let s = SuperChunk::create(place, cparams, dparams, protection).expect("a frame");
+    let s = SuperChunk::create(storage).expect("a frame");
     if kind.is_multiple_of(2) {
         s.add_metalayer(b"fixed", b"some content")
             .expect("a metalayer");

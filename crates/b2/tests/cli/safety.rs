@@ -170,7 +170,7 @@ fn verify_takes_several_files() {
 
 #[test]
 fn what_stands_for_other_data_is_not_taken_for_zeros() {
-    use oxiblosc_core::{Array, CParams, DParams, Layout, Place, Protection};
+    use oxiblosc_core::{Array, CParams, Layout, Place, StorageParams};
     let folder = Folder::new("lazy");
     // As python-blosc2 writes a lazy expression: an array of nothing, and metalayers.
     for name in [&b"LazyArray"[..], b"b2o", b"proxy-source"] {
@@ -186,10 +186,12 @@ fn what_stands_for_other_data_is_not_taken_for_zeros() {
             typesize: 8,
             ..CParams::default()
         };
-        let place = Place::File(Path::new(&path));
-        let (dparams, protection) = (DParams::default(), Protection::default());
-        let array = Array::zeros(place, &layout, cparams, dparams, protection).expect("made");
-        drop(array);
+        let storage = StorageParams {
+            place: Place::File(Path::new(&path)),
+            cparams,
+            ..StorageParams::default()
+        };
+        drop(Array::zeros(&layout, storage).expect("made"));
         let run = b2(&["decompress", &path, "-o", "-"]).failed();
         assert!(run.err.contains("python-blosc2"), "{}", run.err);
         let raw = b2(&["decompress", &path, "-o", "-", "--raw"]).ended(0);

@@ -9,6 +9,7 @@ use super::select::Selection;
 use super::sparse;
 use super::write::{Rewriter, Writing};
 use super::{Dims, MAX_DIM};
+use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::{State, SuperChunk, Update};
 use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
@@ -31,10 +32,7 @@ pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
 }
 
 /// The metalayers beside that one, by name.
-///
-/// # Errors
-/// [`Error::MemoryAlloc`].
-pub fn other_metalayers(layers: &[Metalayer]) -> Result<List<Borrowed<'_>>> {
+fn other_metalayers(layers: &[Metalayer]) -> Result<List<Borrowed<'_>>> {
     let others = layers.iter().filter(|layer| *layer.name != *NAME);
     others
         .map(|layer| (&layer.name[..], &layer.content[..]))
@@ -57,6 +55,32 @@ pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>,
     let geometry = meta.geometry()?;
     ArrayRef::check_chunks(state, &geometry)?;
     Ok((meta, geometry))
+}
+
+/// How the content of an array gets into a copy of it.
+pub enum CopyPlan<'a> {
+    /// With the super-chunk: the copy is cut into the same chunks and blocks.
+    Chunks,
+    /// Item by item, into a new array.
+    Items(ItemCopy<'a>),
+}
+
+/// A copy of an array with other chunks or blocks.
+pub struct ItemCopy<'a> {
+    src: &'a ArrayRef<'a>,
+    /// The metalayers of the copy beside its own.
+    pub metalayers: List<Borrowed<'a>>,
+}
+
+impl ItemCopy<'_> {
+    /// Copies items and metalayers of variable length into `copy`, an array of zeros.
+    ///
+    /// # Errors
+    /// As for [`ArrayRef::copy_box`] and [`SuperChunk::copy_vlmetalayers`].
+    pub fn fill(&self, copy: &ArrayRef, coder: &VlmetalayerCoder) -> Result<()> {
+        copy.copy_box(self.src, &Dims::default())?;
+        copy.schunk.copy_vlmetalayers(self.src.schunk, coder)
+    }
 }
 
 /// The shape of blocks that the metalayer of an array says.
@@ -360,11 +384,31 @@ impl<'a> ArrayRef<'a> {
         Ok(Some((shape, buffer)))
     }
 
-    /// Fills this array, which is of zeros, with what `src` has from `from` on.
+    /// How a copy of the array with chunks and blocks of these shapes is made. `layers` are the array's metalayers.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn copy_plan<'s>(
+        &'s self,
+        chunkshape: &[i32],
+        blockshape: &[i32],
+        layers: &'s [Metalayer],
+    ) -> Result<CopyPlan<'s>> {
+        if self.geometry.is_cut_into(chunkshape, blockshape) {
+            return Ok(CopyPlan::Chunks);
+        }
+        let metalayers = other_metalayers(layers)?;
+        Ok(CopyPlan::Items(ItemCopy {
+            src: self,
+            metalayers,
+        }))
+    }
+
+    /// Fills this array, which is of zeros, with what `src` has from `from` on, a position along each dimension.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for items of another size; those of damaged chunks, of compression and output.
-    pub fn copy_box(&self, src: &ArrayRef, from: &Dims) -> Result<()> {
+    pub fn copy_box(&self, src: &ArrayRef, from: &[i64]) -> Result<()> {
         if self.typesize != src.typesize {
             return Err(Error::InvalidParam);
         }

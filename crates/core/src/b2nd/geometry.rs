@@ -1,5 +1,6 @@
 //! What follows from the three shapes of an array: padded shapes, counts, strides. Checked once; nothing overflows later.
 
+use super::shape::Shape;
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
 
@@ -49,8 +50,15 @@ pub struct Geometry {
     pub strides: Strides,
 }
 
-/// Refuses negative lengths, and blocks of nothing in chunks of something.
+/// Refuses shapes of different or too many dimensions, negative lengths, and blocks of nothing in chunks of something.
+///
+/// # Errors
+/// [`Error::InvalidParam`].
 pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()> {
+    let ndim = shape.len();
+    if ndim > MAX_DIM || chunkshape.len() != ndim || blockshape.len() != ndim {
+        return Err(Error::InvalidParam);
+    }
     let lengths = shape.iter().zip(chunkshape).zip(blockshape);
     for ((shape, chunk), block) in lengths {
         if *shape < 0 || *chunk < 0 || *block < 0 || (*block == 0 && *chunk != 0) {
@@ -132,20 +140,14 @@ fn product<T: Copy + Into<i64>>(lengths: &[T], most: i64) -> Result<i64> {
 }
 
 impl Geometry {
-    /// From the three shapes, of which the first `ndim` entries count.
+    /// From the shapes of the array, of its chunks and of their blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for negative lengths, blocks of nothing, and whatever overflows.
-    pub fn new(
-        ndim: usize,
-        shape: &Dims,
-        chunkshape: &[i32; MAX_DIM],
-        blockshape: &[i32; MAX_DIM],
-    ) -> Result<Self> {
-        if ndim > MAX_DIM {
-            return Err(Error::InvalidParam);
-        }
-        check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
+    /// [`Error::InvalidParam`] for shapes of different or too many dimensions, negative lengths, blocks of nothing, and whatever
+    /// overflows.
+    pub fn new(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<Self> {
+        check(shape, chunkshape, blockshape)?;
+        let ndim = shape.len();
         let mut geometry = Self {
             ndim,
             shape: [1; MAX_DIM],
@@ -224,10 +226,18 @@ impl Geometry {
         }
     }
 
+    /// The shape of the array.
+    ///
+    /// # Errors
+    /// As for [`Shape::new`].
+    pub fn shape(&self) -> Result<Shape> {
+        Shape::new(&self.shape[..self.ndim])
+    }
+
     /// Whether the chunks and the blocks have these shapes.
-    pub fn is_cut_into(&self, chunkshape: &[i32; MAX_DIM], blockshape: &[i32; MAX_DIM]) -> bool {
+    pub fn is_cut_into(&self, chunkshape: &[i32], blockshape: &[i32]) -> bool {
         let dims = ..self.ndim;
-        chunkshape[dims] == self.chunkshape[dims] && blockshape[dims] == self.blockshape[dims]
+        *chunkshape == self.chunkshape[dims] && *blockshape == self.blockshape[dims]
     }
 
     /// Chunks along dimension `d`.
@@ -301,7 +311,8 @@ impl Geometry {
     /// # Errors
     /// As for [`Self::new`].
     pub fn reshaped(&self, shape: &Dims) -> Result<Self> {
-        Self::new(self.ndim, shape, &self.chunkshape, &self.blockshape)
+        let dims = ..self.ndim;
+        Self::new(&shape[dims], &self.chunkshape[dims], &self.blockshape[dims])
     }
 }
 
@@ -309,18 +320,9 @@ impl Geometry {
 mod tests {
     use super::*;
 
-    fn geometry(shape: &[i64], chunks: &[i32], blocks: &[i32]) -> Result<Geometry> {
-        let ndim = shape.len();
-        let (mut s, mut c, mut b) = ([7; MAX_DIM], [7; MAX_DIM], [7; MAX_DIM]);
-        s[..ndim].copy_from_slice(shape);
-        c[..ndim].copy_from_slice(chunks);
-        b[..ndim].copy_from_slice(blocks);
-        Geometry::new(ndim, &s, &c, &b)
-    }
-
     #[test]
     fn padding_and_counts() {
-        let g = geometry(&[10, 7], &[4, 7], &[3, 2]).unwrap();
+        let g = Geometry::new(&[10, 7], &[4, 7], &[3, 2]).unwrap();
         assert_eq!(
             (g.extshape[..3].to_vec(), g.extnitems),
             (vec![12, 7, 1], 84)
@@ -332,13 +334,13 @@ mod tests {
             (3, 1, 2, 4)
         );
         assert_eq!(g.chunk_nbytes(300), Ok(14_400));
-        let g = geometry(&[], &[], &[]).unwrap();
+        let g = Geometry::new(&[], &[], &[]).unwrap();
         assert_eq!((g.nchunks(), g.nblocks(), g.nitems), (Ok(1), 1, 1));
     }
 
     #[test]
     fn places_and_indices_are_each_others_inverse() {
-        let g = geometry(&[10, 7, 9], &[4, 3, 2], &[1, 1, 1]).unwrap();
+        let g = Geometry::new(&[10, 7, 9], &[4, 3, 2], &[1, 1, 1]).unwrap();
         for nchunk in 0..g.nchunks().unwrap() {
             assert_eq!(g.nchunk(&g.place_of(nchunk)), nchunk);
         }
@@ -347,18 +349,18 @@ mod tests {
 
     #[test]
     fn arrays_of_nothing() {
-        let g = geometry(&[0, 5], &[4, 2], &[2, 1]).unwrap();
+        let g = Geometry::new(&[0, 5], &[4, 2], &[2, 1]).unwrap();
         assert_eq!((g.nchunks(), g.nitems, g.extshape[0]), (Ok(0), 0, 0));
-        let g = geometry(&[0], &[0], &[0]).unwrap();
+        let g = Geometry::new(&[0], &[0], &[0]).unwrap();
         assert_eq!((g.nchunks(), g.nblocks(), g.grid(0)), (Ok(0), 0, 0));
-        let g = geometry(&[5], &[0], &[0]).unwrap();
+        let g = Geometry::new(&[5], &[0], &[0]).unwrap();
         assert_eq!(g.nchunks(), Err(Error::InvalidParam));
     }
 
     #[test]
     fn impossible_shapes_are_refused() {
         let refused = |shape: &[i64], chunks: &[i32], blocks: &[i32]| {
-            geometry(shape, chunks, blocks).err() == Some(Error::InvalidParam)
+            Geometry::new(shape, chunks, blocks).err() == Some(Error::InvalidParam)
         };
         assert!(refused(&[-1], &[1], &[1]));
         assert!(refused(&[1], &[-1], &[1]));
@@ -368,8 +370,15 @@ mod tests {
         assert!(refused(&[i64::MAX], &[2], &[1]));
         assert!(refused(&[1, 1], &[1 << 16, 1 << 15], &[1, 1]));
         assert!(refused(&[1, 1], &[1, 1], &[1 << 16, 1 << 15]));
+        assert!(refused(&[1, 1], &[1], &[1, 1]));
+        assert!(refused(&[1], &[1], &[1, 1]));
+        assert!(refused(
+            &[1; MAX_DIM + 1],
+            &[1; MAX_DIM + 1],
+            &[1; MAX_DIM + 1]
+        ));
         assert!(!refused(&[0, i64::MAX], &[1, 1], &[1, 1]));
-        let g = geometry(&[1], &[1 << 20], &[1]).unwrap();
+        let g = Geometry::new(&[1], &[1 << 20], &[1]).unwrap();
         assert_eq!(g.chunk_nbytes(1 << 11), Err(Error::InvalidParam));
     }
 

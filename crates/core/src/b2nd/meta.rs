@@ -135,7 +135,12 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// Those of [`Geometry::new`].
     pub fn geometry(&self) -> Result<Geometry> {
-        Geometry::new(self.ndim, &self.shape, &self.chunkshape, &self.blockshape)
+        let dims = ..self.ndim;
+        Geometry::new(
+            &self.shape[dims],
+            &self.chunkshape[dims],
+            &self.blockshape[dims],
+        )
     }
 
     /// What it says, as text for people.

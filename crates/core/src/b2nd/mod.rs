@@ -39,6 +39,8 @@ mod resize;
 pub mod runs;
 /// Selections.
 pub mod select;
+/// Lengths along dimensions.
+pub mod shape;
 /// Single items.
 pub mod sparse;
 /// Shapes of views.

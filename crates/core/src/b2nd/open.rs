@@ -149,8 +149,9 @@ impl Shapes {
             return Ok(false);
         };
         let (meta, _) = Meta::parse(&state.metalayers()[at].content, true)?;
-        let known = &self.geometry;
-        if meta.ndim != known.ndim || !known.is_cut_into(&meta.chunkshape, &meta.blockshape) {
+        let (chunkshape, blockshape) =
+            (&meta.chunkshape[..meta.ndim], &meta.blockshape[..meta.ndim]);
+        if !self.geometry.is_cut_into(chunkshape, blockshape) {
             return Err(Error::Data);
         }
         self.geometry = meta.geometry()?;

@@ -10,10 +10,11 @@ pub use views::View;
 use super::array::{ArrayRef, metalayer, read_metalayer};
 use super::geometry::Geometry;
 use super::meta::Meta;
-use super::{Dims, MAX_DIM};
+use super::shape::Shape;
 use crate::context::Compressor;
-use crate::params::{CParams, DParams};
-use crate::schunk::open::{Place, Protection};
+use crate::params::CParams;
+use crate::schunk::open::{Protection, StorageParams};
+use crate::schunk::special::Sample;
 use crate::schunk::{State, SuperChunk};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
@@ -24,7 +25,7 @@ use std::path::Path;
 /// The shapes of an array, its chunks and its blocks, and the type of its items. By default an array without dimensions and dtype.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout<'a> {
-    /// The shape: items along each dimension, of which there are at most [`MAX_DIM`].
+    /// The shape: items along each dimension, of which there are at most [`MAX_DIM`](super::MAX_DIM).
     pub shape: &'a [i64],
     /// The shape of a chunk.
     pub chunks: &'a [i32],
@@ -34,6 +35,15 @@ pub struct Layout<'a> {
     pub dtype: Option<&'a [u8]>,
     /// Further metalayers: names and contents.
     pub metalayers: &'a [Borrowed<'a>],
+}
+
+/// How an array is cut: the shapes of its chunks and of their blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunking<'a> {
+    /// The shape of a chunk.
+    pub chunks: &'a [i32],
+    /// The shape of a block.
+    pub blocks: &'a [i32],
 }
 
 /// The items of a new array.
@@ -54,7 +64,7 @@ pub enum Initial<'a> {
 /// An n-dimensional array of items of one size, in C order.
 ///
 /// ```
-/// use oxiblosc_core::{Array, CParams, DParams, Layout, Place, Protection};
+/// use oxiblosc_core::{Array, CParams, Layout, StorageParams};
 ///
 /// # fn main() -> Result<(), oxiblosc_core::Error> {
 /// let layout = Layout {
@@ -64,8 +74,8 @@ pub enum Initial<'a> {
 ///     dtype: Some(b"|u1"),
 ///     metalayers: &[],
 /// };
-/// let params = CParams { typesize: 1, ..CParams::default() };
-/// let array = Array::zeros(Place::Memory, &layout, params, DParams::default(), Protection::default())?;
+/// let cparams = CParams { typesize: 1, ..CParams::default() };
+/// let array = Array::zeros(&layout, StorageParams { cparams, ..StorageParams::default() })?;
 /// array.write(&[49, 99], &[51, 101], &[1, 2, 3, 4])?;
 /// let mut items = [0; 6];
 /// array.read(&[49, 98], &[51, 101], &mut items)?;
@@ -78,37 +88,24 @@ pub struct Array {
     schunk: SuperChunk,
 }
 
-fn dims<T: Copy>(given: &[T], one: T) -> Result<[T; MAX_DIM]> {
-    let mut dims = [one; MAX_DIM];
-    let front = dims.get_mut(..given.len()).ok_or(Error::InvalidParam)?;
-    front.copy_from_slice(given);
-    Ok(dims)
-}
-
 impl Array {
     /// Creates an array of zeros.
     ///
     /// # Errors
     /// As for [`Self::create`].
-    pub fn zeros(
-        place: Place,
-        layout: &Layout,
-        cparams: CParams,
-        dparams: DParams,
-        protection: Protection,
-    ) -> Result<Self> {
-        Self::create(place, layout, Initial::Zeros, cparams, dparams, protection)
+    pub fn zeros(layout: &Layout, storage: StorageParams) -> Result<Self> {
+        Self::create(layout, Initial::Zeros, storage)
     }
 
     /// Creates an array. The block size follows from the layout; [`CParams::blocksize`] is ignored.
     ///
     /// ```
-    /// use oxiblosc_core::{Array, CParams, DParams, Initial, Layout, Place, Protection};
+    /// use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
     ///
     /// let layout = Layout { shape: &[3], chunks: &[2], blocks: &[2], dtype: Some(b"<i2"), metalayers: &[] };
-    /// let (cparams, dparams) = (CParams { typesize: 2, ..CParams::default() }, DParams::default());
+    /// let cparams = CParams { typesize: 2, ..CParams::default() };
     /// let initial = Initial::Items(&[1, 0, 2, 0, 3, 0]);
-    /// let array = Array::create(Place::Memory, &layout, initial, cparams, dparams, Protection::default())?;
+    /// let array = Array::create(&layout, initial, StorageParams { cparams, ..StorageParams::default() })?;
     /// let mut last = [0; 2];
     /// array.read(&[2], &[3], &mut last)?;
     /// assert_eq!(last, [3, 0]);
@@ -118,45 +115,19 @@ impl Array {
     /// # Errors
     /// [`Error::InvalidParam`] for impossible shapes, and for initial items of another size than the array's; [`Error::Data`] for NaNs of
     /// another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of compression.
-    pub fn create(
-        place: Place,
-        layout: &Layout,
-        initial: Initial,
-        cparams: CParams,
-        dparams: DParams,
-        protection: Protection,
-    ) -> Result<Self> {
-        let geometry = layout.geometry()?;
-        let meta = geometry.meta(layout.dtype, 0);
-        let kind = initial.special(&geometry, cparams.typesize)?;
-        Self::make(
-            (place, cparams, dparams, protection),
-            (&meta, &geometry),
-            layout.metalayers,
-            kind,
-            |array| match initial {
-                Initial::Zeros | Initial::Uninit | Initial::Nans => Ok(()),
-                Initial::Item(item) => array.repeat(item),
-                Initial::Items(items) => array.write_all(items),
-            },
-        )
-    }
-
-    /// Makes an array of special values, which `fill` then fills.
-    fn make(
-        (place, cparams, dparams, protection): (Place, CParams, DParams, Protection),
-        (meta, geometry): (&Meta, &Geometry),
-        metalayers: &[Borrowed],
-        kind: Special,
-        fill: impl FnOnce(&ArrayRef) -> Result<()>,
-    ) -> Result<Self> {
-        super::create::check(geometry, kind, cparams.typesize)?;
-        let cparams = cparams.for_blocks_of(geometry)?;
-        let schunk = SuperChunk::create(place, cparams, dparams, protection)?;
-        let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
-        let made = schunk.become_array(meta, geometry, metalayers, (kind, &sample));
-        let made = made.and_then(|array| fill(&array));
-        schunk.or_discard(made).map(|schunk| Self { schunk })
+    pub fn create(layout: &Layout, initial: Initial, storage: StorageParams) -> Result<Self> {
+        let geometry = Geometry::new(layout.shape, layout.chunks, layout.blocks)?;
+        let new = NewArray {
+            meta: &geometry.meta(layout.dtype, 0),
+            geometry: &geometry,
+            metalayers: layout.metalayers,
+            kind: initial.special(&geometry, storage.cparams.typesize)?,
+        };
+        new.make(storage, |array| match initial {
+            Initial::Zeros | Initial::Uninit | Initial::Nans => Ok(()),
+            Initial::Item(item) => array.repeat(item),
+            Initial::Items(items) => array.write_all(items),
+        })
     }
 
     /// Opens the array in a file or directory.
@@ -210,20 +181,24 @@ impl Array {
         result
     }
 
-    /// The shape, and the number of dimensions: the shape is the first so many numbers.
+    /// The shape: items along each dimension.
     ///
     /// # Errors
     /// Those of reading the frame, if another handle has changed it.
-    pub fn shape(&self) -> Result<(Dims, usize)> {
-        self.with(|array| Ok((array.geometry.shape, array.geometry.ndim)))
+    pub fn shape(&self) -> Result<Shape> {
+        self.with(|array| array.geometry.shape())
     }
 
-    /// The shapes of chunks and blocks, as [`Self::shape`] without the number of dimensions.
+    /// The shape of a chunk, and that of a block.
     ///
     /// # Errors
     /// As for [`Self::shape`].
-    pub fn chunks_and_blocks(&self) -> Result<([i32; MAX_DIM], [i32; MAX_DIM])> {
-        self.with(|array| Ok((array.geometry.chunkshape, array.geometry.blockshape)))
+    pub fn chunks_and_blocks(&self) -> Result<(Shape<i32>, Shape<i32>)> {
+        self.with(|array| {
+            let (geometry, dims) = (&array.geometry, ..array.geometry.ndim);
+            let chunks = Shape::new(&geometry.chunkshape[dims])?;
+            Ok((chunks, Shape::new(&geometry.blockshape[dims])?))
+        })
     }
 
     /// The type of an item in NumPy's notation; none for opaque bytes.
@@ -237,15 +212,30 @@ impl Array {
     }
 }
 
-impl Layout<'_> {
-    fn geometry(&self) -> Result<Geometry> {
-        let ndim = self.shape.len();
-        if self.chunks.len() != ndim || self.blocks.len() != ndim {
-            return Err(Error::InvalidParam);
-        }
-        super::geometry::check(self.shape, self.chunks, self.blocks)?;
-        let (shape, chunks) = (dims(self.shape, 1)?, dims(self.chunks, 1)?);
-        Geometry::new(ndim, &shape, &chunks, &dims(self.blocks, 1)?)
+/// An array to be made.
+struct NewArray<'a> {
+    meta: &'a Meta<'a>,
+    geometry: &'a Geometry,
+    /// The metalayers beside its own.
+    metalayers: &'a [Borrowed<'a>],
+    /// The special values that its items are.
+    kind: Special,
+}
+
+impl NewArray<'_> {
+    /// Makes the array, which `fill` then fills.
+    fn make(
+        self,
+        storage: StorageParams,
+        fill: impl FnOnce(&ArrayRef) -> Result<()>,
+    ) -> Result<Array> {
+        super::create::check(self.geometry, self.kind, storage.cparams.typesize)?;
+        let schunk = SuperChunk::create(storage.for_blocks_of(self.geometry)?)?;
+        let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
+        let special = (self.kind, &sample as &Sample);
+        let made = schunk.become_array(self.meta, self.geometry, self.metalayers, special);
+        let made = made.and_then(|array| fill(&array));
+        schunk.or_discard(made).map(|schunk| Array { schunk })
     }
 }
 
@@ -264,14 +254,12 @@ impl Initial<'_> {
     }
 }
 
-impl CParams {
+impl StorageParams<'_> {
     /// The same, for blocks of an array.
-    fn for_blocks_of(self, geometry: &Geometry) -> Result<Self> {
-        let blocksize = i32::try_from(geometry.block_nbytes(self.typesize));
-        Ok(Self {
-            blocksize: blocksize.map_err(|_| Error::InvalidParam)?,
-            ..self
-        })
+    fn for_blocks_of(mut self, geometry: &Geometry) -> Result<Self> {
+        let blocksize = i32::try_from(geometry.block_nbytes(self.cparams.typesize));
+        self.cparams.blocksize = blocksize.map_err(|_| Error::InvalidParam)?;
+        Ok(self)
     }
 }
 

@@ -297,11 +297,7 @@ mod tests {
     use super::*;
 
     fn geometry(shape: &[i64], chunks: &[i32]) -> Geometry {
-        let ndim = shape.len();
-        let (mut s, mut c) = ([1; MAX_DIM], [1; MAX_DIM]);
-        s[..ndim].copy_from_slice(shape);
-        c[..ndim].copy_from_slice(chunks);
-        Geometry::new(ndim, &s, &c, &c).unwrap()
+        Geometry::new(shape, chunks, chunks).unwrap()
     }
 
     fn way(

@@ -372,11 +372,10 @@ mod tests {
     }
 
     fn geometry(dims: &[Dim]) -> Geometry {
-        let (mut s, mut c, mut b) = ([1; MAX_DIM], [1; MAX_DIM], [1; MAX_DIM]);
-        for (d, dim) in dims.iter().enumerate() {
-            (s[d], c[d], b[d]) = (dim.0, dim.1, dim.2);
-        }
-        Geometry::new(dims.len(), &s, &c, &b).unwrap()
+        let shape: Vec<i64> = dims.iter().map(|dim| dim.0).collect();
+        let chunks: Vec<i32> = dims.iter().map(|dim| dim.1).collect();
+        let blocks: Vec<i32> = dims.iter().map(|dim| dim.2).collect();
+        Geometry::new(&shape, &chunks, &blocks).unwrap()
     }
 
     proptest! {

@@ -35,7 +35,7 @@ impl Geometry {
             }
             ndim += 1;
         }
-        Self::new(ndim, &shape, &chunkshape, &blockshape)
+        Self::new(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])
     }
 
     /// With further dimensions, one wherever `new` is not 0.
@@ -100,13 +100,7 @@ mod tests {
 
     #[test]
     fn dimensions_of_length_1_come_and_go() {
-        let dims = |lens: &[i32]| {
-            let mut dims = [1; MAX_DIM];
-            dims[..lens.len()].copy_from_slice(lens);
-            dims
-        };
-        let shape = dims(&[1, 6, 1]).map(i64::from);
-        let array = Geometry::new(3, &shape, &dims(&[1, 4, 2]), &dims(&[1, 2, 2])).unwrap();
+        let array = Geometry::new(&[1, 6, 1], &[1, 4, 2], &[1, 2, 2]).unwrap();
         let more = array.expanded(&[1, 0, 0, 7, 0]).unwrap();
         assert_eq!((more.ndim, &more.shape[..5]), (5, &[1, 1, 6, 1, 1][..]));
         assert_eq!(more.chunkshape[..5], [1, 1, 4, 1, 2]);

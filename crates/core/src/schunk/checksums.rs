@@ -35,11 +35,9 @@ impl SuperChunk {
     ///
     /// # Examples
     /// ```
-    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    /// use oxiblosc_core::{Place, StorageParams, SuperChunk};
     ///
-    /// let (cparams, dparams) = (CParams::default(), DParams::default());
-    /// let protection = Protection::default();
-    /// let schunk = SuperChunk::create(Place::Frame, cparams, dparams, protection)?;
+    /// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, ..StorageParams::default() })?;
     /// schunk.append_data(&[7; 1000])?;
     /// schunk.add_checksums()?;
     /// assert!(schunk.has_checksums()?);

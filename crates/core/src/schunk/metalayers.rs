@@ -316,9 +316,9 @@ impl SuperChunk {
     /// The content of a variable-length metalayer.
     ///
     /// ```
-    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    /// use oxiblosc_core::{StorageParams, SuperChunk};
     ///
-    /// let schunk = SuperChunk::create(Place::Memory, CParams::default(), DParams::default(), Protection::default())?;
+    /// let schunk = SuperChunk::create(StorageParams::default())?;
     /// schunk.set_vlmetalayer(b"unit", b"metre")?;
     /// schunk.set_vlmetalayer(b"unit", b"centimetre")?;
     /// assert_eq!(*schunk.get_vlmetalayer(b"unit")?, *b"centimetre");

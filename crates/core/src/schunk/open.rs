@@ -24,9 +24,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where a super-chunk or an array keeps its chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place<'a> {
     /// In memory, each chunk on its own.
+    #[default]
     Memory,
     /// In memory, as a contiguous frame.
     Frame,
@@ -45,6 +46,28 @@ pub struct Protection {
     pub durable: bool,
     /// Whether a new frame gets checksums, so that damage of it is found; see [`SuperChunk::add_checksums`].
     pub checksums: bool,
+}
+
+/// Where a new super-chunk or array is, and how it is compressed and decompressed. By default in memory, with the default parameters.
+///
+/// ```
+/// use oxiblosc_core::{CParams, Place, StorageParams, SuperChunk};
+///
+/// let cparams = CParams { typesize: 4, ..CParams::default() };
+/// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, cparams, ..StorageParams::default() })?;
+/// assert_eq!(schunk.nchunks()?, 0);
+/// # Ok::<(), oxiblosc_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StorageParams<'a> {
+    /// Where the chunks are.
+    pub place: Place<'a>,
+    /// How data are compressed.
+    pub cparams: CParams,
+    /// How chunks are decompressed.
+    pub dparams: DParams,
+    /// How a frame on disk is protected, and whether a frame gets checksums.
+    pub protection: Protection,
 }
 
 pub(super) fn c_path(path: &Path) -> Result<CStrBuf> {
@@ -177,11 +200,11 @@ impl SuperChunk {
     /// Creates a super-chunk without chunks.
     ///
     /// ```
-    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    /// use oxiblosc_core::{CParams, StorageParams, SuperChunk};
     ///
     /// # fn main() -> Result<(), oxiblosc_core::Error> {
-    /// let params = CParams { typesize: 4, ..CParams::default() };
-    /// let schunk = SuperChunk::create(Place::Memory, params, DParams::default(), Protection::default())?;
+    /// let cparams = CParams { typesize: 4, ..CParams::default() };
+    /// let schunk = SuperChunk::create(StorageParams { cparams, ..StorageParams::default() })?;
     /// for n in 0..10u8 {
     ///     schunk.append_data(&[n; 4000])?;
     /// }
@@ -194,12 +217,13 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::FileOpen`] if something is at the place already; those of impossible parameters, and of output.
-    pub fn create(
-        place: Place,
-        cparams: CParams,
-        dparams: DParams,
-        protection: Protection,
-    ) -> Result<Self> {
+    pub fn create(storage: StorageParams) -> Result<Self> {
+        let StorageParams {
+            place,
+            cparams,
+            dparams,
+            protection,
+        } = storage;
         let path = match place {
             Place::Memory | Place::Frame => None,
             Place::File(path) | Place::Directory(path) => Some(c_path(path)?),
@@ -236,10 +260,9 @@ impl SuperChunk {
     /// chunks there. New chunks are compressed with the parameters in the frame.
     ///
     /// ```
-    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    /// use oxiblosc_core::{StorageParams, SuperChunk};
     ///
-    /// let (cparams, dparams) = (CParams::default(), DParams::default());
-    /// let schunk = SuperChunk::create(Place::Memory, cparams, dparams, Protection::default())?;
+    /// let schunk = SuperChunk::create(StorageParams::default())?;
     /// schunk.append_data(&[7; 1000])?;
     /// let again = SuperChunk::from_frame(schunk.to_frame()?, 1)?;
     /// assert_eq!(again.nbytes()?, 1000);
@@ -307,21 +330,15 @@ impl SuperChunk {
         Ok(self.read()?.counts().nbytes.max(0) as u64)
     }
 
-    /// Copies the super-chunk, with its metalayers, to another place. Its chunks are copied as they are where `cparams` are the same
-    /// as its own.
+    /// Copies the super-chunk, with its metalayers, to another place. Its chunks are copied as they are where the parameters of
+    /// compression are the same as its own.
     ///
     /// # Errors
     /// Those of [`Self::create`], of damaged chunks, and of output.
-    pub fn copy_to(
-        &self,
-        place: Place,
-        cparams: CParams,
-        dparams: DParams,
-        protection: Protection,
-    ) -> Result<Self> {
+    pub fn copy_to(&self, storage: StorageParams) -> Result<Self> {
         let state = self.read()?;
-        let same = cparams.recorded() == *state.parameters();
-        let copy = Self::create(place, cparams, dparams, protection)?;
+        let same = storage.cparams.recorded() == *state.parameters();
+        let copy = Self::create(storage)?;
         let coder = VlmetalayerCoder::defaults()?;
         let copied = copy.copy_from(self, None, same, Some(&coder));
         copy.or_discard(copied)
@@ -335,15 +352,19 @@ impl SuperChunk {
         if let Some(frame) = self.with_frame(Buffer::copy_of)? {
             return Ok(frame);
         }
+        self.copy_alike(Place::Frame, Protection::default())?
+            .into_frame()
+    }
+
+    /// A copy with the same parameters of compression, made and used by one thread.
+    pub(crate) fn copy_alike(&self, place: Place, protection: Protection) -> Result<Self> {
         let state = self.read()?;
-        let cparams = CParams::from_recorded(state.parameters(), 1);
-        let copy = self.copy_to(
-            Place::Frame,
-            cparams,
-            DParams::default(),
-            Protection::default(),
-        )?;
-        copy.into_frame()
+        self.copy_to(StorageParams {
+            place,
+            cparams: CParams::from_recorded(state.parameters(), 1),
+            protection,
+            ..StorageParams::default()
+        })
     }
 
     /// The chunk that stands for so many bytes of a special value.

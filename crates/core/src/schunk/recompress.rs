@@ -133,16 +133,14 @@ impl<'a> Job<'a> {
 #[cfg(test)]
 mod tests {
     use crate::schunk::chunks::Position;
-    use crate::{CParams, DParams, Place, Protection, SuperChunk};
+    use crate::{CParams, StorageParams, SuperChunk};
     use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
     use oxiblosc_chunk::special;
 
     /// Of a chunk that was never written nothing is decompressed, so that the memory for it must not show another chunk's data.
     #[test]
     fn what_was_never_written_does_not_become_the_chunk_before() {
-        let (memory, protection) = (Place::Memory, Protection::default());
-        let schunk = SuperChunk::create(memory, CParams::default(), DParams::default(), protection);
-        let schunk = schunk.unwrap();
+        let schunk = SuperChunk::create(StorageParams::default()).unwrap();
         schunk.append_data(&[7; 4000]).unwrap();
         let mut chunk = oxiblosc_memory::List::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
         special::write(Special::Uninit, 4000, 4000, 8, &[], &mut chunk);
@@ -152,7 +150,10 @@ mod tests {
             codec: crate::codec::ZSTD,
             ..CParams::default()
         };
-        let copy = schunk.copy_to(memory, cparams, DParams::default(), protection);
+        let copy = schunk.copy_to(StorageParams {
+            cparams,
+            ..StorageParams::default()
+        });
         let mut data = [1; 4000];
         copy.unwrap().decompress_chunk(1, &mut data).unwrap();
         assert_eq!(data, [0; 4000]);

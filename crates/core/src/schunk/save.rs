@@ -2,7 +2,6 @@
 
 use super::open::{Place, Protection, c_path};
 use super::superchunk::SuperChunk;
-use crate::params::{CParams, DParams};
 use oxiblosc_error::Result;
 use oxiblosc_frame::container;
 use oxiblosc_io::file::Filesystem;
@@ -16,10 +15,10 @@ impl SuperChunk {
     /// is nothing yet. If `durable`, the file would survive a loss of power when this returns.
     ///
     /// ```
-    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    /// use oxiblosc_core::{Place, Protection, StorageParams, SuperChunk};
     ///
     /// let path = std::env::temp_dir().join(format!("saved-{}.b2frame", std::process::id()));
-    /// let schunk = SuperChunk::create(Place::Frame, CParams::default(), DParams::default(), Protection::default())?;
+    /// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, ..StorageParams::default() })?;
     /// schunk.append_data(&[7; 1000])?;
     /// assert_eq!(schunk.save(&path, false)?, path.metadata().unwrap().len());
     /// assert_eq!(SuperChunk::open(&path, 0, 1, Protection::default())?.nbytes()?, 1000);
@@ -38,12 +37,11 @@ impl SuperChunk {
         if let Some(len) = written {
             return Ok(len);
         }
-        let cparams = CParams::from_recorded(self.read()?.parameters(), 1);
         let protection = Protection {
             durable,
             ..Protection::default()
         };
-        let copy = self.copy_to(Place::File(path), cparams, DParams::default(), protection)?;
+        let copy = self.copy_alike(Place::File(path), protection)?;
         let len = copy.close_frame();
         copy.or_discard(len)?;
         len

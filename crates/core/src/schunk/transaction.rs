@@ -166,11 +166,10 @@ impl SuperChunk {
     ///
     /// # Examples
     /// ```
-    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    /// use oxiblosc_core::{Place, StorageParams, SuperChunk};
     ///
     /// # fn main() -> Result<(), oxiblosc_core::Error> {
-    /// let (cparams, dparams) = (CParams::default(), DParams::default());
-    /// let schunk = SuperChunk::create(Place::Frame, cparams, dparams, Protection::default())?;
+    /// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, ..StorageParams::default() })?;
     /// schunk.append_data(&[7; 1000])?;
     ///
     /// let transaction = schunk.transaction()?;

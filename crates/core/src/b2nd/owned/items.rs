@@ -1,8 +1,8 @@
 //! Reading and writing items.
 
 use super::Array;
-use crate::b2nd::Dims;
 use crate::b2nd::array::ArrayRef;
+use crate::b2nd::shape::Shape;
 use oxiblosc_error::{Error, Result};
 
 impl Array {
@@ -26,11 +26,11 @@ impl Array {
     /// their size. Indices may be in any order and repeated.
     ///
     /// ```
-    /// # use oxiblosc_core::{Array, CParams, DParams, Initial, Layout, Place, Protection};
+    /// # use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
     /// # let layout = Layout { shape: &[2, 3], chunks: &[2, 2], blocks: &[1, 2], dtype: None, metalayers: &[] };
-    /// # let (cparams, dparams) = (CParams { typesize: 1, ..CParams::default() }, DParams::default());
+    /// # let cparams = CParams { typesize: 1, ..CParams::default() };
     /// # let initial = Initial::Items(&[0, 1, 2, 10, 11, 12]);
-    /// # let array = Array::create(Place::Memory, &layout, initial, cparams, dparams, Protection::default())?;
+    /// # let array = Array::create(&layout, initial, StorageParams { cparams, ..StorageParams::default() })?;
     /// // Of [[0, 1, 2], [10, 11, 12]] the rows 1 and 0, and of these the columns 2, 0 and 0.
     /// let mut items = [0; 6];
     /// array.read_selection(&[&[1, 0], &[2, 0, 0]], &mut items)?;
@@ -43,7 +43,7 @@ impl Array {
     pub fn read_selection(&self, lists: &[&[i64]], items: &mut [u8]) -> Result<()> {
         self.with(|array| {
             let (shape, nbytes) = (lengths(array, lists)?, items.len() as i64);
-            match array.select(lists, &shape[..lists.len()], nbytes)? {
+            match array.select(lists, &shape, nbytes)? {
                 Some(selection) => array.read_selection(&selection, items),
                 None => Ok(()),
             }
@@ -58,7 +58,7 @@ impl Array {
     pub fn write_selection(&self, lists: &[&[i64]], items: &[u8]) -> Result<()> {
         self.change(|array| {
             let (shape, nbytes) = (lengths(array, lists)?, items.len() as i64);
-            match array.select(lists, &shape[..lists.len()], nbytes)? {
+            match array.select(lists, &shape, nbytes)? {
                 Some(selection) => array.write_selection(&selection, items),
                 None => Ok(()),
             }
@@ -84,41 +84,36 @@ impl Array {
 }
 
 /// The shape of what lists of indices pick.
-fn lengths(array: &ArrayRef, lists: &[&[i64]]) -> Result<Dims> {
+fn lengths(array: &ArrayRef, lists: &[&[i64]]) -> Result<Shape> {
     if lists.len() != array.geometry.ndim {
         return Err(Error::InvalidParam);
     }
-    let mut shape = Dims::default();
-    for (len, list) in shape.iter_mut().zip(lists) {
-        *len = list.len() as i64;
-    }
-    Ok(shape)
+    Shape::of(lists.iter().map(|list| Ok(list.len() as i64)))
 }
 
 impl ArrayRef<'_> {
     pub(super) fn read_checked(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
         let shape = self.slice_shape(start, stop)?;
-        self.read_slice(start, stop, &shape[..start.len()], items)
+        self.read_slice(start, stop, &shape, items)
     }
 
     pub(super) fn write_checked(&self, start: &[i64], stop: &[i64], items: &[u8]) -> Result<()> {
         let shape = self.slice_shape(start, stop)?;
-        self.write_slice(start, stop, &shape[..start.len()], items)
+        self.write_slice(start, stop, &shape, items)
     }
 
     /// The shape of the items from `start` to before `stop`.
-    pub(super) fn slice_shape(&self, start: &[i64], stop: &[i64]) -> Result<Dims> {
+    pub(super) fn slice_shape(&self, start: &[i64], stop: &[i64]) -> Result<Shape> {
         let ndim = self.geometry.ndim;
         if start.len() != ndim || stop.len() != ndim {
             return Err(Error::InvalidParam);
         }
-        let mut shape = Dims::default();
-        for (d, (start, stop)) in start.iter().zip(stop).enumerate() {
-            if *start < 0 || start > stop || *stop > self.geometry.shape[d] {
-                return Err(Error::InvalidParam);
+        let bounds = start.iter().zip(stop).zip(self.geometry.shape);
+        Shape::of(bounds.map(|((start, stop), len)| {
+            match *start >= 0 && start <= stop && *stop <= len {
+                true => Ok(stop - start),
+                false => Err(Error::InvalidParam),
             }
-            shape[d] = stop - start;
-        }
-        Ok(shape)
+        }))
     }
 }

@@ -1,7 +1,6 @@
 //! Arrays that grow and shrink. The shape and the chunks change at once.
 
 use super::Array;
-use crate::params::{CParams, DParams};
 use crate::schunk::open::{Place, Protection};
 use oxiblosc_error::{Error, Result};
 
@@ -53,12 +52,9 @@ impl Array {
             return Err(Error::InvalidParam);
         }
         // One array is in use at a time: two threads that join two arrays crosswise would wait for each other.
-        let cparams = CParams::from_recorded(other.schunk.read()?.parameters(), 1);
-        let (dparams, protection) = (DParams::default(), Protection::default());
+        let protection = Protection::default();
         let other = Self {
-            schunk: other
-                .schunk
-                .copy_to(Place::Frame, cparams, dparams, protection)?,
+            schunk: other.schunk.copy_alike(Place::Frame, protection)?,
         };
         other.with(|other| self.change(|array| array.join(other, axis)))
     }

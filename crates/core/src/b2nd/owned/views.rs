@@ -1,10 +1,11 @@
 //! Arrays seen with more or fewer dimensions of length 1.
 
 use super::Array;
+use crate::b2nd::MAX_DIM;
 use crate::b2nd::array::ArrayRef;
 use crate::b2nd::geometry::Geometry;
+use crate::b2nd::shape::Shape;
 use crate::b2nd::views::check_metalayers;
-use crate::b2nd::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
 
 /// How the dimensions of a view follow from those of its array.
@@ -27,12 +28,11 @@ impl Array {
     /// A view with further dimensions of length 1: one wherever `new`, which has an element for each dimension of the view, is true.
     ///
     /// ```
-    /// # use oxiblosc_core::{Array, CParams, DParams, Layout, Place, Protection};
+    /// # use oxiblosc_core::{Array, Layout, StorageParams};
     /// # let layout = Layout { shape: &[5, 6], chunks: &[5, 6], blocks: &[5, 6], dtype: None, metalayers: &[] };
-    /// # let array = Array::zeros(Place::Memory, &layout, CParams::default(), DParams::default(), Protection::default())?;
+    /// # let array = Array::zeros(&layout, StorageParams::default())?;
     /// let view = array.expand_dims(&[false, true, false])?;
-    /// let (shape, ndim) = view.shape()?;
-    /// assert_eq!(shape[..ndim], [5, 1, 6]);
+    /// assert_eq!(*view.shape()?, [5, 1, 6]);
     /// # Ok::<(), oxiblosc_core::Error>(())
     /// ```
     ///
@@ -53,8 +53,8 @@ impl Array {
     /// # Errors
     /// [`Error::InvalidParam`] where chunks are padded along one of them, and as for [`Self::expand_dims`].
     pub fn squeeze(&self) -> Result<View<'_>> {
-        let (shape, ndim) = self.shape()?;
-        let axes = std::array::from_fn(|d| d < ndim && shape[d] == 1);
+        let shape = self.shape()?;
+        let axes = std::array::from_fn(|d| shape.get(d) == Some(&1));
         self.view_with(Dimensions::Squeezed(axes))
     }
 
@@ -63,11 +63,10 @@ impl Array {
     /// # Errors
     /// [`Error::InvalidIndex`] for a dimension of another length, and as for [`Self::squeeze`].
     pub fn squeeze_axes(&self, axes: &[bool]) -> Result<View<'_>> {
-        let (_, ndim) = self.shape()?;
-        if axes.len() != ndim {
+        if axes.len() != self.shape()?.len() {
             return Err(Error::InvalidParam);
         }
-        let axes = std::array::from_fn(|d| d < ndim && axes[d]);
+        let axes = std::array::from_fn(|d| axes.get(d) == Some(&true));
         self.view_with(Dimensions::Squeezed(axes))
     }
 
@@ -101,11 +100,9 @@ impl View<'_> {
     ///
     /// # Errors
     /// As for that; as for [`Array::squeeze`] where the array's shape has changed meanwhile.
-    pub fn shape(&self) -> Result<(Dims, usize)> {
-        self.array.with(|array| {
-            let geometry = self.geometry(&array.geometry)?;
-            Ok((geometry.shape, geometry.ndim))
-        })
+    pub fn shape(&self) -> Result<Shape> {
+        self.array
+            .with(|array| self.geometry(&array.geometry)?.shape())
     }
 
     /// As [`Array::read`].

@@ -2,7 +2,7 @@
 
 use crate::schunk::SuperChunk;
 use crate::schunk::open::{Place, Protection};
-use crate::{Array, CParams, DParams, Initial, Layout, Result};
+use crate::{Array, CParams, Initial, Layout, Result, StorageParams};
 use std::path::Path;
 
 /// Bytes of the largest chunk.
@@ -191,13 +191,15 @@ impl Scene {
     }
 
     pub(super) fn make(&self, place: Place) -> Result<()> {
-        let (cparams, dparams) = (
-            CParams {
+        let storage = StorageParams {
+            place,
+            cparams: CParams {
                 typesize: 4,
                 ..CParams::default()
             },
-            DParams::default(),
-        );
+            protection: protection(false),
+            ..StorageParams::default()
+        };
         let chunks = match self.start {
             Start::Chunks(chunks) => chunks.to_vec(),
             Start::Many(count) => vec![NBYTES; count],
@@ -210,13 +212,10 @@ impl Scene {
                     metalayers: &[],
                 };
                 let data = noise(4 * items as usize, 0);
-                let items = Initial::Items(&data);
-                let made =
-                    Array::create(place, &layout, items, cparams, dparams, protection(false));
-                return made.map(drop);
+                return Array::create(&layout, Initial::Items(&data), storage).map(drop);
             }
         };
-        let schunk = SuperChunk::create(place, cparams, dparams, protection(false))?;
+        let schunk = SuperChunk::create(storage)?;
         for (seed, nbytes) in chunks.into_iter().enumerate() {
             schunk.append_data(&noise(nbytes, seed as u64))?;
         }

@@ -1,0 +1,64 @@
+//! Lengths along the dimensions of an array.
+
+use super::MAX_DIM;
+use oxiblosc_error::{Error, Result};
+use std::fmt::{self, Debug};
+use std::ops::Deref;
+
+/// A number for each dimension, of which there are at most [`MAX_DIM`]. It dereferences to a slice. Lengths of arrays are `i64`, those
+/// of chunks and blocks `i32`.
+///
+/// ```
+/// use oxiblosc_core::b2nd::shape::Shape;
+///
+/// let shape = Shape::new(&[100, 200])?;
+/// assert_eq!((shape.len(), shape[1]), (2, 200));
+/// assert!(Shape::new(&[1; 17]).is_err());
+/// # Ok::<(), oxiblosc_core::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Shape<T = i64> {
+    ndim: usize,
+    lengths: [T; MAX_DIM],
+}
+
+impl<T: Copy + Default> Shape<T> {
+    /// Of these lengths.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for too many dimensions.
+    pub fn new(lengths: &[T]) -> Result<Self> {
+        Self::of(lengths.iter().map(|len| Ok(*len)))
+    }
+
+    /// As [`Self::new`]; the first error among the lengths is given.
+    pub(super) fn of(given: impl Iterator<Item = Result<T>>) -> Result<Self> {
+        let (mut ndim, mut lengths) = (0, [T::default(); MAX_DIM]);
+        for len in given {
+            *lengths.get_mut(ndim).ok_or(Error::InvalidParam)? = len?;
+            ndim += 1;
+        }
+        Ok(Self { ndim, lengths })
+    }
+}
+
+impl<T> Deref for Shape<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.lengths[..self.ndim]
+    }
+}
+
+impl<T: PartialEq> PartialEq for Shape<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Eq> Eq for Shape<T> {}
+
+impl<T: Debug> Debug for Shape<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
