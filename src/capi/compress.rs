@@ -7,7 +7,7 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::filter_flags;
 use oxiblosc_core::encoding::{EncodeContext, Format, compress, compress_vlblocks};
-use oxiblosc_core::params::Job;
+use oxiblosc_core::params::EncodeRequest;
 use oxiblosc_io::callbacks::catching_exceptions;
 use std::mem::transmute;
 
@@ -41,8 +41,8 @@ pub unsafe fn buffers<'a>(
 impl EncodeContext for Context {
     type Hooks<'h> = ContextHooks<'h>;
 
-    fn job(&self, nbytes: i32) -> Job {
-        Job {
+    fn request(&self, nbytes: i32) -> EncodeRequest {
+        EncodeRequest {
             nbytes,
             typesize: self.typesize.get(),
             blocksize: self.blocksize.get(),
@@ -102,15 +102,15 @@ impl EncodeContext for Context {
         self.blocksize.set(blocksize);
     }
 
-    fn set_checked(&self, job: &Job) {
-        self.typesize.set(job.typesize);
-        if !job.use_dict {
+    fn set_checked(&self, request: &EncodeRequest) {
+        self.typesize.set(request.typesize);
+        if !request.use_dict {
             self.use_dict.set(0);
         }
-        let leftover = job.nbytes % job.blocksize;
+        let leftover = request.nbytes % request.blocksize;
         self.leftover.set(leftover);
         self.nblocks
-            .set(job.nbytes / job.blocksize + i32::from(leftover > 0));
+            .set(request.nbytes / request.blocksize + i32::from(leftover > 0));
     }
 
     fn is_timed(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{self, Overrides};
-use oxiblosc_core::params::{Job, filter_is_defined};
+use oxiblosc_core::params::{EncodeRequest, filter_is_defined};
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
@@ -151,15 +151,15 @@ impl Context {
     }
 
     /// Takes the parameters of chunks, and the number of threads.
-    pub fn set_job(&self, job: &Job, nthreads: i16) {
-        assign!(self, set job; typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
+    pub fn set_request(&self, request: &EncodeRequest, nthreads: i16) {
+        assign!(self, set request; typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
         self.nthreads.set(nthreads);
         self.new_nthreads.set(nthreads);
     }
 
     /// Takes the parameters of compression but for functions of the program's; those of the environment come first.
     fn set_cparams(&self, cparams: &blosc2_cparams) {
-        let mut job = Job {
+        let mut request = EncodeRequest {
             nbytes: 0,
             typesize: cparams.typesize,
             blocksize: cparams.blocksize,
@@ -172,8 +172,8 @@ impl Context {
             filters_meta: cparams.filters_meta,
         };
         let mut nthreads = cparams.nthreads;
-        Overrides::read().apply(&mut job, &mut nthreads);
-        self.set_job(&job, nthreads);
+        Overrides::read().apply(&mut request, &mut nthreads);
+        self.set_request(&request, nthreads);
         let instrumented = u8::from(cparams.instr_codec) * BLOSC2_INSTR_CODEC as u8;
         self.blosc2_flags.set(instrumented);
         self.schunk.set(cparams.schunk.cast());

@@ -149,20 +149,20 @@ fn compress<'a>(
         true => cparams.filters,
         false => [0; BLOSC2_MAX_FILTERS],
     };
-    let (job, nthreads) = process::compression(clevel, doshuffle, typesize, filters);
+    let (request, nthreads) = process::compression(clevel, doshuffle, typesize, filters);
     let (made, zeroed);
     let ctx = if own_context {
-        assign!(cparams, job; filters, splitmode);
-        cparams.typesize = i32::from(job.typesize as u8);
-        cparams.compcode = job.compcode as u8;
-        cparams.clevel = job.clevel as u8;
+        assign!(cparams, request; filters, splitmode);
+        cparams.typesize = i32::from(request.typesize as u8);
+        cparams.compcode = request.compcode as u8;
+        cparams.clevel = request.clevel as u8;
         cparams.nthreads = nthreads;
         // SAFETY: there are no pointers among the parameters.
         made = unsafe { context::compression(cparams)? };
         &*made
     } else {
         zeroed = Context::zeroed();
-        zeroed.set_job(&job, nthreads);
+        zeroed.set_request(&request, nthreads);
         &zeroed
     };
     let format = match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !own_context {

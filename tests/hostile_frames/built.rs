@@ -10,6 +10,7 @@ use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_frame::header::{self, Header};
 use oxiblosc_frame::meta::Borrowed;
 use oxiblosc_frame::offsets::{Offsets, Place};
+use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_frame::trailer;
 use oxiblosc_memory::List;
 
@@ -58,16 +59,18 @@ fn header(kind: header::Kind, nbytes: i64, chunksize: i32, typesize: i32) -> Hea
     Header {
         kind,
         nbytes,
-        typesize,
-        blocksize: 0,
         chunksize,
-        compcode: 1,
-        compcode_meta: 0,
-        clevel: 5,
-        splitmode: 1,
-        use_dict: false,
-        filters: [0, 0, 0, 0, 0, 1],
-        filters_meta: [0; 6],
+        parameters: Parameters {
+            typesize,
+            blocksize: 0,
+            compcode: 1,
+            compcode_meta: 0,
+            clevel: 5,
+            splitmode: 1,
+            use_dict: false,
+            filters: [0, 0, 0, 0, 0, 1],
+            filters_meta: [0; 6],
+        },
         nthreads_c: 1,
         nthreads_d: 1,
         has_vlmetalayers: false,

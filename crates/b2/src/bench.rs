@@ -433,7 +433,7 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
             _ => ControlFlow::Continue(()),
         })
     })?;
-    let typesize = typesize.unwrap_or(frame.header.typesize.clamp(1, 255));
+    let typesize = typesize.unwrap_or(frame.header.parameters.typesize.clamp(1, 255));
     Ok(Sample { chunks, typesize })
 }
 

@@ -124,7 +124,7 @@ pub fn data_size(frame: &Frame, all: Option<u64>) -> Option<String> {
 pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
     let content = frame.array()?;
     let (header, nchunks) = (&frame.header, frame.nchunks());
-    let fitting = array_sizes(content, header.typesize);
+    let fitting = array_sizes(content, header.parameters.typesize);
     let Some((count, chunk, block)) = fitting else {
         return Some("the array's metalayer makes no sense".into());
     };
@@ -140,7 +140,7 @@ pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
         );
     }
     // A tuner may have chosen other blocks for the chunks.
-    let is_said = header.blocksize as usize == block;
+    let is_said = header.parameters.blocksize as usize == block;
     let differs = |blocksize: usize| blocksize != block.min(chunk) && !is_said;
     if blocksize.is_some_and(differs) {
         return Some("the array's shape of blocks asks for blocks of another size".into());

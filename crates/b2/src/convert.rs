@@ -221,8 +221,8 @@ fn block_of(frame: &Frame) -> i32 {
         lengths.copied().try_fold(1i32, i32::checked_mul)
     });
     items
-        .and_then(|items| items.checked_mul(frame.header.typesize))
-        .unwrap_or(frame.header.blocksize)
+        .and_then(|items| items.checked_mul(frame.header.parameters.typesize))
+        .unwrap_or(frame.header.parameters.blocksize)
 }
 
 fn finish(
@@ -248,7 +248,7 @@ fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<Shape> 
         ))
     };
     let meta = frame.array().and_then(array_meta).ok_or_else(damaged)?;
-    let itemsize = usize::try_from(frame.header.typesize).unwrap_or(1);
+    let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let dtype = String::from_utf8(meta.dtype.unwrap_or(b"|u1").to_vec()).map_err(|_| damaged())?;
     let chunks = args
         .chunks
@@ -274,7 +274,7 @@ fn reshape(
 ) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
     let unwritten = |error| Failure::of(to, error);
-    let itemsize = usize::try_from(frame.header.typesize).unwrap_or(1);
+    let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let shape = new_shape(args, frame, input)?;
     let others: Vec<(&[u8], &[u8])> = frame
         .header

@@ -154,7 +154,7 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
 
 /// The dtype of an array's file, and bytes of an item.
 fn dtype_of(meta: &Meta, frame: &Frame) -> (String, usize) {
-    let size = usize::try_from(frame.header.typesize).unwrap_or(1);
+    let size = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let plain = |text: &&str| {
         let printable = text.chars().all(|c| !c.is_control() && c != '\\');
         printable && (text.starts_with('[') || crate::npy::itemsize_of(text) == Some(size))

@@ -260,16 +260,17 @@ pub fn array_meta(content: &[u8]) -> Option<Meta<'_>> {
 
 /// The parameters that a header names.
 pub fn settings_of(header: &Header, threads: i16) -> Settings {
+    let parameters = &header.parameters;
     Settings {
-        codec: header.compcode,
-        codec_meta: header.compcode_meta,
-        level: header.clevel.min(9),
-        filters: header.filters,
-        filters_meta: header.filters_meta,
-        typesize: header.typesize,
-        blocksize: header.blocksize,
-        splitmode: header.splitmode.into(),
-        dict: header.use_dict,
+        codec: parameters.compcode,
+        codec_meta: parameters.compcode_meta,
+        level: parameters.clevel.min(9),
+        filters: parameters.filters,
+        filters_meta: parameters.filters_meta,
+        typesize: parameters.typesize,
+        blocksize: parameters.blocksize,
+        splitmode: parameters.splitmode.into(),
+        dict: parameters.use_dict,
         checksums: false,
         threads,
     }
@@ -310,7 +311,9 @@ pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
 
 /// A chunk whose items are all the same.
 pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
-    let typesize = usize::try_from(header.typesize).unwrap_or(1).max(1);
+    let typesize = usize::try_from(header.parameters.typesize)
+        .unwrap_or(1)
+        .max(1);
     let whole = nbytes.is_multiple_of(typesize) && typesize <= MAX_TYPESIZE;
     // Only floating-point items can be NaNs.
     let kind = match kind {
@@ -320,7 +323,7 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     };
     let typesize = if typesize > MAX_TYPESIZE { 1 } else { typesize };
     // What the header says may be wrong; there is nothing in the blocks.
-    let blocksize = match usize::try_from(header.blocksize) {
+    let blocksize = match usize::try_from(header.parameters.blocksize) {
         Ok(size) if (1..=nbytes).contains(&size) => size,
         _ => nbytes.max(1),
     }

@@ -24,7 +24,7 @@ impl<'a> Summary<'a> {
         let flags = [
             (header.vlblocks, "variable-length blocks"),
             (header.chunksize == 0, "chunks of different sizes"),
-            (header.use_dict, "dictionaries"),
+            (header.parameters.use_dict, "dictionaries"),
             (header.has_vlmetalayers, "variable-length metalayers"),
         ];
         let array = frame.array().and_then(array_meta);
@@ -33,7 +33,7 @@ impl<'a> Summary<'a> {
             input,
             file_size: crate::output::size_of(input.path()),
             nbytes: header.nbytes.max(0) as u64,
-            filters: filter_names(&header.filters, &header.filters_meta),
+            filters: filter_names(&header.parameters.filters, &header.parameters.filters_meta),
             flags: flags
                 .iter()
                 .filter(|(set, _)| *set)
@@ -57,7 +57,7 @@ impl<'a> Summary<'a> {
             0 => "chunks of different sizes".to_string(),
             size => format!("chunks of {}", bytes(size.max(0) as u64)),
         };
-        let blocksize = match header.blocksize {
+        let blocksize = match header.parameters.blocksize {
             0 => String::new(),
             size => format!(", blocks of {}", bytes(size.max(0) as u64)),
         };
@@ -65,7 +65,7 @@ impl<'a> Summary<'a> {
             "{} in {}; {chunksize}{blocksize}, items of {}",
             bytes(self.nbytes),
             text::plural(self.frame.nchunks(), "chunk", "chunks"),
-            bytes(header.typesize as u64)
+            bytes(header.parameters.typesize as u64)
         )
     }
 
@@ -85,9 +85,9 @@ impl<'a> Summary<'a> {
         );
         let codec = format!(
             "{}, level {}; blocks split: {}",
-            codec_name(header.compcode),
-            header.clevel,
-            split_name(header.splitmode)
+            codec_name(header.parameters.compcode),
+            header.parameters.clevel,
+            split_name(header.parameters.splitmode)
         );
         let layout = format!(
             "header {}, chunks {}, whole frame {}",
@@ -130,12 +130,12 @@ impl<'a> Summary<'a> {
             ("ratio", ratio),
             ("nchunks", Json::from(self.frame.nchunks())),
             ("chunksize", Json::from(header.chunksize)),
-            ("blocksize", Json::from(header.blocksize)),
-            ("typesize", Json::from(header.typesize)),
-            ("codec", Json::from(codec_name(header.compcode))),
-            ("codec_meta", Json::from(header.compcode_meta)),
-            ("level", Json::from(header.clevel)),
-            ("split", Json::from(split_name(header.splitmode))),
+            ("blocksize", Json::from(header.parameters.blocksize)),
+            ("typesize", Json::from(header.parameters.typesize)),
+            ("codec", Json::from(codec_name(header.parameters.compcode))),
+            ("codec_meta", Json::from(header.parameters.compcode_meta)),
+            ("level", Json::from(header.parameters.clevel)),
+            ("split", Json::from(split_name(header.parameters.splitmode))),
             ("filters", Json::list(self.filters)),
             ("flags", Json::list(self.flags)),
             ("checksums", Json::from(self.frame.covered())),

@@ -248,7 +248,7 @@ impl Part {
             StoredChunk::Bytes(chunk) => chunk,
         };
         check::chunk(contexts, &chunk, self.expected)?;
-        check::item_size(&chunk, header.typesize)?;
+        check::item_size(&chunk, header.parameters.typesize)?;
         let parsed = ChunkHeader::parse(&chunk).map_err(whole)?;
         let length = match header.kind {
             Kind::Contiguous => parsed.cbytes as u64,

@@ -4,7 +4,7 @@ use crate::b2nd;
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use crate::decoding::{self, DecodeContext};
 use crate::encoding::EncodeContext;
-use crate::params::{CParams, DParams, Job};
+use crate::params::{CParams, DParams, EncodeRequest};
 use crate::schunk::State;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::Chunk;
@@ -142,11 +142,14 @@ impl Compressor {
 impl EncodeContext for Compressor {
     type Hooks<'h> = SchunkInfo;
 
-    fn job(&self, nbytes: i32) -> Job {
-        let job = self.params.job(nbytes);
+    fn request(&self, nbytes: i32) -> EncodeRequest {
+        let request = self.params.request(nbytes);
         match self.blocksize.load(Ordering::Relaxed) {
-            0 => job,
-            blocksize => Job { blocksize, ..job },
+            0 => request,
+            blocksize => EncodeRequest {
+                blocksize,
+                ..request
+            },
         }
     }
 

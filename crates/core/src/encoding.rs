@@ -3,7 +3,7 @@
 
 use crate::coder::Encoder;
 use crate::exec::Pool;
-use crate::params::Job;
+use crate::params::EncodeRequest;
 use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
@@ -32,7 +32,7 @@ pub trait EncodeContext: Sync {
         Self: 'h;
 
     /// The parameters for a chunk of `nbytes` bytes of data.
-    fn job(&self, nbytes: i32) -> Job;
+    fn request(&self, nbytes: i32) -> EncodeRequest;
 
     /// The functions for data that are in a buffer, or made block by block.
     fn functions<'h>(&'h self, source: Option<&'h [u8]>) -> Self::Hooks<'h>;
@@ -66,7 +66,7 @@ pub trait EncodeContext: Sync {
     fn set_tuned_blocksize(&self, _blocksize: i32) {}
 
     /// Takes the parameters of the chunk that comes next, which were checked.
-    fn set_checked(&self, _job: &Job) {}
+    fn set_checked(&self, _request: &EncodeRequest) {}
 
     /// Whether the program's tuner is told how long a chunk took.
     fn is_timed(&self) -> bool {
@@ -104,29 +104,33 @@ fn prepare(
     (source, nbytes): (Option<&[u8]>, usize),
     dest: Option<&mut [u8]>,
     room: i32,
-) -> Result<Job> {
+) -> Result<EncodeRequest> {
     let nbytes = i32::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
-    let mut job = ctx.job(nbytes);
-    if job.typesize <= 0 {
+    let mut request = ctx.request(nbytes);
+    if request.typesize <= 0 {
         return Err(Error::InvalidParam);
     }
     ctx.describe(source, nbytes, dest, room)?;
     let tuned = ctx.tune()?;
     if tuned {
-        job = ctx.job(nbytes);
+        request = ctx.request(nbytes);
     }
     // Without a size there are no blocks.
-    if !tuned || job.blocksize <= 0 {
-        job.blocksize = job.tuned_blocksize();
-        ctx.set_tuned_blocksize(job.blocksize);
+    if !tuned || request.blocksize <= 0 {
+        request.blocksize = request.tuned_blocksize();
+        ctx.set_tuned_blocksize(request.blocksize);
     }
-    job.check(room, source.is_some())?;
-    ctx.set_checked(&job);
-    Ok(job)
+    request.check(room, source.is_some())?;
+    ctx.set_checked(&request);
+    Ok(request)
 }
 
 /// All that decides the bytes of the chunk that was prepared.
-fn encode_params(ctx: &impl EncodeContext, job: &Job, format: Format) -> EncodeParams {
+fn encode_params(
+    ctx: &impl EncodeContext,
+    request: &EncodeRequest,
+    format: Format,
+) -> EncodeParams {
     let (versionlz, instrumented) = ctx.codec();
     EncodeParams {
         versionlz,
@@ -134,7 +138,7 @@ fn encode_params(ctx: &impl EncodeContext, job: &Job, format: Format) -> EncodeP
         extended: format != Format::Blosc1,
         checksums: format == Format::WithChecksums,
         nthreads: ctx.nthreads(),
-        ..job.encode_params()
+        ..request.encode_params()
     }
 }
 
@@ -155,9 +159,9 @@ pub fn compress(
         _ => None,
     };
     let place = dest.as_deref_mut().ok();
-    let job = prepare(ctx, (buffer, source.nbytes()), place, room)?;
+    let request = prepare(ctx, (buffer, source.nbytes()), place, room)?;
     let started = ctx.is_timed().then(Instant::now);
-    let params = encode_params(ctx, &job, format);
+    let params = encode_params(ctx, &request, format);
     let cbytes = encode::compress(&params, source, dest?, &ctx.functions(buffer), &Pool)?;
     ctx.finished(cbytes, started.map(|start| start.elapsed().as_secs_f64()))?;
     Ok(cbytes)
@@ -185,7 +189,7 @@ pub fn compress_vlblocks<'b, 'd>(
         largest = largest.max(block.len());
         all.push(block)?;
     }
-    let blocksize = ctx.job(0).blocksize;
+    let blocksize = ctx.request(0).blocksize;
     ctx.set_tuned_blocksize(largest as i32);
     let source = ChunkInput::Variable(&all);
     let compressed = compress(ctx, source, dest(), room, Format::Blosc2);
@@ -223,8 +227,8 @@ pub fn make_special(
     mut dest: Result<&mut [u8]>,
     room: i32,
 ) -> Result<usize> {
-    let job = prepare(ctx, (None, nbytes), dest.as_deref_mut().ok(), room)?;
-    let (blocksize, typesize) = (job.blocksize as usize, job.typesize as usize);
+    let request = prepare(ctx, (None, nbytes), dest.as_deref_mut().ok(), room)?;
+    let (blocksize, typesize) = (request.blocksize as usize, request.typesize as usize);
     let dest = dest?.get_mut(..EXTENDED_HEADER_LENGTH + value.len());
     let dest = dest.ok_or(Error::Data)?;
     Ok(special::write(
@@ -253,15 +257,15 @@ impl<C: EncodeContext> Encoder for C {
         let room = i32::try_from(nbytes + MAX_OVERHEAD).map_err(|_| Error::MaxBufsizeExceeded)?;
         // Nothing looks at what is there, but only whether something is.
         let source = in_buffer.then_some(&[][..]);
-        let job = prepare(self, (source, nbytes), None, room)?;
-        Ok(Some(encode_params(self, &job, Format::Blosc2)))
+        let request = prepare(self, (source, nbytes), None, room)?;
+        Ok(Some(encode_params(self, &request, Format::Blosc2)))
     }
 
     fn recompress_params(&self) -> RecompressParams {
-        let job = self.job(0);
+        let request = self.request(0);
         RecompressParams {
-            compcode: job.compcode as u8,
-            clevel: job.clevel as u8,
+            compcode: request.compcode as u8,
+            clevel: request.clevel as u8,
             nthreads: EncodeContext::nthreads(self),
         }
     }
@@ -316,11 +320,14 @@ mod tests {
     impl EncodeContext for Tuned {
         type Hooks<'h> = SchunkInfo;
 
-        fn job(&self, nbytes: i32) -> Job {
-            let job = self.params.job(nbytes);
+        fn request(&self, nbytes: i32) -> EncodeRequest {
+            let request = self.params.request(nbytes);
             match self.blocksize {
-                Some(blocksize) => Job { blocksize, ..job },
-                None => job,
+                Some(blocksize) => EncodeRequest {
+                    blocksize,
+                    ..request
+                },
+                None => request,
             }
         }
 

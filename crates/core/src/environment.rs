@@ -1,6 +1,6 @@
 //! Parameters in environment variables. They override those of the program.
 
-use crate::params::{Job, Shuffle, Split, set_shuffle};
+use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
 use oxiblosc_memory::env;
 use std::ffi::CStr;
 
@@ -89,19 +89,19 @@ impl Overrides {
     }
 
     /// Replaces the parameters of a context by those that are set.
-    pub fn apply(&self, job: &mut Job, nthreads: &mut i16) {
+    pub fn apply(&self, request: &mut EncodeRequest, nthreads: &mut i16) {
         fn replace<T>(parameter: &mut T, value: Option<T>) {
             if let Some(value) = value {
                 *parameter = value;
             }
         }
-        replace(&mut job.typesize, self.typesize);
-        replace(&mut job.clevel, self.level);
-        replace(&mut job.blocksize, self.blocksize);
-        replace(&mut job.splitmode, self.split.map(|split| split as i32));
+        replace(&mut request.typesize, self.typesize);
+        replace(&mut request.clevel, self.level);
+        replace(&mut request.blocksize, self.blocksize);
+        replace(&mut request.splitmode, self.split.map(|split| split as i32));
         replace(nthreads, self.nthreads);
         let delta = self.delta == Some(true);
-        set_shuffle(&mut job.filters, self.shuffle, delta, job.typesize);
+        set_shuffle(&mut request.filters, self.shuffle, delta, request.typesize);
     }
 }
 
@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn the_environment_overrides_parameters() {
         let params = crate::params::CParams::default();
-        let (mut job, mut nthreads) = (params.job(0), 1);
-        Overrides::default().apply(&mut job, &mut nthreads);
-        assert_eq!((job.recorded(), nthreads), (params.recorded(), 1));
+        let (mut request, mut nthreads) = (params.request(0), 1);
+        Overrides::default().apply(&mut request, &mut nthreads);
+        assert_eq!((request.recorded(), nthreads), (params.recorded(), 1));
         let env = Overrides {
             level: Some(9),
             shuffle: Some(Shuffle::Bits),
@@ -139,11 +139,16 @@ mod tests {
             nthreads: Some(4),
             split: Some(Split::Never),
         };
-        env.apply(&mut job, &mut nthreads);
+        env.apply(&mut request, &mut nthreads);
         assert_eq!(
-            (job.clevel, job.typesize, job.blocksize, job.splitmode),
+            (
+                request.clevel,
+                request.typesize,
+                request.blocksize,
+                request.splitmode
+            ),
             (9, 2, 1024, 2)
         );
-        assert_eq!((job.filters, nthreads), ([0, 0, 0, 0, 3, 2], 4));
+        assert_eq!((request.filters, nthreads), ([0, 0, 0, 0, 3, 2], 4));
     }
 }

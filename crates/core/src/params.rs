@@ -156,7 +156,7 @@ impl Default for DParams {
 impl CParams {
     /// The parameters as a frame's header records them.
     pub fn recorded(&self) -> Parameters {
-        self.job(0).recorded()
+        self.request(0).recorded()
     }
 
     /// Those that a frame's header records.
@@ -185,8 +185,8 @@ impl CParams {
     }
 
     /// These parameters, for a chunk of `nbytes` bytes of data.
-    pub(crate) fn job(&self, nbytes: i32) -> Job {
-        Job {
+    pub(crate) fn request(&self, nbytes: i32) -> EncodeRequest {
+        EncodeRequest {
             nbytes,
             typesize: self.typesize,
             blocksize: self.blocksize,
@@ -201,9 +201,9 @@ impl CParams {
     }
 }
 
-/// A chunk to be compressed, and how: as a context has it.
+/// What a context asks for: a chunk of data, and parameters that are not checked yet; once they are, they become [`EncodeParams`].
 #[derive(Clone, Copy, Debug)]
-pub struct Job {
+pub struct EncodeRequest {
     /// Bytes of the data.
     pub nbytes: i32,
     /// Bytes of an item, at least 1.
@@ -226,7 +226,7 @@ pub struct Job {
     pub filters_meta: [u8; MAX_FILTERS],
 }
 
-impl Job {
+impl EncodeRequest {
     /// The parameters as a frame's header records them.
     pub fn recorded(&self) -> Parameters {
         Parameters {
@@ -242,7 +242,7 @@ impl Job {
         }
     }
 
-    fn request(&self) -> BlocksizeRequest {
+    fn blocksize_request(&self) -> BlocksizeRequest {
         BlocksizeRequest {
             compcode: self.compcode,
             clevel: self.clevel,
@@ -255,7 +255,7 @@ impl Job {
 
     /// The size of a block that the built-in tuner chooses.
     pub fn tuned_blocksize(&self) -> i32 {
-        let request = self.request();
+        let request = self.blocksize_request();
         let blocksize = request.blocksize(self.blocksize.max(0));
         info(std::fmt::from_fn(|f| {
             let Self {
@@ -309,7 +309,7 @@ impl Job {
             blocksize: self.blocksize as usize,
             filters: self.filters,
             filters_meta: self.filters_meta,
-            split: self.request().split(self.blocksize),
+            split: self.blocksize_request().split(self.blocksize),
             use_dict: self.use_dict,
             instrumented: false,
             extended: true,

@@ -4,7 +4,7 @@
 //! child after `fork` never finds a lock taken.
 
 use crate::environment::Overrides;
-use crate::params::{Job, Shuffle, Split, set_shuffle};
+use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
@@ -95,7 +95,7 @@ pub fn compression(
     shuffle: i32,
     typesize: i32,
     mut filters: [u8; MAX_FILTERS],
-) -> (Job, i16) {
+) -> (EncodeRequest, i16) {
     init();
     let env = Overrides::read();
     let stay = |setting: &Field<i32>, value: Option<i32>| {
@@ -114,7 +114,7 @@ pub fn compression(
     let typesize = env.typesize.unwrap_or(typesize);
     let shuffle = env.shuffle.or_else(|| Shuffle::from_code(shuffle));
     set_shuffle(&mut filters, shuffle, DELTA.get() != 0, typesize);
-    let job = Job {
+    let request = EncodeRequest {
         nbytes: 0,
         typesize,
         blocksize: BLOCKSIZE.get(),
@@ -126,7 +126,7 @@ pub fn compression(
         filters,
         filters_meta: [0; MAX_FILTERS],
     };
-    (job, NTHREADS.load(Relaxed))
+    (request, NTHREADS.load(Relaxed))
 }
 
 #[cfg(test)]
@@ -142,14 +142,17 @@ mod tests {
         assert_eq!(free_resources(), Ok(()));
         DELTA.set(1);
         BLOCKSIZE.set(4096);
-        let (job, threads) = compression(7, Shuffle::Bits as i32, 4, [0; MAX_FILTERS]);
-        assert_eq!((job.clevel, job.typesize, job.blocksize), (7, 4, 4096));
-        assert_eq!((job.filters, threads), ([0, 0, 0, 0, 3, 2], 3));
+        let (request, threads) = compression(7, Shuffle::Bits as i32, 4, [0; MAX_FILTERS]);
+        assert_eq!(
+            (request.clevel, request.typesize, request.blocksize),
+            (7, 4, 4096)
+        );
+        assert_eq!((request.filters, threads), ([0, 0, 0, 0, 3, 2], 3));
         DELTA.set(0);
         BLOCKSIZE.set(0);
-        let (job, _) = compression(7, Shuffle::Bytes as i32, 1, [0; MAX_FILTERS]);
+        let (request, _) = compression(7, Shuffle::Bytes as i32, 1, [0; MAX_FILTERS]);
         assert_eq!(
-            job.filters, [0; MAX_FILTERS],
+            request.filters, [0; MAX_FILTERS],
             "single bytes are not shuffled"
         );
         assert_eq!(set_nthreads(1), Ok(3));

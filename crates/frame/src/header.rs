@@ -3,6 +3,7 @@
 //! See the contiguous frame format document, "Header". Positions below count from the start of the frame.
 
 use super::meta::{self, Metalayer};
+use super::parameters::Parameters;
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -74,26 +75,10 @@ pub struct Header {
     pub kind: Kind,
     /// Bytes of all data.
     pub nbytes: i64,
-    /// Bytes of an item.
-    pub typesize: i32,
-    /// Bytes of a block, or 0.
-    pub blocksize: i32,
     /// Bytes of a chunk's data: -1 while unknown, 0 when the chunks differ.
     pub chunksize: i32,
-    /// The codec.
-    pub compcode: u8,
-    /// The codec's meta byte.
-    pub compcode_meta: u8,
-    /// The level.
-    pub clevel: u8,
-    /// The split mode, 1 to 4.
-    pub splitmode: u8,
-    /// Whether chunks get a dictionary.
-    pub use_dict: bool,
-    /// The pipeline.
-    pub filters: [u8; MAX_FILTERS],
-    /// A meta byte a filter.
-    pub filters_meta: [u8; MAX_FILTERS],
+    /// How chunks are compressed.
+    pub parameters: Parameters,
     /// Threads of the compression context.
     pub nthreads_c: i16,
     /// Threads of the decompression context.
@@ -187,23 +172,25 @@ impl Header {
         let header = Self {
             kind,
             nbytes: i64::from_be_bytes(be(bytes, at::NBYTES)),
-            typesize: int32(at::TYPESIZE),
-            blocksize: int32(at::BLOCKSIZE),
             chunksize: int32(at::CHUNKSIZE),
-            compcode,
-            compcode_meta: bytes[at::CODEC_META],
-            clevel: bytes[at::CODECS] >> 4,
-            splitmode: (bytes[at::OTHER_FLAGS] & 3) + 1,
-            use_dict: bytes[at::OTHER_FLAGS2] & USE_DICT != 0,
-            filters,
-            filters_meta,
+            parameters: Parameters {
+                typesize: int32(at::TYPESIZE),
+                blocksize: int32(at::BLOCKSIZE),
+                compcode,
+                compcode_meta: bytes[at::CODEC_META],
+                clevel: bytes[at::CODECS] >> 4,
+                splitmode: (bytes[at::OTHER_FLAGS] & 3) + 1,
+                use_dict: bytes[at::OTHER_FLAGS2] & USE_DICT != 0,
+                filters,
+                filters_meta,
+            },
             nthreads_c: i16::from_be_bytes(be(bytes, at::NTHREADS_C)),
             nthreads_d: i16::from_be_bytes(be(bytes, at::NTHREADS_D)),
             has_vlmetalayers: bytes[at::HAS_VLMETALAYERS] == 0xc3,
             vlblocks: flags & VL_BLOCKS != 0,
             metalayers: meta::read(bytes, MIN_LEN, MAX_METALAYERS)?,
         };
-        if header.typesize <= 0 || (header.nbytes > 0 && header.chunksize < 0) {
+        if header.parameters.typesize <= 0 || (header.nbytes > 0 && header.chunksize < 0) {
             return Err(Error::InvalidHeader);
         }
         Ok(header)
@@ -224,6 +211,7 @@ impl Header {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }
+        let parameters = &self.parameters;
         let mut h = List::with_capacity(USUAL_LEN)?;
         h.resize(MIN_LEN, 0)?;
         h[0] = 0x9e;
@@ -245,18 +233,18 @@ impl Header {
             Kind::Contiguous => 0,
             Kind::Sparse => 1,
         };
-        let format = if self.compcode > 5 {
+        let format = if parameters.compcode > 5 {
             UDCODEC_FORMAT
         } else {
-            self.compcode
+            parameters.compcode
         };
-        h[at::CODECS] = format.wrapping_add(self.clevel << 4);
-        h[at::OTHER_FLAGS] = self.splitmode.wrapping_sub(1);
+        h[at::CODECS] = format.wrapping_add(parameters.clevel << 4);
+        h[at::OTHER_FLAGS] = parameters.splitmode.wrapping_sub(1);
         for (at, marker, field) in [
             (at::NBYTES, 0xd3, &self.nbytes.to_be_bytes()[..]),
             (at::CBYTES, 0xd3, &[0; 8]),
-            (at::TYPESIZE, 0xd2, &self.typesize.to_be_bytes()),
-            (at::BLOCKSIZE, 0xd2, &self.blocksize.to_be_bytes()),
+            (at::TYPESIZE, 0xd2, &parameters.typesize.to_be_bytes()),
+            (at::BLOCKSIZE, 0xd2, &parameters.blocksize.to_be_bytes()),
             (at::CHUNKSIZE, 0xd2, &self.chunksize.to_be_bytes()),
             (at::NTHREADS_C, 0xd1, &self.nthreads_c.to_be_bytes()),
             (at::NTHREADS_D, 0xd1, &self.nthreads_d.to_be_bytes()),
@@ -267,11 +255,11 @@ impl Header {
         h[at::HAS_VLMETALAYERS] = if self.has_vlmetalayers { 0xc3 } else { 0xc2 };
         h[at::NFILTERS - 1] = 0xd8;
         h[at::NFILTERS] = MAX_FILTERS as u8;
-        h[at::FILTERS..][..MAX_FILTERS].copy_from_slice(&self.filters);
-        h[at::FILTERS_META..][..MAX_FILTERS].copy_from_slice(&self.filters_meta);
-        h[at::UDCODEC] = self.compcode;
-        h[at::CODEC_META] = self.compcode_meta;
-        h[at::OTHER_FLAGS2] = if self.use_dict { USE_DICT } else { 0 };
+        h[at::FILTERS..][..MAX_FILTERS].copy_from_slice(&parameters.filters);
+        h[at::FILTERS_META..][..MAX_FILTERS].copy_from_slice(&parameters.filters_meta);
+        h[at::UDCODEC] = parameters.compcode;
+        h[at::CODEC_META] = parameters.compcode_meta;
+        h[at::OTHER_FLAGS2] = if parameters.use_dict { USE_DICT } else { 0 };
         meta::write(metalayers, 0, &mut h)?;
         let len = i32::try_from(h.len()).map_err(|_| Error::InvalidParam)?;
         h[at::HEADER_LEN..][..4].copy_from_slice(&len.to_be_bytes());
@@ -293,16 +281,18 @@ mod tests {
         Header {
             kind: Kind::Contiguous,
             nbytes: 1 << 40,
-            typesize: 300,
-            blocksize: 0,
             chunksize: 1 << 20,
-            compcode: 33,
-            compcode_meta: 7,
-            clevel: 9,
-            splitmode: 4,
-            use_dict: true,
-            filters: [0, 1, 2, 3, 4, 35],
-            filters_meta: [9, 8, 7, 6, 5, 4],
+            parameters: Parameters {
+                typesize: 300,
+                blocksize: 0,
+                compcode: 33,
+                compcode_meta: 7,
+                clevel: 9,
+                splitmode: 4,
+                use_dict: true,
+                filters: [0, 1, 2, 3, 4, 35],
+                filters_meta: [9, 8, 7, 6, 5, 4],
+            },
             nthreads_c: 2,
             nthreads_d: 300,
             has_vlmetalayers: true,

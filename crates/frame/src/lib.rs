@@ -1,7 +1,7 @@
 //! Frames: chunks with an index, parameters and metalayers, in a buffer, a file or a directory.
 //!
 //! From the bottom up:
-//! - [`meta`], [`header`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
+//! - [`meta`], [`header`], [`parameters`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
 //! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
 //! - [`fingerprint`]: checksums of these parts
@@ -34,6 +34,7 @@ mod leftovers;
 pub mod memory;
 pub mod meta;
 pub mod offsets;
+pub mod parameters;
 mod replace;
 pub mod runs;
 pub mod trailer;

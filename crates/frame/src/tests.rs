@@ -7,6 +7,7 @@ use super::header::{Header, Kind};
 use super::memory::Memory;
 use super::meta::{self, Borrowed, Metalayer};
 use super::offsets::Place;
+use super::parameters::Parameters;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::file::Filesystem;
@@ -119,16 +120,18 @@ fn header(model: &Model, kind: Kind) -> Header {
     Header {
         kind,
         nbytes: model.chunks.len() as i64 * i64::from(CHUNKSIZE),
-        typesize: 1,
-        blocksize: 0,
         chunksize: CHUNKSIZE,
-        compcode: 0,
-        compcode_meta: 0,
-        clevel: 5,
-        splitmode: 1,
-        use_dict: false,
-        filters: [0; 6],
-        filters_meta: [0; 6],
+        parameters: Parameters {
+            typesize: 1,
+            blocksize: 0,
+            compcode: 0,
+            compcode_meta: 0,
+            clevel: 5,
+            splitmode: 1,
+            use_dict: false,
+            filters: [0; 6],
+            filters_meta: [0; 6],
+        },
         nthreads_c: 1,
         nthreads_d: 1,
         has_vlmetalayers: !model.vlmetalayers.is_empty(),

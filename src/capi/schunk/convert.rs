@@ -293,7 +293,7 @@ unsafe fn parameters(
     // A context forgets a typesize that does not fit into chunks.
     let known = Parameters {
         typesize,
-        ..cctx.job(0).recorded()
+        ..cctx.request(0).recorded()
     };
     let wanted = unsafe_granted!(wanted.as_ref()).copied();
     let wanted = wanted.unwrap_or_else(|| cparams_from(&known));

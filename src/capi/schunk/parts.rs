@@ -49,7 +49,7 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
 pub fn set_parameters_from(schunk: &mut Unfinished, header: &Header) -> Result<()> {
     let pointer = schunk.as_c();
     let c = schunk.fields();
-    show!(c, Parameters::of(header));
+    show!(c, header.parameters);
     c.chunksize = header.chunksize;
     // SAFETY: only `schunk` owns the structure, and it is borrowed mutably. The pointers in the parameters are null, but for that to the structure.
     unsafe {

@@ -72,13 +72,14 @@ pub fn agree(
     if let Some((first, _)) = said.next() {
         let size = i32::from(first.typesize);
         // Large items are said to be of one byte.
-        let wrong = header.typesize != size && (size > 1 || header.typesize <= 255);
+        let wrong =
+            header.parameters.typesize != size && (size > 1 || header.parameters.typesize <= 255);
         if wrong && said.all(|(chunk, _)| i32::from(chunk.typesize) == size) {
             notes.push(format!(
                 "the header says that items have {}, the chunks say {size}",
-                bytes(header.typesize as u64)
+                bytes(header.parameters.typesize as u64)
             ));
-            header.typesize = size;
+            header.parameters.typesize = size;
         }
     }
     let mut blocks = fronts
@@ -158,7 +159,7 @@ fn is_array_of(header: &Header, count: usize, chunksize: usize, blocksize: Optio
         let meta = crate::source::array_meta(content)?;
         let array = meta.geometry().ok()?;
         let bytes = |items: i64| {
-            let bytes = items.checked_mul(i64::from(header.typesize))?;
+            let bytes = items.checked_mul(i64::from(header.parameters.typesize))?;
             usize::try_from(bytes).ok()
         };
         let chunk = bytes(array.extchunknitems)?;

@@ -9,6 +9,7 @@ use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
 use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::offsets::WIDTH;
+use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_memory::List;
 
 /// Bytes that are searched at once: at first, and where there is nothing for long.
@@ -58,7 +59,7 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
         _ => header.cbytes == HEADER,
     };
     let belongs = frame.is_none_or(|frame| {
-        let typesize = u8::try_from(frame.typesize).unwrap_or(1);
+        let typesize = u8::try_from(frame.parameters.typesize).unwrap_or(1);
         header.typesize == typesize
             && header.has_vlblocks() == frame.vlblocks
             && (frame.chunksize <= 0 || header.nbytes <= frame.chunksize as usize)
@@ -218,16 +219,18 @@ pub(super) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Optio
             .iter()
             .map(|(_, header)| header.nbytes as i64)
             .sum(),
-        typesize: first.typesize.into(),
-        blocksize: 0,
         chunksize: first.nbytes as i32,
-        compcode: codec.map_or(first.udcompcode, |codec| codec.code() as u8),
-        compcode_meta: first.compcode_meta,
-        clevel: 5,
-        splitmode: 4,
-        use_dict: false,
-        filters: first.filters,
-        filters_meta: first.filters_meta,
+        parameters: Parameters {
+            typesize: first.typesize.into(),
+            blocksize: 0,
+            compcode: codec.map_or(first.udcompcode, |codec| codec.code() as u8),
+            compcode_meta: first.compcode_meta,
+            clevel: 5,
+            splitmode: 4,
+            use_dict: false,
+            filters: first.filters,
+            filters_meta: first.filters_meta,
+        },
         nthreads_c: 1,
         nthreads_d: 1,
         has_vlmetalayers: false,

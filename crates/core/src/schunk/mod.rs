@@ -23,7 +23,6 @@ pub mod lazy;
 pub mod metalayers;
 /// Super-chunks of Rust programs.
 pub mod open;
-mod parameters;
 /// Chunks while something is done with them.
 pub mod parsed;
 /// Ranges of items, read and written.
@@ -53,7 +52,7 @@ pub mod transaction;
 pub mod windows;
 
 pub use chunks::Bytes;
-pub use parameters::Parameters;
+pub use oxiblosc_frame::parameters::Parameters;
 pub use state::State;
 pub use store::{ChunkUpdate, Location, Store, Update};
 pub use superchunk::{Changing, Peek, Reading, SuperChunk};

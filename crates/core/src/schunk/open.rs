@@ -1,5 +1,6 @@
 //! Super-chunks for Rust programs: create, open, copy, convert to a frame.
 
+use super::Parameters;
 use super::chunks::Bytes;
 use super::copy::VlmetalayerCoder;
 use super::state::State;
@@ -163,7 +164,7 @@ pub struct NewSuperChunk<'a> {
     /// Whether a frame gets checksums.
     pub checksums: bool,
     /// The parameters of its chunks.
-    pub parameters: super::Parameters,
+    pub parameters: Parameters,
     /// The program's side.
     pub host: Box<dyn Host>,
     /// See [`SuperChunk::new`]; none for one that only Rust knows.
@@ -277,7 +278,7 @@ impl SuperChunk {
     }
 
     pub(super) fn of_loaded(store: Store, loaded: Loaded, nthreads: i16) -> Result<Self> {
-        let cparams = CParams::from_recorded(&super::Parameters::of(&loaded.header), nthreads);
+        let cparams = CParams::from_recorded(&loaded.header.parameters, nthreads);
         let host = contexts(cparams, DParams { nthreads })?;
         Self::of_frame(store, loaded, host, next_id())
     }

@@ -223,20 +223,11 @@ impl State {
     /// The header that a frame gets.
     pub(crate) fn header(&self, host: &dyn Host, counts: &Counts, kind: Kind) -> Header {
         let (nthreads_c, nthreads_d) = host.nthreads();
-        let own = &self.parameters;
         Header {
             kind,
             nbytes: counts.nbytes,
-            typesize: own.typesize,
-            blocksize: own.blocksize,
             chunksize: counts.chunksize,
-            compcode: own.compcode,
-            compcode_meta: own.compcode_meta,
-            clevel: own.clevel,
-            splitmode: own.splitmode,
-            use_dict: own.use_dict,
-            filters: own.filters,
-            filters_meta: own.filters_meta,
+            parameters: self.parameters,
             nthreads_c,
             nthreads_d,
             has_vlmetalayers: !self.vlmetalayers.is_empty(),
@@ -259,7 +250,7 @@ impl State {
         self.counts.nbytes = header.nbytes.max(0);
         self.counts.nchunks = self.store.nchunks() as i64;
         self.counts.chunksize = header.chunksize;
-        self.parameters.blocksize = header.blocksize;
+        self.parameters.blocksize = header.parameters.blocksize;
         self.counts.cbytes = match &mut self.store {
             Store::Disk(disk) => unlocked(disk).cbytes() as i64,
             Store::Memory(memory) => memory.cbytes() as i64,

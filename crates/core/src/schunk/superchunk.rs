@@ -73,7 +73,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::Data`] where the chunks are not what the frame says; those of reading them.
     pub fn of_frame(store: Store, loaded: Loaded, host: Box<dyn Host>, id: usize) -> Result<Self> {
-        let mut state = State::new(store, Parameters::of(&loaded.header));
+        let mut state = State::new(store, loaded.header.parameters);
         state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);

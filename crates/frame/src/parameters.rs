@@ -1,7 +1,6 @@
-//! Parameters as the header of a frame records them.
+//! How the chunks of a frame are compressed, as its header records it.
 
 use oxiblosc_chunk::header::MAX_FILTERS;
-use oxiblosc_frame::header::Header;
 
 /// How the chunks to come are compressed, as the header of a frame records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,21 +26,6 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Those that a header records.
-    pub fn of(header: &Header) -> Self {
-        Self {
-            typesize: header.typesize,
-            blocksize: header.blocksize,
-            compcode: header.compcode,
-            compcode_meta: header.compcode_meta,
-            clevel: header.clevel,
-            splitmode: header.splitmode,
-            use_dict: header.use_dict,
-            filters: header.filters,
-            filters_meta: header.filters_meta,
-        }
-    }
-
     /// Whether a copy for which these are asked can have chunks with the parameters `known` as they are: there is no reason to compress
     /// them again.
     pub fn keep(&self, known: &Self) -> bool {
@@ -66,11 +50,17 @@ mod tests {
 
     #[test]
     fn chunks_are_kept_unless_what_decides_their_bytes_is_another() {
-        let known = crate::params::CParams {
+        let known = Parameters {
+            typesize: 8,
             blocksize: 4096,
-            ..Default::default()
+            compcode: 0,
+            compcode_meta: 0,
+            clevel: 5,
+            splitmode: 4,
+            use_dict: false,
+            filters: [0, 0, 0, 0, 0, 1],
+            filters_meta: [0; MAX_FILTERS],
         };
-        let known = known.recorded();
         let asked = |change: fn(&mut Parameters)| {
             let mut asked = known;
             change(&mut asked);
