@@ -8,8 +8,8 @@ use crate::common::schunk::SchunkLib;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_frame::header::{self, Header};
-use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_frame::offsets::{Offsets, Place};
+use oxiblosc_frame::meta::MetalayerRef;
+use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_frame::trailer;
 use oxiblosc_memory::List;
@@ -94,7 +94,7 @@ fn join(
 }
 
 /// A contiguous frame with these metalayers.
-fn contiguous_with(h: &Header, layers: &[Borrowed], data: &[u8], index: &[u8]) -> Seed {
+fn contiguous_with(h: &Header, layers: &[MetalayerRef], data: &[u8], index: &[u8]) -> Seed {
     let front = h.encode(layers).expect("a header");
     let trailer = trailer::encode(&[]).expect("a trailer");
     Seed::Contiguous(join(front, data, index, &trailer, data.len() as u64))
@@ -252,7 +252,7 @@ fn metalayers(lib: &SchunkLib) -> Vec<Built> {
     let small: Vec<(Vec<u8>, Vec<u8>)> = (0..8192u32)
         .map(|nth| (nth.to_string().into_bytes(), real(lib, 1)))
         .collect();
-    let small: Vec<Borrowed> = small.iter().map(|(name, c)| (&name[..], &c[..])).collect();
+    let small: Vec<MetalayerRef> = small.iter().map(|(name, c)| (&name[..], &c[..])).collect();
     h.has_vlmetalayers = true;
     // As many as the size of their map can be told of.
     let trailer = trailer::encode(&small[..5000]).expect("a trailer");
@@ -538,7 +538,7 @@ fn arrays(lib: &SchunkLib) -> Vec<Built> {
         meta.blockshape[ndim - 1] = block;
         let content = meta.serialize().expect("a metalayer");
         let h = header(header::Kind::Contiguous, 4 * 2000, 2000, 1);
-        let layers: [Borrowed; 1] = [(b"b2nd", &content)];
+        let layers: [MetalayerRef; 1] = [(b"b2nd", &content)];
         let chunk = real(lib, 2000);
         let data = [&chunk[..]; 4].concat();
         let index = list((0..4).map(|nth| nth * chunk.len() as i64).collect());
@@ -556,8 +556,14 @@ fn arrays(lib: &SchunkLib) -> Vec<Built> {
 
 /// All frames that are built.
 pub fn all(lib: &SchunkLib) -> Vec<Built> {
-    assert_eq!(Place::from_offset(ZEROS).map(Place::to_offset), Ok(ZEROS));
-    assert_eq!(Place::from_offset(NANS).map(Place::to_offset), Ok(NANS));
+    assert_eq!(
+        ChunkPlace::from_offset(ZEROS).map(ChunkPlace::to_offset),
+        Ok(ZEROS)
+    );
+    assert_eq!(
+        ChunkPlace::from_offset(NANS).map(ChunkPlace::to_offset),
+        Ok(NANS)
+    );
     let mut built = metalayers(lib);
     built.extend(indices(lib));
     built.extend(index_chunks(lib));

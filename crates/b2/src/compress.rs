@@ -3,7 +3,7 @@
 use crate::args::{CompressArgs, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::{Input, Stream};
-use crate::library::{Array, Place, Shape, SuperChunk, zeros};
+use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::{Output, say};
 use crate::progress::Progress;
@@ -326,7 +326,7 @@ pub fn array_shape(
     itemsize: usize,
     chunks: Option<&str>,
     blocks: Option<&str>,
-) -> Result<Shape> {
+) -> Result<ArrayLayout> {
     let ndim = shape.len();
     if ndim > MAX_DIM {
         return Err(Failure::say(format!(
@@ -356,7 +356,7 @@ pub fn array_shape(
         capped(chunks, &|d| shape[d])
     };
     let blocks = capped(blocks, &|d| i64::from(chunks[d]));
-    Ok(Shape {
+    Ok(ArrayLayout {
         shape: shape.to_vec(),
         chunks,
         blocks,

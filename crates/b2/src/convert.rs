@@ -6,7 +6,7 @@ use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Array, Place, Shape, SuperChunk, zeros};
+use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::boxes;
 use crate::output::{Output, say, size_of};
 use crate::progress::Progress;
@@ -240,7 +240,7 @@ fn finish(
 }
 
 /// The shape of an array with the chunks and blocks that were asked for.
-fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<Shape> {
+fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<ArrayLayout> {
     let damaged = || {
         Failure::say(format!(
             "{}: the array's metalayer is damaged",

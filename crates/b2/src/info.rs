@@ -18,7 +18,7 @@ use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
-use oxiblosc_frame::offsets::Place;
+use oxiblosc_frame::offsets::ChunkPlace;
 use std::io::{IsTerminal, Write};
 
 /// Chunks whose headers are read for the picture, at most.
@@ -212,9 +212,11 @@ fn rows(frame: &mut Frame, most: usize) -> Vec<Row> {
 impl Row {
     fn of(frame: &mut Frame, nchunk: usize) -> Self {
         let place = match frame.offsets().place(nchunk) {
-            Ok(Place::At(at)) if frame.header.kind == Kind::Sparse => format!("{at:08X}.chunk"),
-            Ok(Place::At(at)) => (u64::from(frame.extent.header_len) + at).to_string(),
-            Ok(Place::Special(_)) => "-".into(),
+            Ok(ChunkPlace::At(at)) if frame.header.kind == Kind::Sparse => {
+                format!("{at:08X}.chunk")
+            }
+            Ok(ChunkPlace::At(at)) => (u64::from(frame.extent.header_len) + at).to_string(),
+            Ok(ChunkPlace::Special(_)) => "-".into(),
             Err(_) => "?".into(),
         };
         let mut row = Self {
@@ -233,7 +235,7 @@ impl Row {
                 row.blocks = Some(header.nblocks);
             }
             Ok(None) => {
-                if let Ok(Place::Special(special)) = frame.offsets().place(nchunk) {
+                if let Ok(ChunkPlace::Special(special)) = frame.offsets().place(nchunk) {
                     row.kind = special_name(special);
                 }
                 row.nbytes = Some(frame.chunk_nbytes(nchunk));

@@ -160,7 +160,7 @@ fn add_vlmeta(schunk: &oxiblosc_core::SuperChunk, name: &[u8], content: &[u8]) -
 
 /// How an array is cut, and what its items are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ArrayLayout {
     /// Items along each dimension.
     pub shape: Vec<i64>,
     /// Items of a chunk along each dimension.
@@ -179,7 +179,7 @@ impl Array {
     pub fn new(
         place: Place,
         settings: &Settings,
-        shape: &Shape,
+        shape: &ArrayLayout,
         metalayers: &[(&[u8], &[u8])],
     ) -> Done<Self> {
         let layout = Layout {

@@ -16,7 +16,7 @@ use oxiblosc_frame::disk::{Disk, Found, Loaded, Options, frame_file as frame_fil
 use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_frame::offsets::{Offsets, Place};
+use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
@@ -100,8 +100,8 @@ impl Located {
     /// Reads the chunk.
     pub fn read(&self) -> std::result::Result<StoredChunk, Error> {
         match &self.0 {
-            Found::Special(Place::Special(kind)) => Ok(StoredChunk::Special(*kind, self.1)),
-            Found::Special(Place::At(_)) => Err(Error::Data),
+            Found::Special(ChunkPlace::Special(kind)) => Ok(StoredChunk::Special(*kind, self.1)),
+            Found::Special(ChunkPlace::At(_)) => Err(Error::Data),
             Found::Stored(stored) => stored.whole().map(StoredChunk::Bytes),
         }
     }

@@ -16,7 +16,7 @@ use crate::workers::{each_thread, in_order};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::{Header, Kind};
-use oxiblosc_frame::offsets::Place as At;
+use oxiblosc_frame::offsets::ChunkPlace as At;
 use std::path::Path;
 
 /// Damaged chunks that are named one by one.

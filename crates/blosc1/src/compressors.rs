@@ -7,15 +7,15 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null;
 
 /// Code of BloscLZ.
-pub const BLOSCLZ: c_int = 0;
+pub const BLOSCLZ: c_int = Codec::BloscLz as c_int;
 /// Code of LZ4HC.
-pub const LZ4HC: c_int = 2;
+pub const LZ4HC: c_int = Codec::Lz4hc as c_int;
 /// Code of Snappy.
-pub const SNAPPY: c_int = 3;
+pub const SNAPPY: c_int = oxiblosc_chunk::blosc1::SNAPPY as c_int;
 /// Code of zlib.
-pub const ZLIB: c_int = 4;
+pub const ZLIB: c_int = Codec::Zlib as c_int;
 /// Code of Zstd.
-pub const ZSTD: c_int = 5;
+pub const ZSTD: c_int = Codec::Zstd as c_int;
 
 /// The library behind each format, by the number that is in a chunk's flags.
 const LIBRARIES: [&CStr; 5] = [c"BloscLZ", c"LZ4", c"Snappy", c"Zlib", c"Zstd"];

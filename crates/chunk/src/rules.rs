@@ -5,7 +5,7 @@
 use super::header::{MIN_BUFFERSIZE, version};
 
 /// The number in a chunk's flags of codecs that the program registered.
-pub(super) const UDCODEC_FORMAT: u8 = 6;
+pub const UDCODEC_FORMAT: u8 = 6;
 
 /// The library for which a chunk is written, or by whose rules it is read. Blosc 2 also reads chunks of Blosc 1, and accepts more of them than
 /// Blosc 1 does.

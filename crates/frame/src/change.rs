@@ -1,7 +1,7 @@
 //! The changes of the chunks of a frame, and how each changes the index.
 
 use super::fingerprint::ChecksumScope;
-use super::offsets::{MAX_CHUNKS, Offsets, Place};
+use super::offsets::{ChunkPlace, MAX_CHUNKS, Offsets};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
@@ -15,7 +15,7 @@ pub enum Item<'a> {
     /// To be stored: all its bytes.
     Stored(&'a [u8]),
     /// A special chunk, which is only an offset in the index.
-    Special(Place),
+    Special(ChunkPlace),
     /// A chunk that stays where it is: its edits, in ascending order. Edits behind its end lie in the room that
     /// [`FreeList::tail`](super::free_list::FreeList::tail) found. Only in an update of a file.
     Edited(&'a [Edit]),
@@ -65,7 +65,7 @@ pub enum Change<'a> {
         left: &'a [usize],
     },
     /// An empty frame gets this many special chunks.
-    Fill(Place, usize),
+    Fill(ChunkPlace, usize),
 }
 
 /// How the offsets change. Those of stored chunks are filled in later.
@@ -343,7 +343,7 @@ mod tests {
             left: &[],
         };
         assert!(named.fits(4) && !named.fits(3));
-        assert_eq!(after(Change::Fill(Place::At(5), 2)), [5, 5]);
+        assert_eq!(after(Change::Fill(ChunkPlace::At(5), 2)), [5, 5]);
         let alike = |count| Offsets::Repeated { offset: -1, count };
         let check = |change: Change, count| change.check(&alike(count));
         assert_eq!(check(Change::Delete(0), 100), Ok(()));

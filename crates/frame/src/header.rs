@@ -5,6 +5,7 @@
 use super::meta::{self, Metalayer};
 use super::parameters::Parameters;
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
+use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 
@@ -55,8 +56,6 @@ const OFFSETS_64BIT: u8 = 1 << 4;
 const VARIABLE_CHUNKS: u8 = 1 << 6;
 const VL_BLOCKS: u8 = 1 << 7;
 const USE_DICT: u8 = 1;
-/// The codec's field says: look into `UDCODEC`.
-const UDCODEC_FORMAT: u8 = 6;
 
 /// Where the chunks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +206,7 @@ impl Header {
 
     /// The header as bytes, with sizes yet to be filled in by [`set_extent`]. `metalayers` are written instead of
     /// those in `self`, without a copy.
-    pub fn encode(&self, metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
+    pub fn encode(&self, metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }

@@ -12,7 +12,7 @@ use oxiblosc_chunk::header::{
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::special;
-use oxiblosc_chunk::tune::BlocksizeRequest;
+use oxiblosc_chunk::tune::{BlocksizeRequest, NEVER_SPLIT};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -258,7 +258,6 @@ pub fn stored_header(count: usize) -> Result<[u8; EXTENDED_HEADER_LENGTH]> {
 /// How an index is compressed: BloscLZ at its default level, shuffled.
 fn params(nbytes: usize) -> EncodeParams {
     const CLEVEL: u8 = 5;
-    const NEVER_SPLIT: i32 = 2;
     let compcode = Codec::BloscLz;
     let mut filters = [filter_id::NONE; 6];
     filters[5] = filter_id::SHUFFLE;

@@ -7,8 +7,8 @@ use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Extent, Header, Kind, set_extent};
-use super::meta::Borrowed;
-use super::offsets::{Offsets, Place, WIDTH};
+use super::meta::MetalayerRef;
+use super::offsets::{ChunkPlace, Offsets, WIDTH};
 use super::replace::{Replaced, Replacement};
 use super::trailer;
 use oxiblosc_chunk::checked::{Checked, CheckedChunks};
@@ -40,8 +40,8 @@ impl Memory {
     /// A new frame without chunks.
     pub fn new(
         header: &Header,
-        metalayers: &[Borrowed],
-        vlmetalayers: &[Borrowed],
+        metalayers: &[MetalayerRef],
+        vlmetalayers: &[MetalayerRef],
     ) -> Result<Self> {
         let bytes = header.encode(metalayers)?;
         Ok(Self {
@@ -129,9 +129,12 @@ impl Memory {
     }
 
     /// Chunk `nchunk` and what of it was checked, or the kind of its items.
-    pub fn find(&self, nchunk: usize) -> Result<std::result::Result<(&[u8], Checked<'_>), Place>> {
+    pub fn find(
+        &self,
+        nchunk: usize,
+    ) -> Result<std::result::Result<(&[u8], Checked<'_>), ChunkPlace>> {
         let place = match self.offsets.place(nchunk)? {
-            Place::At(place) => place,
+            ChunkPlace::At(place) => place,
             special => return Ok(Err(special)),
         };
         let data = &self.bytes[self.header_len..self.header_len + self.data_len];
@@ -164,7 +167,7 @@ impl Memory {
             Ok((chunk, _)) => chunk.len(),
             Err(_) => return Err(Error::InvalidParam),
         };
-        let Place::At(place) = self.offsets.place(nchunk)? else {
+        let ChunkPlace::At(place) = self.offsets.place(nchunk)? else {
             return Err(Error::InvalidParam);
         };
         let from = self.header_len + place as usize;
@@ -283,7 +286,7 @@ impl Memory {
     fn replaced<'a>(&self, items: &[(usize, Item<'a>)]) -> Result<Option<Replacement<'a>>> {
         let mut over = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
-            let Place::At(place) = self.offsets.place(*nchunk)? else {
+            let ChunkPlace::At(place) = self.offsets.place(*nchunk)? else {
                 continue;
             };
             over.push_within_capacity(Replaced {
@@ -310,7 +313,7 @@ impl Memory {
             }
         }
         for (nchunk, item) in items {
-            let has_place = matches!(self.offsets.place(*nchunk)?, Place::At(_));
+            let has_place = matches!(self.offsets.place(*nchunk)?, ChunkPlace::At(_));
             let offset = match item {
                 Item::Stored(_) if in_place && has_place => continue,
                 Item::Stored(chunk) => self.put(chunk)?,

@@ -21,7 +21,7 @@ pub struct Metalayer {
 }
 
 /// A borrowed metalayer.
-pub type Borrowed<'a> = (&'a [u8], &'a [u8]);
+pub type MetalayerRef<'a> = (&'a [u8], &'a [u8]);
 
 mod marker {
     pub const ARRAY3: u8 = 0x93;
@@ -39,7 +39,7 @@ const MAP_START: usize = 1 + 3 + 1 + 2;
 
 /// Writes metalayers behind what is in `out` already, from where offsets count. The size of the map counts from its
 /// `base`th byte on: the header and the trailer differ in that.
-pub fn write(metalayers: &[Borrowed], base: usize, out: &mut List<u8>) -> Result<()> {
+pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut List<u8>) -> Result<()> {
     let count = u16::try_from(metalayers.len()).map_err(|_| Error::Failure)?;
     let start = out.len();
     out.extend_from_slice(&[marker::ARRAY3, marker::UINT16, 0, 0, marker::MAP16])?;
@@ -131,7 +131,7 @@ fn be_i32(bytes: &[u8]) -> i32 {
 }
 
 /// The metalayers as [`write`] wants them.
-pub fn borrow(metalayers: &[Metalayer]) -> Result<List<Borrowed<'_>>> {
+pub fn borrow(metalayers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
     metalayers
         .iter()
         .map(|layer| (&layer.name[..], &layer.content[..]))

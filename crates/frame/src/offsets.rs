@@ -19,14 +19,14 @@ pub(super) const FREE: usize = 4 << 20;
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ChunkPlace {
     /// At a distance from the end of the header, or in the file of this number.
     At(u64),
     /// It has no bytes: all of its items are the same.
     Special(Special),
 }
 
-impl Place {
+impl ChunkPlace {
     /// The place that an offset stands for.
     pub fn from_offset(offset: i64) -> Result<Self> {
         if offset >= 0 {
@@ -107,8 +107,8 @@ impl Offsets {
     }
 
     /// The place of chunk `nchunk`.
-    pub fn place(&self, nchunk: usize) -> Result<Place> {
-        Place::from_offset(self.get(nchunk).ok_or(Error::InvalidParam)?)
+    pub fn place(&self, nchunk: usize) -> Result<ChunkPlace> {
+        ChunkPlace::from_offset(self.get(nchunk).ok_or(Error::InvalidParam)?)
     }
 
     /// Every offset.
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_three_forms_give_the_same_offsets() {
-        let special = Place::Special(Special::Nan).to_offset();
+        let special = ChunkPlace::Special(Special::Nan).to_offset();
         let mut runs = Runs::default();
         let list = [
             special,
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_great_many_equal_chunks_take_no_room() {
-        let offset = Place::Special(Special::Nan).to_offset();
+        let offset = ChunkPlace::Special(Special::Nan).to_offset();
         let offsets = Offsets::Repeated {
             offset,
             count: 200_000_000,
@@ -396,10 +396,10 @@ mod tests {
     #[test]
     fn special_places_survive() {
         for kind in [Special::Zero, Special::Nan, Special::Uninit] {
-            let place = Place::Special(kind);
-            assert_eq!(Place::from_offset(place.to_offset()), Ok(place));
+            let place = ChunkPlace::Special(kind);
+            assert_eq!(ChunkPlace::from_offset(place.to_offset()), Ok(place));
         }
-        assert_eq!(Place::from_offset(77), Ok(Place::At(77)));
-        assert_eq!(Place::from_offset(i64::MIN), Err(Error::Data));
+        assert_eq!(ChunkPlace::from_offset(77), Ok(ChunkPlace::At(77)));
+        assert_eq!(ChunkPlace::from_offset(i64::MIN), Err(Error::Data));
     }
 }

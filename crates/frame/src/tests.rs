@@ -5,8 +5,8 @@ use super::change::{Change, Item, Slot};
 use super::disk::{Disk, Found, Loaded, Next, Options};
 use super::header::{Header, Kind};
 use super::memory::Memory;
-use super::meta::{self, Borrowed, Metalayer};
-use super::offsets::Place;
+use super::meta::{self, Metalayer, MetalayerRef};
+use super::offsets::ChunkPlace;
 use super::parameters::Parameters;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
@@ -111,7 +111,7 @@ fn chunk(len: usize, fill: u8) -> Vec<u8> {
 /// What a frame should hold.
 #[derive(Clone, Debug, PartialEq, Default)]
 struct Model {
-    chunks: Vec<std::result::Result<Vec<u8>, Place>>,
+    chunks: Vec<std::result::Result<Vec<u8>, ChunkPlace>>,
     metalayers: Vec<Metalayer>,
     vlmetalayers: Vec<Metalayer>,
 }
@@ -151,11 +151,11 @@ fn cbytes(model: &Model) -> u64 {
 
 /// Compares chunks by size and first byte, since a difference in full is unreadable.
 fn assert_same(
-    found: &[std::result::Result<Vec<u8>, Place>],
-    expected: &[std::result::Result<Vec<u8>, Place>],
+    found: &[std::result::Result<Vec<u8>, ChunkPlace>],
+    expected: &[std::result::Result<Vec<u8>, ChunkPlace>],
     context: &str,
 ) {
-    let short = |chunks: &[std::result::Result<Vec<u8>, Place>]| {
+    let short = |chunks: &[std::result::Result<Vec<u8>, ChunkPlace>]| {
         let short = chunks.iter().map(|chunk| match chunk {
             Ok(bytes) => (bytes.len(), bytes.last().copied()),
             Err(_) => (0, None),
@@ -169,9 +169,9 @@ fn assert_same(
 /// A change, as data that own what they hold.
 #[derive(Clone)]
 enum Step {
-    Append(std::result::Result<Vec<u8>, Place>),
-    Insert(usize, std::result::Result<Vec<u8>, Place>),
-    Update(Vec<(usize, std::result::Result<Vec<u8>, Place>)>),
+    Append(std::result::Result<Vec<u8>, ChunkPlace>),
+    Insert(usize, std::result::Result<Vec<u8>, ChunkPlace>),
+    Update(Vec<(usize, std::result::Result<Vec<u8>, ChunkPlace>)>),
     Delete(usize),
     Reorder(Vec<usize>),
     /// Chunks that stay or come in, those that go, and what all bytes of the first metalayer become.
@@ -184,7 +184,7 @@ enum Step {
 #[derive(Clone)]
 enum Arranged {
     Old(usize),
-    New(std::result::Result<Vec<u8>, Place>),
+    New(std::result::Result<Vec<u8>, ChunkPlace>),
 }
 
 /// What a change borrows.
@@ -211,7 +211,7 @@ fn random_arrangement(random: &mut Random, count: usize, fill: u8) -> Step {
         }
     }
     if random.next(2) == 0 {
-        slots.push(Arranged::New(Err(Place::Special(Special::Zero))));
+        slots.push(Arranged::New(Err(ChunkPlace::Special(Special::Zero))));
     }
     Step::Arrange(slots, left, fill)
 }
@@ -221,7 +221,7 @@ fn random_step(random: &mut Random, model: &Model) -> Step {
     let fill = random.next(256) as u8;
     let size = [5, 40, 500, 30_000, 200_000][random.next(5).min(random.next(6))];
     let item = match random.next(6) {
-        0 => Err(Place::Special(Special::Zero)),
+        0 => Err(ChunkPlace::Special(Special::Zero)),
         _ => Ok(chunk(random.next(size), fill)),
     };
     match random.next(14) {
@@ -256,7 +256,8 @@ fn random_step(random: &mut Random, model: &Model) -> Step {
 
 impl std::fmt::Debug for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let size = |item: &std::result::Result<Vec<u8>, Place>| item.as_ref().map_or(0, Vec::len);
+        let size =
+            |item: &std::result::Result<Vec<u8>, ChunkPlace>| item.as_ref().map_or(0, Vec::len);
         match self {
             Self::Append(item) => write!(f, "append {}", size(item)),
             Self::Insert(at, item) => write!(f, "insert {at} {}", size(item)),
@@ -274,7 +275,7 @@ impl std::fmt::Debug for Step {
     }
 }
 
-fn item(item: &std::result::Result<Vec<u8>, Place>) -> Item<'_> {
+fn item(item: &std::result::Result<Vec<u8>, ChunkPlace>) -> Item<'_> {
     match item {
         Ok(chunk) => Item::Stored(chunk),
         Err(place) => Item::Special(*place),
@@ -347,7 +348,8 @@ impl Step {
 
     fn next(&self, after: &Model, kind: Kind) -> Next {
         let vlmetalayers = meta::borrow(&after.vlmetalayers).unwrap();
-        let changed: Option<&[Borrowed]> = matches!(self, Self::VlMeta(_)).then_some(&vlmetalayers);
+        let changed: Option<&[MetalayerRef]> =
+            matches!(self, Self::VlMeta(_)).then_some(&vlmetalayers);
         Next::new(
             &header(after, kind),
             &meta::borrow(&after.metalayers).unwrap(),
@@ -358,7 +360,7 @@ impl Step {
     }
 }
 
-fn content(disk: &mut Disk) -> Result<Vec<std::result::Result<Vec<u8>, Place>>> {
+fn content(disk: &mut Disk) -> Result<Vec<std::result::Result<Vec<u8>, ChunkPlace>>> {
     (0..disk.offsets().len())
         .map(|nchunk| match disk.find(nchunk)? {
             Found::Special(place) => Ok(Err(place)),

@@ -19,7 +19,7 @@ const LEN_TO_END: usize = 4 + 2 + 16;
 const METALAYERS: usize = 2;
 
 /// Writes a trailer.
-pub fn encode(metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
+pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
     if metalayers.len() > MAX_METALAYERS {
         return Err(Error::InvalidParam);
     }

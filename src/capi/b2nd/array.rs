@@ -1,12 +1,12 @@
 //! An array behind the pointer that C holds: the public structure, in which programs see the shapes, and behind it what the
 //! library knows of the array.
 
-use super::create::Fill;
+use super::create::FillArray;
 use crate::capi::prelude::*;
 use crate::capi::schunk::handle::Handle;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::geometry::Geometry;
-use oxiblosc_core::b2nd::open::{ArrayInUse, OpenArray, Window};
+use oxiblosc_core::b2nd::open::{ArrayInUse, OpenArray, ShapeWindow};
 use oxiblosc_memory::boxed;
 use std::cell::UnsafeCell;
 
@@ -18,9 +18,9 @@ struct OpenHandle {
     open: OpenArray,
 }
 
-impl Window for OpenHandle {
+impl ShapeWindow for OpenHandle {
     fn show(&self, geometry: &Geometry, tick: i64) {
-        // SAFETY: one thread at a time shows the shapes (see `Window`); programs do not write the fields.
+        // SAFETY: one thread at a time shows the shapes (see `ShapeWindow`); programs do not write the fields.
         show(unsafe { &mut *self.c.get() }, geometry, tick);
     }
 }
@@ -139,7 +139,7 @@ impl<'a> Array<'a> {
     }
 
     /// Changes the shape, and shows the new one.
-    pub fn reshape(&mut self, change: Fill) -> Result<()> {
+    pub fn reshape(&mut self, change: FillArray) -> Result<()> {
         self.core.reshape(self.this, change)
     }
 

@@ -6,7 +6,7 @@ use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::storage::{copy, free_storage};
 use oxiblosc_core::b2nd::geometry;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
-use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::{CStrBuf, Collect, List, Text, boxed};
 
 /// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
@@ -77,7 +77,7 @@ impl Params {
     ///
     /// # Safety
     /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
-    pub unsafe fn others<'a>(&self) -> Result<List<Borrowed<'a>>> {
+    pub unsafe fn others<'a>(&self) -> Result<List<MetalayerRef<'a>>> {
         let count = room(self.nmetalayers).min(B2ND_MAX_METALAYERS);
         let layers = self.metalayers[..count].iter().map(|layer| {
             let content = unsafe_granted!(content_of(layer.content, layer.content_len));

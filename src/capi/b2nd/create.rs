@@ -13,7 +13,7 @@ use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::array::{metalayer, read_metalayer};
 use oxiblosc_core::b2nd::create::check;
 use oxiblosc_core::b2nd::geometry::Geometry;
-use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::boxed;
 
 /// Writes the result of making an array: the array, or null.
@@ -39,7 +39,7 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
 }
 
 /// What puts items into a new array, and may change its shape.
-pub type Fill<'a> = &'a mut dyn FnMut(&mut ArrayRef) -> Result<()>;
+pub type FillArray<'a> = &'a mut dyn FnMut(&mut ArrayRef) -> Result<()>;
 
 /// A new array that C does not know yet. Where it is dropped, it is freed, and its file or directory removed.
 pub struct NewArray<'a> {
@@ -52,7 +52,7 @@ impl<'a> NewArray<'a> {
     /// An array of special values, with these metalayers beside its own. Not inlined: what this has on the stack is gone when the
     /// array is filled.
     #[inline(never)]
-    pub fn new(params: &mut Params, others: &[Borrowed], kind: Special) -> Result<Self> {
+    pub fn new(params: &mut Params, others: &[MetalayerRef], kind: Special) -> Result<Self> {
         let dims = ..params.ndim();
         let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
         let geometry = Geometry::new(&params.shape[dims], chunkshape, blockshape)?;
@@ -123,7 +123,7 @@ impl Drop for NewArray<'_> {
 }
 
 /// Makes an array of special values, and fills it.
-pub fn make(params: &mut Params, kind: Special, fill: Fill) -> Result<*mut b2nd_array_t> {
+pub fn make(params: &mut Params, kind: Special, fill: FillArray) -> Result<*mut b2nd_array_t> {
     // SAFETY: `b2nd_create_ctx` requires that names and contents are valid, and the functions that take its result that they still are.
     let others = unsafe { params.others()? };
     let mut new = NewArray::new(params, &others, kind)?;

@@ -2,7 +2,7 @@
 
 use super::array::{self, Array};
 use super::context::Params;
-use super::create::{Fill, NewArray, deliver, make};
+use super::create::{FillArray, NewArray, deliver, make};
 use crate::capi::prelude::*;
 use crate::capi::schunk::meta::copying;
 use crate::capi::schunk::parts::dparams_of;
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more`, for which the array is left, may change
 /// the copy further.
-fn copy(params: &mut Params, src: Array, more: Fill) -> Result<*mut b2nd_array_t> {
+fn copy(params: &mut Params, src: Array, more: FillArray) -> Result<*mut b2nd_array_t> {
     params.set_ndim(src.ndim());
     params.shape = src.geometry.shape;
     let mut copy = {

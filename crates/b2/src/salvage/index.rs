@@ -8,7 +8,7 @@ use crate::state::State;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
-use oxiblosc_frame::offsets::{Offsets, Place, WIDTH};
+use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
 
 /// Bytes that are searched at once.
 const WINDOW: usize = 1 << 20;
@@ -183,8 +183,10 @@ pub(super) fn would_fit(slots: &[Slot], start: u64, sum: u32) -> bool {
     let offsets: Option<Vec<i64>> = slots
         .iter()
         .map(|slot| match slot {
-            Slot::At(pos) => pos.checked_sub(start).map(|at| Place::At(at).to_offset()),
-            Slot::Special(kind) => Some(Place::Special(*kind).to_offset()),
+            Slot::At(pos) => pos
+                .checked_sub(start)
+                .map(|at| ChunkPlace::At(at).to_offset()),
+            Slot::Special(kind) => Some(ChunkPlace::Special(*kind).to_offset()),
             Slot::Lost => None,
         })
         .collect();

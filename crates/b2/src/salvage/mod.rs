@@ -38,7 +38,7 @@ use crate::text::bytes;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_frame::offsets::Place;
+use oxiblosc_frame::offsets::ChunkPlace;
 
 /// Chunks of a frame that is repaired, at most.
 const MOST_CHUNKS: usize = 1 << 24;
@@ -97,9 +97,9 @@ pub struct Salvage {
 }
 
 fn slot(offset: i64, start: u64) -> Slot {
-    match Place::from_offset(offset) {
-        Ok(Place::At(at)) => start.checked_add(at).map_or(Slot::Lost, Slot::At),
-        Ok(Place::Special(kind)) => Slot::Special(kind),
+    match ChunkPlace::from_offset(offset) {
+        Ok(ChunkPlace::At(at)) => start.checked_add(at).map_or(Slot::Lost, Slot::At),
+        Ok(ChunkPlace::Special(kind)) => Slot::Special(kind),
         Err(_) => Slot::Lost,
     }
 }

@@ -6,7 +6,7 @@ use super::{MOST_CHUNKS, Slot, slot};
 use crate::text::plural;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::Header;
-use oxiblosc_frame::offsets::Place;
+use oxiblosc_frame::offsets::ChunkPlace;
 use std::collections::{HashMap, HashSet};
 
 /// Puts what was found in order, as many chunks as the header says, if there is one.
@@ -107,7 +107,7 @@ fn complete(
     all.for_each(|place| *times.entry(place).or_default() += 1);
     let trusted = |offset: i64| match u64::try_from(offset) {
         Ok(place) => places.contains(&place) && times.get(&place) == Some(&1),
-        Err(_) => Place::from_offset(offset).is_ok(),
+        Err(_) => ChunkPlace::from_offset(offset).is_ok(),
     };
     // An offset that leads to no chunk shows that the other decoded ones cannot be trusted either.
     let wrong = offsets.iter().flatten().any(|offset| !trusted(*offset));

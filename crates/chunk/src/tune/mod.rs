@@ -1,5 +1,7 @@
 //! The built-in tuner: chooses the block size, and whether blocks are split into streams.
 
+use oxiblosc_codecs::Codec;
+
 /// What the tuner's choices depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct BlocksizeRequest {
@@ -18,14 +20,15 @@ pub struct BlocksizeRequest {
 }
 
 const ALWAYS_SPLIT: i32 = 1;
-const NEVER_SPLIT: i32 = 2;
+/// The split mode of chunks whose blocks are never cut into streams.
+pub const NEVER_SPLIT: i32 = 2;
 /// Split as versions without a choice of the split mode did.
 const FORWARD_COMPAT_SPLIT: i32 = 4;
-const BLOSCLZ: i32 = 0;
-const LZ4: i32 = 1;
-const LZ4HC: i32 = 2;
-const ZLIB: i32 = 4;
-const ZSTD: i32 = 5;
+const BLOSCLZ: i32 = Codec::BloscLz as i32;
+const LZ4: i32 = Codec::Lz4 as i32;
+const LZ4HC: i32 = Codec::Lz4hc as i32;
+const ZLIB: i32 = Codec::Zlib as i32;
+const ZSTD: i32 = Codec::Zstd as i32;
 const OPENZL: i32 = 38;
 /// The size of L1 cache that block sizes are based on.
 const L1: i32 = 32 << 10;

@@ -4,16 +4,16 @@ use super::access::{ChunkMaker, StoredChunks};
 use super::chunks::PartSizes;
 use super::geometry::Geometry;
 use super::meta::{Meta, NAME, OLD_NAME};
-use super::read::{Reading, Workers};
+use super::read::{SelectionRead, Workers};
 use super::select::Selection;
 use super::sparse;
-use super::write::{Rewriter, Writing};
+use super::write::{Rewriter, SelectionWrite};
 use super::{Dims, MAX_DIM};
 use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::{State, SuperChunk, Update};
 use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta::{Borrowed, Metalayer};
+use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
 use oxiblosc_memory::{Collect, List};
 
 /// The index of the metalayer that makes a super-chunk an array.
@@ -32,7 +32,7 @@ pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
 }
 
 /// The metalayers beside that one, by name.
-fn other_metalayers(layers: &[Metalayer]) -> Result<List<Borrowed<'_>>> {
+fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
     let others = layers.iter().filter(|layer| *layer.name != *NAME);
     others
         .map(|layer| (&layer.name[..], &layer.content[..]))
@@ -69,7 +69,7 @@ pub enum CopyPlan<'a> {
 pub struct ItemCopy<'a> {
     src: &'a ArrayRef<'a>,
     /// The metalayers of the copy beside its own.
-    pub metalayers: List<Borrowed<'a>>,
+    pub metalayers: List<MetalayerRef<'a>>,
 }
 
 impl ItemCopy<'_> {
@@ -246,7 +246,7 @@ impl<'a> ArrayRef<'a> {
     /// Those of damaged chunks, and of input.
     pub fn read_selection(&self, selection: &Selection, buffer: &mut [u8]) -> Result<()> {
         let state = self.schunk.read()?;
-        let reading = Reading {
+        let reading = SelectionRead {
             selection,
             chunks: &StoredChunks::new(self.schunk, &state)?,
             sizes: self.sizes()?,
@@ -298,7 +298,7 @@ impl<'a> ArrayRef<'a> {
     pub fn write_selection(&self, selection: &Selection, buffer: &[u8]) -> Result<()> {
         let maker = ChunkMaker::new(self.schunk, self.sizes()?)?;
         self.change(|state| {
-            let writing = Writing {
+            let writing = SelectionWrite {
                 selection,
                 rewriter: Rewriter {
                     chunks: &StoredChunks::new(self.schunk, state)?,
@@ -436,7 +436,7 @@ impl<'a> ArrayRef<'a> {
                 let Some(selection) = selection else {
                     continue;
                 };
-                let writing = Writing {
+                let writing = SelectionWrite {
                     selection: &selection,
                     rewriter: Rewriter {
                         chunks: &chunks,

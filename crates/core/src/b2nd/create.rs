@@ -8,7 +8,7 @@ use crate::schunk::special::Sample;
 use crate::schunk::{ChunkUpdate, State, SuperChunk};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::{Buffer, Collect, List};
 
 /// Bytes of the chunks of an array with items of `typesize` bytes.
@@ -49,7 +49,7 @@ impl SuperChunk {
         &self,
         meta: &Meta,
         geometry: &Geometry,
-        others: &[Borrowed],
+        others: &[MetalayerRef],
         (kind, sample): (Special, &Sample),
     ) -> Result<ArrayRef<'_>> {
         let typesize = self.peek()?.parameters().typesize;

@@ -25,7 +25,7 @@ struct Shapes {
 }
 
 /// Where a program sees the shapes. One thread at a time calls it for an array.
-pub trait Window {
+pub trait ShapeWindow {
     /// Shows shapes, and the tick of the state that they belong to.
     fn show(&self, geometry: &Geometry, tick: i64);
 }
@@ -85,7 +85,7 @@ impl OpenArray {
     pub fn read<'a>(
         &'a self,
         schunk: &'a SuperChunk,
-        window: &dyn Window,
+        window: &dyn ShapeWindow,
     ) -> Result<ArrayInUse<'a>> {
         let reading = schunk.read()?;
         let (array, _) = self.current(schunk, &reading, window)?;
@@ -101,7 +101,7 @@ impl OpenArray {
     pub fn reserve<'a>(
         &'a self,
         schunk: &'a SuperChunk,
-        window: &dyn Window,
+        window: &dyn ShapeWindow,
     ) -> Result<ArrayInUse<'a>> {
         let changing = schunk.reserve()?;
         let (array, _) = self.current(schunk, &*schunk.read()?, window)?;
@@ -114,7 +114,7 @@ impl OpenArray {
     ///
     /// # Errors
     /// As for [`Self::read`].
-    pub fn refresh(&self, schunk: &SuperChunk, window: &dyn Window) -> Result<bool> {
+    pub fn refresh(&self, schunk: &SuperChunk, window: &dyn ShapeWindow) -> Result<bool> {
         Ok(self.current(schunk, &*schunk.read()?, window)?.1)
     }
 
@@ -123,7 +123,7 @@ impl OpenArray {
         &self,
         schunk: &'a SuperChunk,
         state: &State,
-        window: &dyn Window,
+        window: &dyn ShapeWindow,
     ) -> Result<(ArrayRef<'a>, bool)> {
         let mut shapes = lock(&self.shapes);
         let follows = !self.is_view && state.may_differ_since(shapes.tick);
@@ -167,7 +167,7 @@ impl ArrayInUse<'_> {
     /// Those of `change`.
     pub fn reshape(
         &mut self,
-        window: &dyn Window,
+        window: &dyn ShapeWindow,
         change: &mut dyn FnMut(&mut ArrayRef) -> Result<()>,
     ) -> Result<()> {
         change(&mut self.array)?;

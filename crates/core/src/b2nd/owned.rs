@@ -18,7 +18,7 @@ use crate::schunk::special::Sample;
 use crate::schunk::{State, SuperChunk};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::{List, ToList};
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub struct Layout<'a> {
     /// The type of an item in NumPy's notation, such as `<f8`; none for opaque bytes.
     pub dtype: Option<&'a [u8]>,
     /// Further metalayers: names and contents.
-    pub metalayers: &'a [Borrowed<'a>],
+    pub metalayers: &'a [MetalayerRef<'a>],
 }
 
 /// How an array is cut: the shapes of its chunks and of their blocks.
@@ -217,7 +217,7 @@ struct NewArray<'a> {
     meta: &'a Meta<'a>,
     geometry: &'a Geometry,
     /// The metalayers beside its own.
-    metalayers: &'a [Borrowed<'a>],
+    metalayers: &'a [MetalayerRef<'a>],
     /// The special values that its items are.
     kind: Special,
 }

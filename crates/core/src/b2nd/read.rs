@@ -59,7 +59,7 @@ impl Workers<'_> {
 const FEW: usize = 16;
 
 /// A selection that is to be read.
-pub struct Reading<'a> {
+pub struct SelectionRead<'a> {
     /// Which items.
     pub selection: &'a Selection<'a>,
     /// Of which chunks.
@@ -68,7 +68,7 @@ pub struct Reading<'a> {
     pub sizes: PartSizes,
 }
 
-impl Reading<'_> {
+impl SelectionRead<'_> {
     /// Reads into `buffer`.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use super::array::{ArrayRef, find_metalayer};
 use super::geometry::Geometry;
 use super::reshape::{Reshape, target};
 use super::select::Selection;
-use super::write::{Rewriter, Writing};
+use super::write::{Rewriter, SelectionWrite};
 use super::{Dims, MAX_DIM};
 use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::state::{Plan, special_chunk};
@@ -33,7 +33,7 @@ impl Resizing<'_> {
             let old = self.reshape.origin(nchunk as i64)?;
             usize::try_from(old).ok()
         };
-        let writing = Writing {
+        let writing = SelectionWrite {
             selection,
             rewriter: self.rewriter,
             origin: &origin,

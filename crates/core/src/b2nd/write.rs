@@ -242,7 +242,7 @@ fn change_touched(
 }
 
 /// A selection that is to be written.
-pub struct Writing<'a> {
+pub struct SelectionWrite<'a> {
     /// Which items.
     pub selection: &'a Selection<'a>,
     /// With what.
@@ -253,7 +253,7 @@ pub struct Writing<'a> {
     pub buffer: &'a [u8],
 }
 
-impl Writing<'_> {
+impl SelectionWrite<'_> {
     /// The new chunks, in ascending order.
     ///
     /// # Errors

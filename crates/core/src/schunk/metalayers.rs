@@ -13,7 +13,7 @@ use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 
 /// The most fixed-length metalayers, and the most variable-length ones of a frame, as in the reference.
-pub const MAX_METALAYERS: usize = 16;
+pub const MAX_METALAYERS: usize = oxiblosc_frame::header::MAX_METALAYERS;
 /// The most variable-length metalayers of chunks that are each on their own.
 pub const MAX_VLMETALAYERS: usize = 8 * 1024;
 

@@ -6,7 +6,7 @@ use super::superchunk::{Changing, SuperChunk};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot};
-use oxiblosc_frame::offsets::{MAX_CHUNKS, Place};
+use oxiblosc_frame::offsets::{ChunkPlace, MAX_CHUNKS};
 use oxiblosc_memory::{Buffer, List};
 
 /// Makes the chunk that stands for so many bytes of a special value.
@@ -105,7 +105,7 @@ impl SuperChunk {
             let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
             let plan = Plan {
                 counts: filled,
-                change: Change::Fill(Place::Special(kind), filled.nchunks as usize),
+                change: Change::Fill(ChunkPlace::Special(kind), filled.nchunks as usize),
                 owned: None,
             };
             let done = state.apply(self.host(), plan);

@@ -6,8 +6,8 @@ use oxiblosc_chunk::checked::Checked;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot};
 use oxiblosc_frame::header::Header;
-use oxiblosc_frame::meta::{Borrowed, Metalayer};
-use oxiblosc_frame::offsets::{Offsets, Place};
+use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
+use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
 use oxiblosc_frame::runs::Runs;
 use oxiblosc_memory::{Buffer, List};
 
@@ -51,14 +51,14 @@ pub struct Staged {
 enum Source {
     Old(usize),
     New(usize),
-    Special(Place),
+    Special(ChunkPlace),
 }
 
 impl Source {
     fn of(number: i64) -> Result<Self> {
-        Ok(match Place::from_offset(number)? {
-            Place::At(at) if at >= NEW => Self::New((at - NEW) as usize),
-            Place::At(at) => Self::Old(at as usize),
+        Ok(match ChunkPlace::from_offset(number)? {
+            ChunkPlace::At(at) if at >= NEW => Self::New((at - NEW) as usize),
+            ChunkPlace::At(at) => Self::Old(at as usize),
             special => Self::Special(special),
         })
     }
@@ -122,8 +122,8 @@ impl Staged {
                 Ok(found)
             }
             Source::New(new) => Ok(Location::Memory(&self.new[new], Checked::NEVER)),
-            Source::Special(Place::Special(kind)) => Ok(Location::Special(kind)),
-            Source::Special(Place::At(_)) => Err(Error::Failure),
+            Source::Special(ChunkPlace::Special(kind)) => Ok(Location::Special(kind)),
+            Source::Special(ChunkPlace::At(_)) => Err(Error::Failure),
         }
     }
 
@@ -246,7 +246,7 @@ impl Staged {
     pub fn commit(
         &mut self,
         header: &Header,
-        (metalayers, vlmetalayers): (&[Borrowed], &[Borrowed]),
+        (metalayers, vlmetalayers): (&[MetalayerRef], &[MetalayerRef]),
         cbytes: u64,
         checksums: bool,
     ) -> Result<()> {
@@ -291,7 +291,7 @@ impl Staged {
         // Whether each old chunk is where it was, and how many there are.
         let (mut same, mut old_ones) = (self.nchunks() == count, 0);
         let change = if let (0, Offsets::Repeated { offset, count }) = (count, &self.order) {
-            Change::Fill(Place::from_offset(*offset)?, *count)
+            Change::Fill(ChunkPlace::from_offset(*offset)?, *count)
         } else {
             for at in 0..self.nchunks() {
                 let item = match self.source(at)? {

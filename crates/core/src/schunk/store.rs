@@ -8,8 +8,8 @@ use oxiblosc_frame::change::{Change, Item, Slot, check_listable};
 use oxiblosc_frame::disk::{Disk, Found, Next, Stored};
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_frame::offsets::Place;
+use oxiblosc_frame::meta::MetalayerRef;
+use oxiblosc_frame::offsets::ChunkPlace;
 use oxiblosc_memory::{Buffer, Collect, Edit, List};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -304,8 +304,8 @@ impl Store {
     /// As [`Self::find`]. With `rereads`, a frame is read again if the chunk is not where the index says.
     pub(super) fn find_in(&self, nchunk: usize, rereads: bool) -> Result<Location<'_>> {
         let special = |place| match place {
-            Place::Special(kind) => Ok(Location::Special(kind)),
-            Place::At(_) => Err(Error::Failure),
+            ChunkPlace::Special(kind) => Ok(Location::Special(kind)),
+            ChunkPlace::At(_) => Err(Error::Failure),
         };
         match self {
             Self::Separate(chunks) => chunks
@@ -343,8 +343,8 @@ impl Store {
         change: &Change,
         specials: &[(usize, List<u8>)],
         header: &Header,
-        metalayers: &[Borrowed],
-        vlmetalayers: Option<&[Borrowed]>,
+        metalayers: &[MetalayerRef],
+        vlmetalayers: Option<&[MetalayerRef]>,
         cbytes: u64,
     ) -> Result<()> {
         match self {

@@ -6,7 +6,7 @@ use super::Disk;
 use crate::header::{Extent, Header, MIN_LEN};
 use crate::journal::{Patch, Record, hash, put_back};
 use crate::leftovers::{Part, hold_back};
-use crate::meta::Borrowed;
+use crate::meta::MetalayerRef;
 use crate::trailer;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
@@ -30,8 +30,8 @@ impl Next {
     /// Encodes them. Without `vlmetalayers`, the trailer stays as it is.
     pub fn new(
         header: &Header,
-        metalayers: &[Borrowed],
-        vlmetalayers: Option<&[Borrowed]>,
+        metalayers: &[MetalayerRef],
+        vlmetalayers: Option<&[MetalayerRef]>,
         cbytes: u64,
     ) -> Result<Self> {
         Ok(Self {

@@ -5,7 +5,7 @@ use crate::fingerprint::{self, ChecksumScope};
 use crate::header::{self, Extent, Header, Kind, set_extent};
 use crate::index::stored_header;
 use crate::journal::{Overlay, overlay};
-use crate::meta::{Borrowed, Metalayer};
+use crate::meta::{Metalayer, MetalayerRef};
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
 use oxiblosc_chunk::checksum::crc32c;
@@ -290,8 +290,8 @@ impl Image {
     /// sparse frame.
     pub fn new(
         header: &Header,
-        metalayers: &[Borrowed],
-        vlmetalayers: &[Borrowed],
+        metalayers: &[MetalayerRef],
+        vlmetalayers: &[MetalayerRef],
         offsets: &Offsets,
         data_end: u64,
         cbytes: u64,

@@ -35,8 +35,8 @@ use writer::{WriteHandle, Writer};
 use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, Header, Kind};
 use super::journal::{Overlay, Patch, overlay};
-use super::meta::{Borrowed, Metalayer};
-use super::offsets::{Offsets, Place};
+use super::meta::{Metalayer, MetalayerRef};
+use super::offsets::{ChunkPlace, Offsets};
 pub use new::NewFrame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
@@ -216,8 +216,8 @@ impl Disk {
         options: Options,
         path: &CStr,
         header: &Header,
-        metalayers: &[Borrowed],
-        vlmetalayers: &[Borrowed],
+        metalayers: &[MetalayerRef],
+        vlmetalayers: &[MetalayerRef],
     ) -> Result<(Self, Loaded)> {
         let kind = header.kind;
         let file = frame_file(path, kind)?;
@@ -492,7 +492,7 @@ impl Disk {
 
     /// Whether chunk `nchunk` can be changed in place: it lies in this file, and no other chunk has the same place.
     pub fn is_alone(&mut self, nchunk: usize) -> bool {
-        let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
+        let Ok(ChunkPlace::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
         };
         if self.kind != Kind::Contiguous || self.has_distinct_places() {

@@ -5,7 +5,7 @@ use super::{Disk, Found};
 use crate::change::{Change, Item};
 use crate::free_list::FreeList;
 use crate::header::Kind;
-use crate::offsets::{Offsets, Place};
+use crate::offsets::{ChunkPlace, Offsets};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Mode, Storage, paths};
@@ -48,7 +48,7 @@ impl Disk {
         for ((nchunk, _), at) in stored.zip(first..) {
             let len = chunks[at].len() as u64;
             let tail = len / TAIL;
-            let is_rewritten = matches!(self.view.offsets.place(*nchunk), Ok(Place::At(_)));
+            let is_rewritten = matches!(self.view.offsets.place(*nchunk), Ok(ChunkPlace::At(_)));
             if is_rewritten && len >= MIN_TAILED && tail <= left {
                 left -= tail;
                 tails[at] = tail;
@@ -90,7 +90,7 @@ impl Disk {
             let Item::Edited(edits) = *item else {
                 continue;
             };
-            let Place::At(place) = self.view.offsets.place(*nchunk)? else {
+            let ChunkPlace::At(place) = self.view.offsets.place(*nchunk)? else {
                 return Err(Error::InvalidParam);
             };
             for edit in edits {
@@ -122,7 +122,7 @@ impl Disk {
         };
         let mut changed = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
-            if let Place::At(place) = self.view.offsets.place(*nchunk)? {
+            if let ChunkPlace::At(place) = self.view.offsets.place(*nchunk)? {
                 changed.push((place, item.stays()))?;
             }
         }
@@ -237,7 +237,7 @@ impl Disk {
     pub(super) fn leaves(&mut self, change: &Change) -> Result<List<(u64, u64)>> {
         let mut left = List::new();
         for nchunk in change.leaves() {
-            let Place::At(place) = self.view.offsets.place(nchunk)? else {
+            let ChunkPlace::At(place) = self.view.offsets.place(nchunk)? else {
                 continue;
             };
             if self.kind == Kind::Sparse {

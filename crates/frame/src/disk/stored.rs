@@ -4,7 +4,7 @@ use super::{Disk, Pending, SMALL, patches};
 use crate::fingerprint::ChecksumScope;
 use crate::header::Kind;
 use crate::journal::overlay;
-use crate::offsets::Place;
+use crate::offsets::ChunkPlace;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_chunk::source::BlockSource;
@@ -43,7 +43,7 @@ impl BlockSource for Stored {
 /// Where a chunk is.
 pub enum Found {
     /// It has no bytes: all of its items are the same.
-    Special(Place),
+    Special(ChunkPlace),
     /// In a file.
     Stored(Stored),
 }
@@ -136,7 +136,7 @@ impl Disk {
     /// file removed.
     pub fn find(&mut self, nchunk: usize) -> Result<Found> {
         let place = match self.view.offsets.place(nchunk)? {
-            Place::At(place) => place,
+            ChunkPlace::At(place) => place,
             special => return Ok(Found::Special(special)),
         };
         let extent = self.view.extent;

@@ -143,7 +143,7 @@ fn an_append_compresses_few_offsets() {
         let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
         let mut most = 0;
         for i in 0..count {
-            let special = Err(Place::Special(Special::Zero));
+            let special = Err(ChunkPlace::Special(Special::Zero));
             let step = Step::Append(len.map_or(special, |len| Ok(chunk(len, i as u8))));
             step.apply(&mut model);
             let next = step.next(&model, kind);
@@ -168,7 +168,7 @@ fn many_chunks_are_replaced_in_memory() {
             let mut items = Vec::new();
             for at in 0..count {
                 match random.next(4) {
-                    0 => items.push((at, Err(Place::Special(Special::Zero)))),
+                    0 => items.push((at, Err(ChunkPlace::Special(Special::Zero)))),
                     1 => items.push((at, Ok(chunk(random.next(150), round as u8)))),
                     _ => {}
                 }

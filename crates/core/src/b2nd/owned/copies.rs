@@ -8,7 +8,7 @@ use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::open::StorageParams;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_frame::meta::MetalayerRef;
 
 impl Array {
     /// Copies the items from `start` to before `stop` into a new array that is cut so.
@@ -61,7 +61,7 @@ impl Array {
         &self,
         storage: StorageParams,
         geometry: &Geometry,
-        metalayers: &[Borrowed],
+        metalayers: &[MetalayerRef],
         fill: impl FnOnce(&ArrayRef) -> Result<()>,
     ) -> Result<Self> {
         let state = self.schunk.read()?;
