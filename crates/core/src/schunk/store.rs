@@ -336,8 +336,7 @@ impl Store {
         }
     }
 
-    /// Applies a change; see [`Disk::commit`]. `owned`, if given, has the bytes of the only new chunk, which are kept instead of a copy where
-    /// that is possible. Without `vlmetalayers`, those stay as they are.
+    /// Applies a change; see [`Disk::commit`]. Without `vlmetalayers`, those stay as they are.
     pub fn commit(
         &mut self,
         change: &Change,

@@ -1,4 +1,8 @@
 //! Typesizes of 3 and more: columns of 16 bytes, of a group or, for wide elements, of one element.
+//!
+//! Each direction is a function of its own. The inverse runs the two halves in the opposite order, since each half needs what the other
+//! one leaves in `bytes`, and turns every load into a store. One function with a direction would have both bodies, and share the bounds
+//! of the loops alone.
 
 use super::rows::{Rows, load_rows, store_rows, transpose_each};
 use crate::simd::vector::{Vector, prefetch, starts, transpose16, unroll};

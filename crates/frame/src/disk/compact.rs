@@ -5,9 +5,10 @@
 //! all the time.
 
 use super::commit::Writes;
+use super::edit::ChunkChange;
 use super::places::ChunkWrite;
 use super::{Disk, SMALL};
-use crate::change::{Change, Delta};
+use crate::change::Delta;
 use crate::free_list::FreeList;
 use crate::header::Kind;
 use crate::offsets::Offsets;
@@ -68,7 +69,7 @@ impl Disk {
             }
         }
         let next = self.unchanged()?;
-        self.rewrite(&*file, &Change::Nothing, &[], next, &[], holes)
+        self.rewrite(&*file, ChunkChange::NOTHING, next, holes)
     }
 
     /// Removes what is free between the blocks of chunks.

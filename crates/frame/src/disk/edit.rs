@@ -23,17 +23,32 @@ const HOLES: (u64, u64) = (16, 64 << 10);
 /// Special chunks that get bytes in the frame: their numbers, and the bytes.
 pub type Specials = [(usize, List<u8>)];
 
-/// The bytes of the chunks that come in, those of `specials` first.
-pub(super) fn new_chunks<'a>(
-    change: &Change<'a>,
-    specials: &'a Specials,
-) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-    let stored = |item: Item<'a>| match item {
-        Item::Stored(chunk) => Some(chunk),
-        Item::Special(_) | Item::Edited(_) => None,
+/// A change of chunks, with what it puts into the file and takes out of it.
+#[derive(Clone, Copy)]
+pub(super) struct ChunkChange<'a> {
+    pub(super) change: &'a Change<'a>,
+    /// Chunks that get bytes before the change.
+    pub(super) specials: &'a Specials,
+    /// The places of the chunks that it removes, and their lengths.
+    pub(super) leaves: &'a [(u64, u64)],
+}
+
+impl<'a> ChunkChange<'a> {
+    pub(super) const NOTHING: ChunkChange<'static> = ChunkChange {
+        change: &Change::Nothing,
+        specials: &[],
+        leaves: &[],
     };
-    let parted = specials.iter().map(|(_, chunk)| &chunk[..]);
-    parted.chain(change.items().filter_map(stored))
+
+    /// The bytes of the chunks that come in, those of `specials` first.
+    pub(super) fn new_chunks(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let stored = |item: Item<'a>| match item {
+            Item::Stored(chunk) => Some(chunk),
+            Item::Special(_) | Item::Edited(_) => None,
+        };
+        let parted = self.specials.iter().map(|(_, chunk)| &chunk[..]);
+        parted.chain(self.change.items().filter_map(stored))
+    }
 }
 
 /// The offsets of the chunks that come in; `places` are those of the stored ones among them, and those that stay where they
@@ -90,7 +105,7 @@ impl Disk {
             // The moves may have left a gap before the index. A frame that had none gets none.
             if in_order && self.view.has_gap {
                 let next = self.unchanged()?;
-                self.rewrite(&*file, &Change::Nothing, &[], next, &[], u64::MAX)?;
+                self.rewrite(&*file, ChunkChange::NOTHING, next, u64::MAX)?;
             }
         }
         if !self.view.has_gap {
@@ -119,13 +134,18 @@ impl Disk {
         if longer && change.keeps_stored(&self.view.offsets) {
             return Err(Error::InvalidParam);
         }
-        let leaves = self.leaves(change)?;
         let new_count = change.count(count);
-        if longer || count == 0 || new_count == 0 || self.stays_small(change, specials, &next) {
-            let holes = self.max_free_bytes(change, specials, &leaves);
-            return self.rewrite(&*file, change, specials, next, &leaves, holes);
+        let leaves = self.leaves(change)?;
+        let change = ChunkChange {
+            change,
+            specials,
+            leaves: &leaves,
+        };
+        if longer || count == 0 || new_count == 0 || self.stays_small(change, &next) {
+            let holes = self.max_free_bytes(change);
+            return self.rewrite(&*file, change, next, holes);
         }
-        self.edit(&*file, change, specials, next, &leaves)
+        self.edit(&*file, change, next)
     }
 
     /// What is free between header and index.
@@ -136,10 +156,11 @@ impl Disk {
 
     /// How many bytes may be free between the chunks of a frame that stays small: none if there are few chunks. Among many chunks, holes are
     /// closed as in a large frame, since closing one at once could move all chunks behind it.
-    fn max_free_bytes(&self, change: &Change, specials: &Specials, leaves: &[(u64, u64)]) -> u64 {
-        let new = new_chunks(change, specials).map(|chunk| chunk.len() as u64);
+    fn max_free_bytes(&self, change: ChunkChange) -> u64 {
+        let new = change.new_chunks().map(|chunk| chunk.len() as u64);
         let chunks = self.free_list().end() + new.sum::<u64>();
-        let free = self.free_list().free_bytes() + leaves.iter().map(|(_, len)| len).sum::<u64>();
+        let free =
+            self.free_list().free_bytes() + change.leaves.iter().map(|(_, len)| len).sum::<u64>();
         match chunks.saturating_sub(free) > SMALL {
             true => u64::MAX,
             false => 0,
@@ -148,19 +169,19 @@ impl Disk {
 
     /// Whether the frame has fewer than [`SMALL`] bytes and at most [`FEW`] chunks after the change. A frame in which a chunk grows into the
     /// free bytes behind it, which only large frames have, stays large for this change even if it became shorter.
-    fn stays_small(&self, change: &Change, specials: &Specials, next: &Next) -> bool {
+    fn stays_small(&self, change: ChunkChange, next: &Next) -> bool {
         let chunks = match self.kind {
             Kind::Contiguous => {
-                let new = new_chunks(change, specials);
+                let new = change.new_chunks();
                 let new: u64 = new.map(|chunk| chunk.len() as u64).sum();
                 self.free_list().end() - self.free_list().free_bytes() + new
             }
             Kind::Sparse => next.cbytes,
         };
-        if change.items().any(|item| item.grows()) {
+        if change.change.items().any(|item| item.grows()) {
             return false;
         }
-        let count = change.count(self.view.offsets.len());
+        let count = change.change.count(self.view.offsets.len());
         let trailer = next.trailer.as_deref();
         let trailer = trailer.unwrap_or(self.view.trailer()).len() as u64;
         let len = chunks + next.header.len() as u64 + trailer;
@@ -179,15 +200,13 @@ impl Disk {
     }
 
     /// Applies a change to a large frame, whose index can grow.
-    fn edit(
-        &mut self,
-        file: &dyn Storage,
-        change: &Change,
-        specials: &Specials,
-        next: Next,
-        leaves: &[(u64, u64)],
-    ) -> Result<()> {
-        let chunks = new_chunks(change, specials).list()?;
+    fn edit(&mut self, file: &dyn Storage, chunk_change: ChunkChange, next: Next) -> Result<()> {
+        let ChunkChange {
+            change,
+            specials,
+            leaves,
+        } = chunk_change;
+        let chunks = chunk_change.new_chunks().list()?;
         let mut free = self.free_list().try_clone()?;
         free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
         let tails = self.tails(change, &chunks)?;

@@ -2,9 +2,8 @@
 
 use super::Disk;
 use super::commit::{Next, Writes};
-use super::edit::{Specials, new_chunks};
+use super::edit::ChunkChange;
 use super::load::Image;
-use crate::change::Change;
 use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::Kind;
@@ -20,13 +19,12 @@ impl Disk {
     pub(super) fn rewrite(
         &mut self,
         file: &dyn Storage,
-        change: &Change,
-        specials: &Specials,
+        chunk_change: ChunkChange,
         next: Next,
-        leaves: &[(u64, u64)],
         holes: u64,
     ) -> Result<()> {
-        let chunks = new_chunks(change, specials).list()?;
+        let ChunkChange { change, leaves, .. } = chunk_change;
+        let chunks = chunk_change.new_chunks().list()?;
         let mut free = FreeList::default();
         let places = match self.kind {
             Kind::Contiguous => {
@@ -43,15 +41,8 @@ impl Disk {
             }
             Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
-        let done = self.rewrite_around(
-            file,
-            change,
-            specials,
-            next,
-            (&chunks, &places),
-            free,
-            holes,
-        );
+        let added = (&chunks[..], &places[..]);
+        let done = self.rewrite_around(file, chunk_change, next, added, (free, holes));
         match (done, self.kind) {
             (Ok(()), _) => self.drop_left(leaves),
             (Err(error), Kind::Sparse) if !self.stale => {
@@ -63,16 +54,16 @@ impl Disk {
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one change")]
+    /// Writes the frame with these chunks at these places. `free` is what is free then; if that is more than `holes` bytes, holes are closed.
     fn rewrite_around(
         &mut self,
         file: &dyn Storage,
-        change: &Change,
-        specials: &Specials,
+        ChunkChange {
+            change, specials, ..
+        }: ChunkChange,
         next: Next,
         (chunks, places): (&[&[u8]], &[u64]),
-        mut free: FreeList,
-        holes: u64,
+        (mut free, holes): (FreeList, u64),
     ) -> Result<()> {
         let mut offsets = self.view.offsets.try_clone()?;
         self.delta(change, specials, places)?.apply(&mut offsets)?;
