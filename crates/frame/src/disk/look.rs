@@ -1,6 +1,7 @@
 //! Checks whether a frame is as it was last read. Several threads can do so at once.
 
-use super::{Disk, Named, Pending, is_there, is_written, patches};
+use super::refresh::Named;
+use super::{Disk, Pending, is_there, is_written, patches};
 use crate::journal::overlay;
 use oxiblosc_error::Error;
 use oxiblosc_io::{Backend, Storage, Written};

@@ -20,6 +20,7 @@ pub mod look;
 mod new;
 mod paths;
 mod places;
+mod refresh;
 mod rewrite;
 mod stored;
 mod writer;
@@ -27,6 +28,7 @@ mod writer;
 pub use commit::Next;
 use paths::ChunkPaths;
 pub use paths::frame_file;
+use refresh::Reader;
 pub use stored::{Found, Stored};
 pub(crate) use writer::TRIES;
 pub use writer::{LockGuard, LockState, Waiter};
@@ -34,13 +36,12 @@ use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, Header, Kind};
-use super::journal::{Overlay, Patch, overlay};
+use super::journal::{Overlay, Patch};
 use super::meta::{Metalayer, MetalayerRef};
 use super::offsets::{ChunkPlace, Offsets};
 pub use new::NewFrame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
-use oxiblosc_io::readers::{READERS, ReaderSlot};
 use oxiblosc_io::{Backend, Mode, Storage, Written};
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{CStrBuf, Collect, List, Shared};
@@ -135,41 +136,9 @@ pub struct Loaded {
     pub coverage: Coverage,
 }
 
-/// A read handle that is kept open.
-struct Reader {
-    file: Shared<dyn Storage>,
-    _slot: ReaderSlot<'static>,
-}
-
-/// A file to read the frame from.
-struct Source {
-    file: Shared<dyn Storage>,
-    /// What the path names.
-    found: Named,
-    /// When it was last written to, as of before the frame is read.
-    written: Option<Written>,
-}
-
 /// Whether a file was written to between two looks, as far as that is known.
 fn is_written(before: Option<Written>, now: Option<Written>) -> bool {
     before.is_some() && now.is_some() && before != now
-}
-
-/// What the path of a file that is open names.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Named {
-    Same,
-    Another,
-    Nothing,
-}
-
-impl Named {
-    fn is_there(self) -> Result<()> {
-        match self {
-            Self::Nothing => Err(Error::FileOpen),
-            Self::Same | Self::Another => Ok(()),
-        }
-    }
 }
 
 /// An open frame.
@@ -333,161 +302,6 @@ impl Disk {
     /// Bytes of the frame.
     pub fn frame_len(&self) -> u64 {
         self.view.extent.frame_len
-    }
-
-    /// A file to read from: the one that is kept open, if the back end and the number of open files allow it. Says whether the path still
-    /// names it; if it names nothing, the open file is used.
-    fn reader(&mut self) -> Result<Source> {
-        let backend = &self.options.backend;
-        let (file, found) = match &self.reader {
-            None => {
-                let file = backend.open(&self.file, Mode::Read)?;
-                let is_other = backend.is_filesystem() && file.identity() != self.identity;
-                if !is_other {
-                    self.keep_reader(&file);
-                }
-                (
-                    file,
-                    if is_other {
-                        Named::Another
-                    } else {
-                        Named::Same
-                    },
-                )
-            }
-            Some(reader) => match backend.version(&self.file) {
-                Some(version) if Some(version.identity) == self.identity => {
-                    return Ok(Source {
-                        file: reader.file.clone(),
-                        found: Named::Same,
-                        written: version.written,
-                    });
-                }
-                None => (reader.file.clone(), Named::Nothing),
-                Some(_) => (backend.open(&self.file, Mode::Read)?, Named::Another),
-            },
-        };
-        let written = file.written();
-        Ok(Source {
-            file,
-            found,
-            written,
-        })
-    }
-
-    /// Keeps the file open that the frame was read from, if it may be.
-    fn keep_reader(&mut self, file: &Shared<dyn Storage>) {
-        self.reader = None;
-        if self.options.backend.is_filesystem()
-            && let Some(slot) = READERS.take()
-        {
-            self.reader = Some(Reader {
-                file: file.clone(),
-                _slot: slot,
-            });
-        }
-    }
-
-    /// Reads the frame again if another handle or process changed it. Gives what was found if it was read again since the last
-    /// call.
-    ///
-    /// If the file has no frame any more, since it was cut or replaced, the view stays as it is, as in the reference.
-    pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        // A change of the frame then fails, and so does a read of chunks that are gone.
-        self.missing = self.follow().err();
-        Ok(self.news.take())
-    }
-
-    /// Whether the frame is the one that was last read, so that [`Self::refresh`] would find nothing new.
-    pub fn is_current(&mut self) -> bool {
-        let Ok(source) = self.reader() else {
-            return false;
-        };
-        let current = self.news.is_none() && self.is_current_in(&source);
-        if current {
-            self.missing = source.found.is_there().err();
-        }
-        current
-    }
-
-    fn is_current_in(&self, source: &Source) -> bool {
-        let file = &*source.file;
-        let is_same = source.found != Named::Another
-            && !is_written(self.written, source.written)
-            && self.writes_to(self.identity);
-        !self.stale && is_same && is_there(&self.view.pending, file) && self.header_is_current(file)
-    }
-
-    fn follow(&mut self) -> Result<()> {
-        let mut source = self.reader()?;
-        if !self.is_current_in(&source) {
-            if self.changing > 0 && !self.writes_to(source.file.identity()) {
-                // The file that is there now has to be locked before it is read.
-                self.lock_anew()?;
-                source = self.reader()?;
-            }
-            self.reload(&source)?;
-        }
-        source.found.is_there()
-    }
-
-    /// Reads the frame again. The next [`Self::refresh`] gives what was found.
-    ///
-    /// # Errors
-    /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read, and where the
-    /// frame was removed, so that there is nothing new to read.
-    pub fn reread(&mut self) -> Result<()> {
-        self.leave_to_parent();
-        if self.changing > 0 {
-            return Err(Error::FileOpen);
-        }
-        let source = self.reader()?;
-        if source.found == Named::Nothing {
-            return Err(Error::FileOpen);
-        }
-        self.reload(&source)
-    }
-
-    fn header_is_current(&self, file: &dyn Storage) -> bool {
-        let known = &self.view.header;
-        let mut now = [0; 512];
-        let mut done = 0;
-        while done < known.len() {
-            let part = &mut now[..(known.len() - done).min(512)];
-            let pos = done as u64;
-            if file.read_at(self.base + pos, part).is_err() {
-                return false;
-            }
-            overlay(patches(&self.view.pending), pos, part);
-            if *part != known[done..done + part.len()] {
-                return false;
-            }
-            done += part.len();
-        }
-        true
-    }
-
-    fn reload(&mut self, source: &Source) -> Result<()> {
-        let (base, kind, file) = (self.base, self.kind, &source.file);
-        // There is no second wait for a frame that could not be read the last time.
-        let patient = !self.stale || self.changing > 0;
-        let has_lock = self.has_change_lock(&**file);
-        self.stale = true;
-        let (view, loaded) = load::load_patiently(&**file, base, kind, patient, has_lock)?;
-        if source.found == Named::Another {
-            self.keep_reader(file);
-            self.identity = file.identity();
-            self.is_name_durable = false;
-        }
-        if !self.writes_to(self.identity) {
-            self.write_handle = None;
-        }
-        self.view = view;
-        self.written = source.written;
-        self.writer = None;
-        self.stale = false;
-        self.news = Some(loaded);
-        Ok(())
     }
 
     /// Whether chunk `nchunk` can be changed in place: it lies in this file, and no other chunk has the same place.
