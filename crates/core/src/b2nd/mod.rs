@@ -4,10 +4,10 @@
 //! are its blocks one after the other, each block's items in C order.
 //!
 //! - [`meta`]: the metalayer that says how an array is cut
-//! - [`geometry`]: what follows from the shapes
+//! - [`shape`], [`geometry`]: lengths along dimensions, and what follows from the shapes of array, chunk and block
 //! - [`select`]: which blocks a selection touches, and which items of them
 //! - [`runs`]: the items as runs of bytes, in the block and in the caller's buffer
-//! - [`array`], [`open`], [`create`]: arrays in use, between uses, and in the making
+//! - [`array`], [`open`], [`create`]: arrays in use, between uses, and while they are made
 //! - [`chunks`]: where the chunks are
 //! - [`read`], [`write`]: blocks out of and into chunks
 //! - [`reshape`]: which chunks stay, come and go when the shape changes

@@ -1,4 +1,4 @@
-//! Checksums of frames: of their chunks, block by block, and of all that they have besides.
+//! Checksums of frames: of their chunks, block by block, and of header, index and trailer.
 
 use super::parsed::with_bytes;
 use super::rules::ChunkInfo;
@@ -11,7 +11,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
 use oxiblosc_memory::List;
 
-/// Chunks get checksums together, as many as have so many bytes.
+/// Chunks get checksums in batches of about this many bytes.
 const BATCH: usize = 16 << 20;
 
 impl SuperChunk {
@@ -25,10 +25,10 @@ impl SuperChunk {
 
     /// Gives the frame checksums: its chunks, header, index and metalayers now, and all that comes later, by this handle and by
     /// every other one of this library. Damage is then an error of the read that meets it ([`Error::Data`]), and no wrong data.
-    /// Other readers and writers of the format pass over them: chunks that those write have none, and all else they leave valid.
+    /// Other libraries ignore them: chunks that these write have none, and the other checksums stay valid.
     ///
     /// Chunks that have none are written anew, some at a time; an error, or a crash, leaves those that came before with checksums,
-    /// and the others without. Chunks of Blosc 1, and those with hardly less than 2 GiB, cannot have any.
+    /// and the others without. Chunks of Blosc 1 cannot have any, nor chunks of almost 2 GiB.
     ///
     /// # Errors
     /// [`Error::FrameType`] if the super-chunk is no frame; those of a damaged chunk, and of writing.
@@ -101,14 +101,14 @@ impl SuperChunk {
         state.apply(self.host(), plan).map(drop)
     }
 
-    /// Whether a chunk has checksums, or none because its offset tells all of it.
+    /// Whether a chunk has checksums, or needs none because its offset in the index says all of it.
     fn has_own(&self, state: &State, nchunk: usize) -> Result<bool> {
         let info: ChunkInfo = state.chunk_info(nchunk)?;
         Ok(info.checksums || info.special.is_some() && state.counts.chunksize > 0)
     }
 
-    /// Checks all checksums of chunk `nchunk`, without decompressing it. Says whether it has any; a chunk that is told by the index
-    /// alone has those of the index.
+    /// Checks all checksums of chunk `nchunk`, without decompressing it. Gives whether it has any; a special chunk without bytes is covered
+    /// by the checksum of the index.
     ///
     /// # Errors
     /// [`Error::Data`] where the chunk is damaged; [`Error::InvalidParam`] if there is no such chunk; those of input.

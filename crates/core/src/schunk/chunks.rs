@@ -17,8 +17,8 @@ use oxiblosc_frame::change::Change;
 use oxiblosc_memory::{Buffer, List};
 use std::ops::Deref;
 
-/// Chunks of at most so many bytes of data are compressed into memory that is kept, and then copied. To compress them into memory of their
-/// own, that would have to be allocated and zeroed before it is known how much of it is needed.
+/// Chunks with at most this many bytes of data are compressed into a buffer that is kept, and then copied: a buffer of their own would have
+/// to be allocated before it is known how many bytes they need.
 const COPIED: usize = 64 << 10;
 
 /// All bytes of a chunk.
@@ -44,9 +44,9 @@ impl Deref for Bytes<'_> {
 pub enum Position {
     /// Behind the last one.
     End,
-    /// Before that of this index, or behind the last one.
+    /// Before the chunk with this index; the number of chunks puts it behind the last one.
     Before(usize),
-    /// In the place of that of this index.
+    /// In the place of the chunk with this index.
     Over(usize),
 }
 
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// Runs `body` on a parsed chunk and its first bytes; of one in a file as much is read first as is `wanted`.
+    /// Runs `body` on a parsed chunk and its first bytes. `wanted` says how much of a chunk in a file is read before that.
     pub(crate) fn with_chunk<T>(
         &self,
         nchunk: usize,
@@ -289,7 +289,7 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// As [`Self::reorder`], by what `order` gives: as many numbers as it is told. It is not asked where there are no chunks.
+    /// As [`Self::reorder`], where `order` is told the number of chunks and gives their order. It is not called if there are no chunks.
     ///
     /// # Errors
     /// Those of `order`; [`Error::Data`] for a frame without chunks; as for [`Self::reorder`].

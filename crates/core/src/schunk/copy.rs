@@ -20,8 +20,8 @@ use oxiblosc_memory::{Buffer, List, boxed};
 /// bytes of index can stand for millions of chunks.
 const MOST_APART: usize = 1 << 16;
 
-/// What is left of the bytes of a contiguous frame when its chunks are copied. Chunks that share bytes would make large copies
-/// of a small frame.
+/// How many bytes the chunks may still have that are copied out of a contiguous frame: all of them no more than the frame has. In a damaged
+/// frame many chunks could share the same bytes, and the copy would be very much larger than the frame.
 struct Budget(Option<u64>);
 
 impl Budget {

@@ -18,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 /// Chunks in work at once, for each thread: enough that one slow chunk does not keep the others waiting.
 const CHUNKS_PER_THREAD: usize = 2;
 
-/// Chunks with more data are worked on by all threads together, one after the other: they have blocks enough, and the memory of one is
-/// used for the next.
+/// Chunks with more data are compressed one after the other, each by all threads: they have enough blocks for that, and all of them use the
+/// same memory.
 const LARGE: usize = 2 << 20;
 
 /// Compresses all chunks of `from`, whose state is `state`, again, with the parameters of `to`, and gives them to `each` in their

@@ -70,7 +70,7 @@ impl ChunkInfo {
         Ok(Self::new(&ChunkHeader::parse(chunk)?).checked(chunk))
     }
 
-    /// Does of [`Self::of`] what follows from the bytes of the chunk.
+    /// The part of [`Self::of`] that needs the bytes of the chunk.
     pub fn checked(mut self, chunk: &[u8]) -> Self {
         if self.checksums && self.special.is_some() && check_header_only(chunk).is_err() {
             self.special = None;

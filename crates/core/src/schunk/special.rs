@@ -31,8 +31,8 @@ fn sizes_of_fill(nitems: i64, typesize: i32, chunksize: i32, error: Error) -> Re
 }
 
 impl SuperChunk {
-    /// Fills an empty super-chunk with `nitems` items of a special value (none where the program asked for one that there is not)
-    /// in chunks of `chunksize` bytes, which `sample` makes. In a frame they take no room, however many they are. Gives the
+    /// Fills an empty super-chunk with `nitems` items of a special value in chunks of `chunksize` bytes, which `sample` makes. `kind` is
+    /// none if the program asked for a value that does not exist. In a frame the chunks take no room, however many they are. Gives the
     /// number of chunks.
     ///
     /// # Errors

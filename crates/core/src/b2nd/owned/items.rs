@@ -68,6 +68,19 @@ impl Array {
     /// Reads single items into `items`, one behind the other. `coords` counts them through the whole array in C order, in any order and
     /// also repeated.
     ///
+    /// ```
+    /// # use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
+    /// # let layout = Layout { shape: &[2, 3], chunks: &[2, 2], blocks: &[1, 2], dtype: None, metalayers: &[] };
+    /// # let cparams = CParams { typesize: 1, ..CParams::default() };
+    /// # let initial = Initial::Items(&[0, 1, 2, 10, 11, 12]);
+    /// # let array = Array::create(&layout, initial, StorageParams { cparams, ..StorageParams::default() })?;
+    /// // Of [[0, 1, 2], [10, 11, 12]] the last item and the second.
+    /// let mut items = [0; 2];
+    /// array.read_sparse(&[5, 1], &mut items)?;
+    /// assert_eq!(items, [12, 1]);
+    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`Self::read`]; [`Error::InvalidParam`] for an array without dimensions.
     pub fn read_sparse(&self, coords: &[i64], items: &mut [u8]) -> Result<()> {

@@ -26,7 +26,24 @@ impl Array {
         self.change(|array| array.append(items, axis))
     }
 
-    /// Puts items before position `at` along `axis`: at the end, or where a chunk begins.
+    /// Puts items before position `at` along `axis`: at the end, or where a chunk begins. `items` are all
+    /// items of one or more new positions of the axis, in C order.
+    ///
+    /// ```
+    /// use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
+    ///
+    /// let layout = Layout { shape: &[2, 3], chunks: &[1, 3], blocks: &[1, 3], dtype: None, metalayers: &[] };
+    /// let cparams = CParams { typesize: 1, ..CParams::default() };
+    /// let initial = Initial::Items(&[0, 1, 2, 20, 21, 22]);
+    /// let array = Array::create(&layout, initial, StorageParams { cparams, ..StorageParams::default() })?;
+    /// array.insert(&[10, 11, 12], 0, 1)?;
+    /// assert_eq!(*array.shape()?, [3, 3]);
+    /// array.delete(0, 0, 1)?;
+    /// let mut items = [0; 6];
+    /// array.read(&[0, 0], &[2, 3], &mut items)?;
+    /// assert_eq!(items, [10, 11, 12, 20, 21, 22]);
+    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for another position, for items that are no whole rows, and for as many of them as end within a chunk
