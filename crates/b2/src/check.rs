@@ -128,10 +128,10 @@ pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
     let Some((count, chunk, block)) = fitting else {
         return Some("the array's metalayer makes no sense".into());
     };
-    if count != nchunks as i64 {
+    if count != nchunks {
         return Some(format!(
             "the array's shape asks for {}, there are {nchunks}",
-            plural(usize::try_from(count).unwrap_or(0), "chunk", "chunks")
+            plural(count, "chunk", "chunks")
         ));
     }
     if nchunks > 0 && i64::try_from(chunk) != Ok(header.chunksize.into()) {
@@ -149,7 +149,7 @@ pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
 }
 
 /// How many chunks an array has, and the bytes of a chunk and of a block, if its metalayer makes sense.
-fn array_sizes(content: &[u8], typesize: i32) -> Option<(i64, usize, usize)> {
+fn array_sizes(content: &[u8], typesize: i32) -> Option<(usize, usize, usize)> {
     let meta = array_meta(content)?;
     let shapes = meta
         .shape

@@ -164,7 +164,7 @@ fn is_array_of(header: &Header, count: usize, chunksize: usize, blocksize: Optio
         };
         let chunk = bytes(array.extchunknitems)?;
         let block = bytes(array.blocknitems.into())?;
-        let right = array.nchunks().ok()? == count as i64
+        let right = array.nchunks().ok()? == count
             && chunk == chunksize
             && blocksize.is_none_or(|blocksize| blocksize == block.min(chunk));
         right.then_some(())

@@ -31,7 +31,7 @@ pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
     Ok(&layers[at].content)
 }
 
-/// The metalayers beside that one, by name.
+/// All metalayers but `b2nd`, which says how the array is cut.
 fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
     let others = layers.iter().filter(|layer| *layer.name != *NAME);
     others
@@ -42,8 +42,8 @@ fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
 /// What a metalayer says of the array in a super-chunk with this state.
 ///
 /// # Errors
-/// [`Error::Data`] where the chunks of the super-chunk are others; [`Error::InvalidParam`] for impossible shapes; those of a broken
-/// metalayer.
+/// [`Error::Data`] if the chunks of the super-chunk are not those of such an array; [`Error::InvalidParam`] for impossible shapes; those of
+/// a broken metalayer.
 pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>, Geometry)> {
     let (meta, _) = Meta::parse(content, true)?;
     let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
@@ -94,9 +94,9 @@ pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
 }
 
 impl SuperChunk {
-    /// The chunks that have items of a slice. `bounds` gives where it starts and stops in so many dimensions: those of the array that
-    /// these metalayers tell of, the super-chunk's or a view's, or one where they tell of none. What other handles changed is not looked
-    /// for.
+    /// The chunks that have items of a slice. `layers` are the metalayers of the super-chunk or of a view; without an array among them the
+    /// data have one dimension. `bounds` is told the number of dimensions, and gives where the slice starts and stops along each. Changes of
+    /// other handles are not looked for.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for positions that there cannot be; those of `bounds`; those of a broken metalayer.
@@ -345,7 +345,7 @@ impl<'a> ArrayRef<'a> {
     }
 
     /// Where a chunk is in the array: from where to where, without padding.
-    pub(super) fn chunk_box(geometry: &Geometry, nchunk: i64) -> (Dims, Dims) {
+    pub(super) fn chunk_box(geometry: &Geometry, nchunk: usize) -> (Dims, Dims) {
         let place = geometry.place_of(nchunk);
         let (mut start, mut stop) = (Dims::default(), Dims::default());
         for d in 0..geometry.ndim {

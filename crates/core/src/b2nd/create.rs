@@ -63,7 +63,7 @@ impl SuperChunk {
         for (name, content) in others {
             self.add_metalayer(name, content)?;
         }
-        let items = geometry.nchunks()?.checked_mul(geometry.extchunknitems);
+        let items = (geometry.nchunks()? as i64).checked_mul(geometry.extchunknitems);
         let items = items.ok_or(Error::Failure)?;
         if items > 0 {
             self.fill_special(items, Some(kind), chunksize, sample)?;
@@ -114,7 +114,8 @@ impl ArrayRef<'_> {
             return Ok(());
         }
         let chunk = geometry.chunk_nbytes(state.parameters().typesize)?;
-        if i64::from(counts.chunksize) == chunk as i64 && counts.nchunks == geometry.nchunks()? {
+        let nchunks = geometry.nchunks()? as i64;
+        if i64::from(counts.chunksize) == chunk as i64 && counts.nchunks == nchunks {
             Ok(())
         } else {
             Err(Error::Data)

@@ -17,7 +17,7 @@ pub struct Strides {
     pub item_block: Dims,
     /// Blocks in a chunk.
     pub block_chunk: Dims,
-    /// What the reference shows under the name of chunks in the array; nothing is computed from it.
+    /// Not a distance of chunks, but what the reference puts into its field of this name. Nothing is computed from it.
     pub chunk_array: Dims,
 }
 
@@ -257,14 +257,14 @@ impl Geometry {
     /// Chunks of the array.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where there are items but chunks of nothing.
-    pub fn nchunks(&self) -> Result<i64> {
+    /// [`Error::InvalidParam`] where there are items but chunks of nothing, or more chunks than can be counted.
+    pub fn nchunks(&self) -> Result<usize> {
         if self.nitems == 0 {
             return Ok(0);
         }
         match self.extnitems.checked_div(self.chunknitems.into()) {
             None | Some(0) => Err(Error::InvalidParam),
-            Some(nchunks) => Ok(nchunks),
+            Some(nchunks) => usize::try_from(nchunks).map_err(|_| Error::InvalidParam),
         }
     }
 
@@ -276,17 +276,18 @@ impl Geometry {
     }
 
     /// The index of a chunk in the super-chunk, from its place in the grid.
-    pub fn nchunk(&self, place: &Dims) -> i64 {
-        (0..self.ndim).fold(0, |nchunk, d| nchunk * self.grid(d) + place[d])
+    pub fn nchunk(&self, place: &Dims) -> usize {
+        (0..self.ndim).fold(0, |nchunk, d| nchunk * self.grid(d) + place[d]) as usize
     }
 
     /// The place in the grid of a chunk that is there.
-    pub fn place_of(&self, mut nchunk: i64) -> Dims {
+    pub fn place_of(&self, nchunk: usize) -> Dims {
+        let mut rest = nchunk as i64;
         let mut place = [0; MAX_DIM];
         for d in (0..self.ndim).rev() {
             let grid = self.grid(d).max(1);
-            place[d] = nchunk % grid;
-            nchunk /= grid;
+            place[d] = rest % grid;
+            rest /= grid;
         }
         place
     }

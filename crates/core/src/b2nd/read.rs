@@ -118,7 +118,7 @@ impl SelectionRead<'_> {
         tid: usize,
         grid: &Grid,
     ) -> Result<()> {
-        let nchunk = touched.nchunk as usize;
+        let nchunk = touched.nchunk;
         let found = self.chunks.find(nchunk)?;
         let most = 2 * blocks.len() * self.sizes.block >= self.sizes.chunk;
         with_chunk(&found, self.sizes, most, |chunk, front| {

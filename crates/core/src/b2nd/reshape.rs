@@ -11,10 +11,8 @@ use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::patch::Touched;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::offsets::MAX_CHUNKS;
 use oxiblosc_memory::{Collect, List};
-
-/// The most chunks that a list of them is made for.
-pub const MOST_CHUNKS: i64 = oxiblosc_frame::offsets::MAX_CHUNKS as i64;
 
 /// The change of one dimension's length: the chunks from `from` to before `to` are added (`grows`) or removed.
 #[derive(Clone, Copy)]
@@ -67,7 +65,7 @@ impl AxisChange {
     }
 }
 
-/// The way from one shape to another.
+/// Which chunks a change of the shape keeps, adds and removes.
 pub struct Reshape<'a> {
     old: &'a Geometry,
     new: &'a Geometry,
@@ -109,7 +107,7 @@ pub fn target(old: &Geometry, new_shape: &[i64]) -> Result<Geometry> {
     let mut shape = [1; MAX_DIM];
     shape[..old.ndim].copy_from_slice(&new_shape[..old.ndim]);
     let new = old.reshaped(&shape)?;
-    if new.nchunks()? > MOST_CHUNKS {
+    if new.nchunks()? > MAX_CHUNKS {
         return Err(Error::InvalidParam);
     }
     Ok(new)
@@ -132,7 +130,7 @@ impl<'a> Reshape<'a> {
     }
 
     /// Which of the old chunks is chunk `nchunk` of the new shape.
-    pub fn origin(&self, nchunk: i64) -> Option<i64> {
+    pub fn origin(&self, nchunk: usize) -> Option<usize> {
         if self.old.nitems == 0 {
             return None;
         }
@@ -144,7 +142,7 @@ impl<'a> Reshape<'a> {
     }
 
     /// How much of a chunk that stays the array had and will have, where that differs.
-    fn differs(&self, nchunk: i64, old: i64) -> Option<(Dims, Dims)> {
+    fn differs(&self, nchunk: usize, old: usize) -> Option<(Dims, Dims)> {
         let (new_place, old_place) = (self.new.place_of(nchunk), self.old.place_of(old));
         let (mut had, mut has) = ([1; MAX_DIM], [1; MAX_DIM]);
         for d in 0..self.old.ndim {
@@ -155,8 +153,8 @@ impl<'a> Reshape<'a> {
         (had != has).then_some((had, has))
     }
 
-    /// Chunks that stay and have something in their padding that would come to light: with zeros in its place. A chunk of
-    /// one repeated item is left as it is while the array grows in it, and gets zeros where something is cut off.
+    /// The chunks that stay but whose padding holds items that the new shape would show, or that it cuts off: they get zeros there. A chunk of
+    /// one repeated item gets zeros only where it is cut off, and keeps its padding where the array grows into it.
     ///
     /// # Errors
     /// [`Error::Failure`] when a chunk cannot be read or made.
@@ -166,7 +164,7 @@ impl<'a> Reshape<'a> {
             if let Some(old) = self.origin(nchunk)
                 && let Some((had, has)) = self.differs(nchunk, old)
             {
-                changing.push((nchunk as usize, old as usize, had, has))?;
+                changing.push((nchunk, old, had, has))?;
             }
         }
         rewriter.each(changing.len(), workers, &|i, workers| {
@@ -305,7 +303,7 @@ mod tests {
         new: &[i64],
         chunks: &[i32],
         start: Option<&[i64]>,
-    ) -> Result<Vec<Option<i64>>> {
+    ) -> Result<Vec<Option<usize>>> {
         let old = geometry(old, chunks);
         let new = target(&old, new)?;
         let reshape = Reshape::new(&old, &new, start)?;

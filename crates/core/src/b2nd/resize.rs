@@ -29,14 +29,10 @@ struct Resizing<'a> {
 impl Resizing<'_> {
     /// The chunks that a selection of the new array makes.
     fn write(&self, selection: &Selection, buffer: &[u8]) -> Result<List<Update>> {
-        let origin = |nchunk: usize| {
-            let old = self.reshape.origin(nchunk as i64)?;
-            usize::try_from(old).ok()
-        };
         let writing = SelectionWrite {
             selection,
             rewriter: self.rewriter,
-            origin: &origin,
+            origin: &|nchunk| self.reshape.origin(nchunk),
             buffer,
         };
         writing.chunks(self.array.writers()?)
@@ -50,8 +46,7 @@ fn on_heap(make: impl FnOnce() -> Result<Geometry>) -> Result<Box<Geometry>> {
 }
 
 impl ArrayRef<'_> {
-    /// Gives the array another shape, and makes the chunks that `write` says, all at once. Items that appear without
-    /// them are zeros.
+    /// Gives the array another shape, with the new chunks that `write` makes, all at once. Items that appear elsewhere are zeros.
     fn reshape(
         &mut self,
         new_shape: &[i64],
@@ -72,7 +67,7 @@ impl ArrayRef<'_> {
         let mut changing = self.schunk.reserve()?;
         let updates = {
             let state = changing.state()?;
-            if old.nchunks()? != state.store.nchunks() as i64 {
+            if old.nchunks()? != state.store.nchunks() {
                 // The metalayer speaks of other chunks.
                 return Err(Error::Failure);
             }
@@ -239,13 +234,13 @@ impl ArrayRef<'_> {
         self.reshape(&shape[..ndim], None, Some(&write))
     }
 
-    /// Gives the array another shape and other chunks, all at once. `origin` says which of the old chunks a chunk of the new
-    /// shape is; those in `updates` are others, and what is neither is zeros.
+    /// Gives the array another shape and other chunks, all at once. Chunks in `updates` are new; for the others `origin` says which old chunk
+    /// each of them is, and those that are none are zeros.
     fn arrange(
         &self,
         state: &mut State,
         geometry: &Geometry,
-        origin: &dyn Fn(i64) -> Option<i64>,
+        origin: &dyn Fn(usize) -> Option<usize>,
         updates: List<Update>,
     ) -> Result<()> {
         let count = state.store.nchunks();
@@ -256,7 +251,7 @@ impl ArrayRef<'_> {
         let nchunks = geometry.nchunks()?;
         let mut gone = List::filled(true, count)?;
         let mut slots = List::new();
-        slots.reserve_exact(usize::try_from(nchunks).map_err(|_| Error::InvalidParam)?)?;
+        slots.reserve_exact(nchunks)?;
         let mut coming = List::new();
         let mut new = whole_chunks(state, updates)?;
         // Where chunks are each on their own, they are given away, and the slots say only where.
@@ -264,9 +259,8 @@ impl ArrayRef<'_> {
         let mut owned = List::new();
         let mut next = new.iter_mut().peekable();
         for nchunk in 0..nchunks {
-            let made = next.next_if(|(other, _)| *other as i64 == nchunk);
-            let old = origin(nchunk).and_then(|old| usize::try_from(old).ok());
-            let slot = match (made, old) {
+            let made = next.next_if(|(other, _)| *other == nchunk);
+            let slot = match (made, origin(nchunk)) {
                 (Some((_, bytes)), _) => {
                     let info = ChunkInfo::of(bytes)?;
                     coming.push(info)?;

@@ -22,7 +22,7 @@ pub struct Selection<'a> {
 /// A chunk that is touched.
 pub struct TouchedChunk {
     /// Its index in the super-chunk.
-    pub nchunk: i64,
+    pub nchunk: usize,
     /// Which one it is along each dimension.
     which: [usize; MAX_DIM],
     /// How many of its blocks are touched.
@@ -104,7 +104,10 @@ impl<'a> Selection<'a> {
             lens[d] = to[d] - start;
         }
         match Self::slice(geometry, start, &to, &lens)? {
-            Some(slice) => (0..slice.nchunks()).map(|i| slice.chunk(i).nchunk).list(),
+            Some(slice) => {
+                let nchunk = |i| slice.chunk(i).nchunk as i64;
+                (0..slice.nchunks()).map(nchunk).list()
+            }
             None => Ok(List::new()),
         }
     }

@@ -11,7 +11,7 @@ use oxiblosc_memory::{Collect, List};
 
 /// An item: where it is, and where it goes.
 struct Entry<'a> {
-    nchunk: i64,
+    nchunk: usize,
     /// Its place in the chunk's data, counted in items.
     inside: i64,
     dest: &'a mut [u8],
@@ -76,7 +76,7 @@ pub fn read(
         ..workers
     };
     workers.run(groups.into_iter(), nbytes, &|entries, tid| {
-        let nchunk = entries[0].nchunk as usize;
+        let nchunk = entries[0].nchunk;
         with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, front| {
             let hooks = chunks.hooks(nchunk, front)?;
             if chunk.is_special() && !hooks.has_postfilter() {

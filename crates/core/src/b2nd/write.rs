@@ -294,7 +294,7 @@ impl SelectionWrite<'_> {
 
     fn one(&self, i: usize, workers: Workers) -> Result<Update> {
         let chunk = self.selection.chunk(i);
-        let nchunk = chunk.nchunk as usize;
+        let nchunk = chunk.nchunk;
         let maker = self.rewriter.maker;
         if let Some(data) = self.contiguous(&chunk) {
             let made = maker.make(nchunk, ChunkData::Contiguous(data), workers)?;
