@@ -6,6 +6,7 @@ use super::compress::{match_end, match_len_backward};
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
 use super::get_or_make;
 use super::high::Joined;
+use super::seen::{Bits, NotNoted, Words};
 use super::writer::Match;
 use crate::copy::array_at;
 use crate::table::{hash, zeros};
@@ -32,6 +33,7 @@ type Links = [u16; LINKS];
 pub(super) struct Tables {
     heads: Option<Box<Heads>>,
     links: Option<Box<Links>>,
+    seen: Option<Box<Bits>>,
     next_base: u32,
 }
 
@@ -44,7 +46,8 @@ impl Tables {
         let mut tables = Self::default();
         tables
             .chains(Joined::without_dict(dict), 0, false)?
-            .insert_before(dict.len().saturating_sub(DICT_TAIL));
+            .0
+            .insert_before(&mut NotNoted, dict.len().saturating_sub(DICT_TAIL));
         Ok(tables)
     }
 
@@ -63,13 +66,13 @@ impl Tables {
 
     /// Chains for a stream, empty but for what [`Tables::copy_from`] put there. Every position of an earlier stream is out of the
     /// window, because clearing would take longer than a short stream does. A search tries at most `attempts` candidates; with
-    /// `skip_runs`, those in one run count as one.
+    /// `skip_runs`, those in one run count as one. Also returns where the table of noted words is, or will be.
     pub(super) fn chains<'a>(
         &'a mut self,
         joined: Joined<'a>,
         attempts: u32,
         skip_runs: bool,
-    ) -> Result<Chains<'a>> {
+    ) -> Result<(Chains<'a>, &'a mut Option<Box<Bits>>)> {
         let Joined { bytes: src, start } = joined;
         let heads = get_or_make(&mut self.heads, zeros)?;
         let links = get_or_make(&mut self.links, zeros)?;
@@ -79,7 +82,7 @@ impl Tables {
         }
         let base = self.next_base + LINKS as u32;
         self.next_base = base + src.len() as u32;
-        Ok(Chains {
+        let chains = Chains {
             src,
             start,
             heads,
@@ -88,7 +91,8 @@ impl Tables {
             inserted: start,
             attempts,
             skip_runs,
-        })
+        };
+        Ok((chains, &mut self.seen))
     }
 }
 
@@ -109,22 +113,39 @@ pub(super) struct Chains<'a> {
 impl Chains<'_> {
     /// The longest match that begins at `at`. Requires `at + MF_LIMIT <= src.len()`.
     #[inline(always)]
-    pub(super) fn longest(&mut self, at: usize) -> Option<Match> {
-        self.search::<false>(at, at, MIN_MATCH - 1)
+    pub(super) fn longest<W: Words>(&mut self, words: &mut W, at: usize) -> Option<Match> {
+        self.search::<false, W>(words, at, at, MIN_MATCH - 1)
     }
 
     /// The longest match that is longer than `than`, covers the position `overlap` bytes before its end, and does not begin before it.
     #[inline(never)]
-    pub(super) fn longer(&mut self, than: Match, overlap: usize) -> Option<Match> {
+    pub(super) fn longer<W: Words>(
+        &mut self,
+        words: &mut W,
+        than: Match,
+        overlap: usize,
+    ) -> Option<Match> {
         if than.end() + MF_LIMIT > self.src.len() {
             return None;
         }
-        self.search::<true>(than.end() - overlap, than.start, than.len)
+        self.search::<true, W>(words, than.end() - overlap, than.start, than.len)
     }
 
-    /// Puts the positions before `at` into the chains.
+    /// How long the data are with the dictionary before them, and where they begin.
+    pub(super) fn extent(&self) -> (usize, usize) {
+        (self.src.len(), self.start)
+    }
+
+    /// The words at which a match may begin that is found at `at` or later, as far as they are in the chains.
+    pub(super) fn words_before(&self, at: usize) -> impl Iterator<Item = &[u8; MIN_MATCH]> {
+        let from = at.saturating_sub(MAX_DISTANCE as usize);
+        let end = self.inserted.max(from) + MIN_MATCH - 1;
+        self.src[from..end].array_windows()
+    }
+
+    /// Puts the positions before `at` into the chains, and notes the words there.
     #[inline(always)]
-    fn insert_before(&mut self, at: usize) {
+    fn insert_before<W: Words>(&mut self, words: &mut W, at: usize) {
         for position in self.inserted..at {
             // SAFETY: `search` requires 12 bytes at `at`, and `position` lies before it.
             let four = u32::from_le(unsafe { load(self.src, position) });
@@ -132,6 +153,7 @@ impl Chains<'_> {
             let head = &mut self.heads[hash::<HASH_LOG>(four)];
             self.links[index as usize % LINKS] = (index - *head).min(MAX_DISTANCE) as u16;
             *head = index;
+            words.add(four);
         }
         self.inserted = self.inserted.max(at);
     }
@@ -158,20 +180,24 @@ impl Chains<'_> {
     ///
     /// Requires `at + MF_LIMIT <= src.len()`, `low <= at` and `at - low < longest < at - low + MIN_MATCH`.
     #[inline(always)]
-    fn search<const BACKWARD: bool>(
+    fn search<const BACKWARD: bool, W: Words>(
         &mut self,
+        words: &mut W,
         at: usize,
         low: usize,
         longest: usize,
     ) -> Option<Match> {
         debug_assert!(low <= at && at + MF_LIMIT <= self.src.len());
         debug_assert!((1..MIN_MATCH).contains(&(longest - (at - low))));
-        self.insert_before(at);
+        self.insert_before(words, at);
         let src = self.src;
-        let index = self.base + at as u32;
-        let lowest = index.saturating_sub(MAX_DISTANCE).max(self.base);
         // SAFETY: 12 bytes lie at `at`.
         let four: u32 = unsafe { load(src, at) };
+        if words.is_new(u32::from_le(four), !BACKWARD) {
+            return None;
+        }
+        let index = self.base + at as u32;
+        let lowest = index.saturating_sub(MAX_DISTANCE).max(self.base);
         // The link between two positions in a run like the one at `at`. No link is 0.
         let link_in_run = u32::from(self.skip_runs && four == four.rotate_left(8));
         let mut run = None;

@@ -5,8 +5,13 @@
 
 use super::chain::{Chains, Tables};
 use super::decompress::{MF_LIMIT, MIN_MATCH, RUN_MASK};
+use super::get_or_make;
 use super::high::Joined;
+use super::seen::{MOST, NotNoted, Seen, Words};
 use super::writer::{Match, Writer};
+use crate::table::zeros;
+use core::hint::cold_path;
+use core::ops::Range;
 use oxiblosc_error::Result;
 
 /// The levels that search hash chains.
@@ -15,6 +20,12 @@ pub(super) const LEVELS: core::ops::RangeInclusive<u8> = 3..=9;
 const MAX_SHORT_MATCH: usize = MIN_MATCH + RUN_MASK - 1;
 /// How close to the beginning of a match a longer one makes it not worth writing.
 const MIN_START_DISTANCE: usize = 3;
+
+/// After so many bytes without a match, words are noted ([`Seen`]), if there are so many bytes left. Text has no such stretch.
+const NOISE: usize = 64;
+const MIN_REST: usize = 4096;
+/// Where a match is as long, noise has ended: to note the words of runs would take longer than it saves.
+const LONG_MATCH: usize = 64;
 
 /// How many candidates a level tries; at levels below [`LEVELS`] as few as there were in older releases of the library.
 pub(super) fn attempts(clevel: u8) -> u32 {
@@ -29,9 +40,34 @@ pub(super) fn compress(
     joined: Joined,
     dst: &mut [u8],
 ) -> Result<usize> {
-    let chains = tables.chains(joined, attempts, attempts == self::attempts(*LEVELS.end()))?;
-    let writer = Writer::new(joined.bytes, joined.start, dst);
-    Ok(encode(chains, joined, writer).unwrap_or(0))
+    let skip_runs = attempts == self::attempts(*LEVELS.end());
+    let (mut chains, bits) = tables.chains(joined, attempts, skip_runs)?;
+    let mut writer = Writer::new(joined.bytes, joined.start, dst);
+    let len = joined.bytes.len();
+    // Where words may be noted. The words of a dictionary would have to be, too.
+    let mut notable = match joined.start {
+        0 => 0..len.saturating_sub(MIN_REST),
+        _ => 0..0,
+    };
+    let mut at = joined.start;
+    loop {
+        let stop = encode(&mut chains, &mut NotNoted, &notable, &mut writer, at);
+        let Some(begin) = stop else {
+            return Ok(0);
+        };
+        at = begin;
+        if at + MF_LIMIT > len || len - joined.start <= MF_LIMIT {
+            return Ok(writer.finish().unwrap_or(0));
+        }
+        let bits = get_or_make(bits, zeros)?;
+        let mut seen = Seen::new(bits, chains.words_before(at), at, len);
+        // Up to half of the set are words before this position, so they are noted once for as many others at most.
+        notable.start = at + MOST / 2;
+        match encode(&mut chains, &mut seen, &(0..0), &mut writer, at) {
+            Some(end) => at = end,
+            None => return Ok(0),
+        }
+    }
 }
 
 /// Moves the beginning of `second` to where `first` ends, if `first` is not to be cut to `MAX_SHORT_MATCH` bytes or less.
@@ -56,21 +92,43 @@ fn cut(first: Match, second: Match) -> Match {
     }
 }
 
-/// Writes the stream. Returns its length, or `None` if it does not fit.
+/// Writes the matches from `at` on, to the end or until words should be noted, or should no longer. Returns where it ends, or `None` if
+/// they do not fit.
 #[inline(never)]
-fn encode(mut chains: Chains, joined: Joined, mut writer: Writer) -> Option<usize> {
-    let Joined { bytes: src, start } = joined;
-    let mut at = start;
+fn encode<W: Words>(
+    chains: &mut Chains,
+    words: &mut W,
+    notable: &Range<usize>,
+    writer: &mut Writer,
+    mut at: usize,
+) -> Option<usize> {
+    let (len, start) = chains.extent();
+    // There is noise before this position at the earliest: matches that are written move it on, but that is looked at only there.
+    let mut noise_at = writer.anchor() + NOISE;
     // A stream of `MF_LIMIT` bytes has no match, although there would be room for one.
-    'matches: while at + MF_LIMIT <= src.len() && src.len() - start > MF_LIMIT {
-        let Some(mut first) = chains.longest(at) else {
+    'matches: while at + MF_LIMIT <= len && len - start > MF_LIMIT {
+        if words.is_over(at) {
+            break;
+        }
+        let Some(mut first) = chains.longest(words, at) else {
             at += 1;
+            if !W::NOTED && at >= noise_at {
+                cold_path();
+                noise_at = writer.anchor() + NOISE;
+                if at >= noise_at && notable.contains(&at) {
+                    break;
+                }
+                noise_at = noise_at.max(at + 1);
+            }
             continue;
         };
+        if W::NOTED && first.len >= LONG_MATCH {
+            break;
+        }
         // What `first` was before a longer one, which begins a little later, took its place.
         let mut earlier = first;
         'first: loop {
-            let Some(mut second) = chains.longer(first, 2) else {
+            let Some(mut second) = chains.longer(words, first, 2) else {
                 writer.put(first)?;
                 at = first.end();
                 continue 'matches;
@@ -84,7 +142,7 @@ fn encode(mut chains: Chains, joined: Joined, mut writer: Writer) -> Option<usiz
             }
             loop {
                 separate(first, &mut second);
-                let Some(third) = chains.longer(second, 3) else {
+                let Some(third) = chains.longer(words, second, 3) else {
                     writer.put(cut(first, second))?;
                     writer.put(second)?;
                     at = second.end();
@@ -112,5 +170,5 @@ fn encode(mut chains: Chains, joined: Joined, mut writer: Writer) -> Option<usiz
             }
         }
     }
-    writer.finish()
+    Some(at)
 }

@@ -6,6 +6,7 @@ mod decompress;
 mod high;
 mod lazy;
 mod mid;
+mod seen;
 mod sequences;
 mod short;
 mod writer;

@@ -141,8 +141,8 @@ fn streams_are_the_bytes_that_the_library_writes() {
         let len = match random(1000) {
             0 => 65_530 + random(40),
             1 => 65_546 + random(200_000),
-            2..10 => random(20_000),
-            10..100 => 2000 + random(100),
+            2..30 => random(20_000),
+            30..100 => 2000 + random(100),
             100..300 => random(40),
             _ => random(600),
         };
@@ -264,6 +264,34 @@ fn high_streams_are_the_bytes_that_the_library_writes() {
         ));
     }
     assert!(fitted > 3_000, "{fitted}");
+}
+
+/// Noise in which few words come again, from near and far, and runs between: the search passes over words that are new.
+#[test]
+fn high_streams_of_noise_are_the_bytes_that_the_library_writes() {
+    let mut random = numbers();
+    let mut high = High::default();
+    for len in [5000, 20_000, 65_536, 150_000, 400_000] {
+        for values in [256, 100, 40] {
+            for clevel in [3, 5, 9] {
+                let mut data: Vec<u8> = (0..len).map(|_| random(values) as u8).collect();
+                for _ in 0..len / 500 {
+                    let (from, n) = (random(len - 40), 4 + random(30));
+                    data.copy_within(from..from + n, random(len - 40));
+                }
+                // Behind each of these the words of the window are noted anew.
+                for at in (10_000..len - 1000).step_by(40_000) {
+                    data[at..at + 1000].fill(1);
+                }
+                same_bytes(
+                    len,
+                    &mut random,
+                    |dst| written_by(LZ4_compress_HC, &data, dst, clevel),
+                    |dst| high.compress(clevel as u8, &data, dst),
+                );
+            }
+        }
+    }
 }
 
 /// With tables that were used before, with other dictionaries and without.
