@@ -13,6 +13,8 @@ pub(super) trait Slot: Copy + Default {
     fn new(value: usize) -> Self;
     /// Converts back.
     fn get(self) -> u32;
+    /// The value less by so much, which is at most `MAX`, or 0.
+    fn less(self, by: usize) -> Self;
 }
 
 impl Slot for u16 {
@@ -25,6 +27,10 @@ impl Slot for u16 {
     fn get(self) -> u32 {
         u32::from(self)
     }
+    #[inline(always)]
+    fn less(self, by: usize) -> Self {
+        self.saturating_sub(by as u16)
+    }
 }
 
 impl Slot for u32 {
@@ -36,6 +42,10 @@ impl Slot for u32 {
     #[inline(always)]
     fn get(self) -> u32 {
         self
+    }
+    #[inline(always)]
+    fn less(self, by: usize) -> Self {
+        self.saturating_sub(by as u32)
     }
 }
 
@@ -75,6 +85,16 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         self.next_base = self.next_base.max(len);
         let slots = self.slots()?;
         slots[..used].fill(S::default());
+        Ok(slots)
+    }
+
+    /// The slots of a stream of `len` bytes that began with this base, as if they had been cleared before. The base is 0 from here on.
+    pub(super) fn rebased(&mut self, base: usize, len: usize) -> Result<&mut [S; SLOTS]> {
+        self.next_base = len;
+        let slots = self.slots()?;
+        for slot in slots.iter_mut() {
+            *slot = slot.less(base);
+        }
         Ok(slots)
     }
 

@@ -22,6 +22,10 @@ const WIDE_LOG: u32 = 12;
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
 /// Shorter streams share a table that is not cleared between them.
 const SHORT_STREAM: usize = 8192;
+/// After so many sequences of a short stream, if so many bytes are left, its entries are made those of a cleared table. That takes as long as
+/// some 30 sequences, each of which takes an eighth less then.
+const MANY_SEQUENCES: usize = 32;
+const LONG_REST: usize = 2048;
 /// Matches reach back less than this.
 const WINDOW: usize = 1 << 16;
 /// After `1 << SKIP_TRIGGER` positions without a match, the search step grows by one.
@@ -49,15 +53,25 @@ impl Tables {
         dst: &mut [u8],
     ) -> Result<usize> {
         let len = src.len();
+        let mut progress = Progress::default();
         let written = if len < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(len)?;
-            encode(Narrow::<true> { slots, base }, acceleration, src, dst)
+            let finder = Narrow::<true> { slots, base };
+            let written = encode(finder, acceleration, src, dst, &mut progress);
+            if progress.is_paused {
+                let slots = self.narrow.rebased(base, len)?;
+                let finder = Narrow::<false> { slots, base: 0 };
+                encode(finder, acceleration, src, dst, &mut progress)
+            } else {
+                written
+            }
         } else if len <= MAX_NARROW_STREAM {
             let slots = self.narrow.cleared(len, 1 << NARROW_LOG)?;
-            encode(Narrow::<false> { slots, base: 0 }, acceleration, src, dst)
+            let finder = Narrow::<false> { slots, base: 0 };
+            encode(finder, acceleration, src, dst, &mut progress)
         } else {
             let slots = self.wide.cleared(len, 1 << WIDE_LOG)?;
-            encode(Wide { slots }, acceleration, src, dst)
+            encode(Wide { slots }, acceleration, src, dst, &mut progress)
         };
         Ok(written.unwrap_or(0))
     }
@@ -68,6 +82,8 @@ impl Tables {
 trait Finder {
     /// Whether a candidate may lie outside the window.
     const CHECK_WINDOW: bool;
+    /// Whether the search pauses once it has found some matches, if much is left.
+    const PAUSES: bool = false;
 
     /// The slot for a position, given five bytes there or more, the first one lowest.
     fn slot(&self, bytes: u64) -> usize;
@@ -129,6 +145,7 @@ struct Narrow<'a, const REUSED: bool> {
 
 impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
     const CHECK_WINDOW: bool = false;
+    const PAUSES: bool = REUSED;
 
     #[inline(always)]
     fn slot(&self, bytes: u64) -> usize {
@@ -494,7 +511,21 @@ unsafe fn put_short_matches<F: Finder>(
     true
 }
 
-/// Writes the stream. Returns its length, or `None` if `dst` is too short. Compiled once for each kind of table.
+/// How far a stream is written.
+#[derive(Default)]
+struct Progress {
+    /// The last position that was inserted.
+    at: usize,
+    /// Everything before it is written.
+    anchor: usize,
+    /// Where the next sequence is written.
+    out: usize,
+    /// Whether the rest is left to a table of another kind.
+    is_paused: bool,
+}
+
+/// Writes the stream, or what is left of it. Returns its length, or `None` if `dst` is too short or if it pauses. Compiled once for each kind
+/// of table.
 ///
 /// # Why no input makes the unchecked accesses go out of bounds
 /// - Loads: a match begins at `at <= last`, so `MF_LIMIT` bytes of `src` lie there. Its candidate lies before it, as tables only give positions that
@@ -512,22 +543,29 @@ fn encode<F: Finder>(
     acceleration: usize,
     src: &[u8],
     dst: &mut [u8],
+    progress: &mut Progress,
 ) -> Option<usize> {
     let mut dst = UncheckedDst::new(dst);
-    let mut out = 0;
-    // Everything before `anchor` is written.
-    let mut anchor = 0;
+    let Progress {
+        mut at,
+        mut anchor,
+        mut out,
+        ..
+    } = *progress;
+    let mut sequences = 0;
     if src.len() > MF_LIMIT {
         // The last position at which a match may begin.
         let last = src.len() - MF_LIMIT;
-        // SAFETY: `src` has more than `MF_LIMIT`, that is 12, bytes.
-        unsafe { finder.insert(src, 0) };
-        let mut at = 0;
+        if at == 0 {
+            // SAFETY: `src` has more than `MF_LIMIT`, that is 12, bytes.
+            unsafe { finder.insert(src, 0) };
+        }
         'sequences: while let Some(found) = find_match(&mut finder, acceleration, src, at, last) {
             let mut from;
             (at, from) = found;
             loop {
                 debug_assert!(from < at && at <= last);
+                sequences += usize::from(F::PAUSES);
                 let mut literals = at - anchor;
                 let mut back = 0;
                 if literals > 0 {
@@ -599,6 +637,15 @@ fn encode<F: Finder>(
                         break;
                     }
                 }
+            }
+            if F::PAUSES && sequences >= MANY_SEQUENCES && src.len() - at >= at.max(LONG_REST) {
+                *progress = Progress {
+                    at,
+                    anchor,
+                    out,
+                    is_paused: true,
+                };
+                return None;
             }
         }
     }
