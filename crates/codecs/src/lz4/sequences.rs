@@ -153,6 +153,13 @@ impl Limits {
     }
 }
 
+/// Whether both buffers have the margins that [`decode_near_end`] needs behind these positions; [`decode`] needs more.
+#[inline(always)]
+pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, usize)) -> bool {
+    let (src, _) = src.with_padding();
+    at + SRC_MARGIN <= src.len() && out + SHORT_DST_MARGIN <= dst.size() + dst.padding()
+}
+
 /// Decodes sequences whose matches may reach back into `dict`, starting at `at` in the stream and `out` in the data. It stops at a
 /// sequence that begins near an end, or behind the first `wanted` bytes of the data, or that may be invalid, and returns where that
 /// sequence begins, in both. Everything before is correct; bytes behind it may be overwritten.
@@ -302,7 +309,7 @@ unsafe fn copy_long_match(
     }
 }
 
-/// Like [`decode`], but nearer to the ends, for buffers with padding. Each sequence is checked against the lengths without
+/// Like [`decode`], but nearer to the ends, above all where buffers have padding. Each sequence is checked against the lengths without
 /// padding. It stops at a sequence with extra bytes, and decodes the last sequence of the stream if it has none.
 #[inline(never)]
 pub(super) fn decode_near_end(

@@ -4,6 +4,9 @@
 //! to the position, and of the branches that are predicted wrong. So the rest is kept off that path: literals and distance come from
 //! one load of eight bytes where they fit, and there are as few branches as possible. The loop is a function of its own, so that all
 //! it needs is in registers.
+//!
+//! How many literals there are is unpredictable at the beginning of the data, where little can be repeated. There the loop has no branch
+//! on that; further on the branch is right nearly always, and faster.
 
 use core::hint::black_box;
 
@@ -16,6 +19,8 @@ use crate::unchecked::UncheckedDst;
 const WITHOUT_LITERALS: usize = 1 + 2;
 /// The most literals that eight bytes hold besides.
 const WORD_LITERALS: usize = 8 - WITHOUT_LITERALS;
+/// In so many bytes of data from their beginning on literals are frequent.
+const FRESH: usize = 6 << 10;
 /// The bytes of a match that are copied, in two steps.
 const MATCH_BYTES: usize = 2 * STEP;
 const STEP: usize = 8;
@@ -36,6 +41,28 @@ const _: () = assert!(
 #[inline(never)]
 pub(super) unsafe fn decode_short(
     src: &[u8],
+    dst: UncheckedDst,
+    (at, out): (usize, usize),
+    (last_token, last_out): (usize, usize),
+) -> (usize, usize) {
+    // SAFETY: as the caller says; the last position is at most what the caller gave.
+    unsafe {
+        if out < FRESH {
+            let lasts = (last_token, last_out.min(FRESH));
+            decode_all::<true>(src, dst, (at, out), lasts)
+        } else {
+            decode_all::<false>(src, dst, (at, out), (last_token, last_out))
+        }
+    }
+}
+
+/// [`decode_short`]. With `MANY_LITERALS` literals of any number are copied without a branch.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn decode_all<const MANY_LITERALS: bool>(
+    src: &[u8],
     mut dst: UncheckedDst,
     (mut at, mut out): (usize, usize),
     (last_token, last_out): (usize, usize),
@@ -50,7 +77,7 @@ pub(super) unsafe fn decode_short(
         let (literals, match_code) = (token >> 4, token & 15);
         let next = at + without_literals + literals;
         let end = out + literals;
-        let distance = if literals <= WORD_LITERALS {
+        let distance = if !MANY_LITERALS && literals <= WORD_LITERALS {
             // SAFETY: `SRC_MARGIN` bytes of the source lie at `at`, `DST_MARGIN` of the destination at `out`; both are more than 8.
             let behind_token = unsafe {
                 let behind_token = u64::from_le(load(src, at)) >> 8;
