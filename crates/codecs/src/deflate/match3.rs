@@ -11,7 +11,7 @@ use oxiblosc_error::Result;
 const MAX_HASH_BITS: u32 = 14;
 const MIN_HASH_BITS: u32 = 8;
 /// A stream of `1 << n` bytes has `1 << (n + 1 - BUCKETS_SHIFT)` buckets.
-const BUCKETS_SHIFT: u32 = 3;
+const BUCKETS_SHIFT: u32 = 1;
 /// The bits of a position in a bucket; the tag is above.
 const POSITION_MASK: u32 = 0xFFFF;
 
