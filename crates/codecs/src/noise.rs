@@ -166,23 +166,11 @@ impl Noise {
             self.classify(stream, search, &mut parts)?;
         }
         merge(&mut parts);
-        for i in 0..parts.len() {
-            let end = match parts[i].method {
-                Method::Store => Method::Store,
-                _ => Method::Search,
-            };
-            let neighbour = |j: usize| parts.get(j).map_or(end, |part| part.method);
-            let most_effort = neighbour(i.wrapping_sub(1)).min(neighbour(i + 1));
-            let part = &mut parts[i];
-            let min_len = match part.method {
-                Method::Store => 2 * PIECE,
-                _ => 4 * PIECE,
-            };
-            if part.len < min_len {
-                part.method = part.method.min(most_effort);
-            }
+        // Twice, since one that was treated like a neighbour may have lost that one to its other neighbour.
+        for _ in 0..2 {
+            adapt_short(&mut parts);
+            merge(&mut parts);
         }
-        merge(&mut parts);
         let mut from = usize::MAX;
         let searched = parts.iter_mut().rev();
         for part in searched.filter(|part| part.method == Method::Search) {
@@ -358,6 +346,27 @@ impl Noise {
     }
 }
 
+/// Treats short parts like the neighbour that deserves more effort. Beyond an end of the stream that is nothing that deserves more than the
+/// part if it is stored, and a search otherwise.
+fn adapt_short(parts: &mut [Part]) {
+    for i in 0..parts.len() {
+        let end = match parts[i].method {
+            Method::Store => Method::Store,
+            _ => Method::Search,
+        };
+        let neighbour = |j: usize| parts.get(j).map_or(end, |part| part.method);
+        let most_effort = neighbour(i.wrapping_sub(1)).min(neighbour(i + 1));
+        let part = &mut parts[i];
+        let min_len = match part.method {
+            Method::Store => 2 * PIECE,
+            _ => 4 * PIECE,
+        };
+        if part.len < min_len {
+            part.method = part.method.min(most_effort);
+        }
+    }
+}
+
 /// Joins adjacent parts with the same method.
 fn merge(parts: &mut List<Part>) {
     parts.dedup_by(|next, part| {
@@ -505,6 +514,26 @@ mod tests {
                 (2 * PIECE + 99, Search)
             ]
         );
+    }
+
+    #[test]
+    fn no_short_part_is_left_of_two_that_adapt() {
+        use Method::{HuffmanOnly, Search};
+        let part = |pieces: usize, method| Part {
+            len: pieces * PIECE,
+            method,
+            repeats_from: 0,
+        };
+        // The stored one becomes like the next, and that like the last.
+        let mut parts = [
+            part(1, Method::Store),
+            part(3, HuffmanOnly),
+            part(9, Search),
+        ];
+        for _ in 0..2 {
+            adapt_short(&mut parts);
+        }
+        assert!(parts.iter().all(|part| part.method == Search));
     }
 
     #[test]

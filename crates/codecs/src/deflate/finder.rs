@@ -95,8 +95,8 @@ impl HashTables {
 
     /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear, and more of them
     /// are in the cache.
-    pub(super) fn start(&mut self, len: usize, quick: bool, with_match3: bool) {
-        self.buckets.start(len, with_match3);
+    pub(super) fn start(&mut self, len: usize, quick: bool, buckets_shift: Option<u32>) {
+        self.buckets.start(len, buckets_shift);
         if quick {
             return self.start_quickly(len);
         }

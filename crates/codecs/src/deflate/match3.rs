@@ -10,8 +10,6 @@ use oxiblosc_error::Result;
 /// the hashes of one bucket.
 const MAX_HASH_BITS: u32 = 14;
 const MIN_HASH_BITS: u32 = 8;
-/// A stream of `1 << n` bytes has `1 << (n + 1 - BUCKETS_SHIFT)` buckets.
-const BUCKETS_SHIFT: u32 = 1;
 /// The bits of a position in a bucket; the tag is above.
 const POSITION_MASK: u32 = 0xFFFF;
 
@@ -35,11 +33,13 @@ impl Buckets {
         })
     }
 
-    /// Clears the table for a stream of `len` bytes. A short stream has fewer buckets, so that there is less to clear, and more of
-    /// them are in the cache.
-    pub(super) fn start(&mut self, len: usize, is_used: bool) {
-        let bits = (usize::BITS - len.leading_zeros()).saturating_sub(BUCKETS_SHIFT);
-        self.bits = is_used.then_some(bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS));
+    /// Clears the table for a stream of `len` bytes, or is not used without a `shift`: there is one bucket for `1 << shift` positions. A short
+    /// stream has fewer buckets, so that there is less to clear, and more of them are in the cache.
+    pub(super) fn start(&mut self, len: usize, shift: Option<u32>) {
+        self.bits = shift.map(|shift| {
+            let bits = (usize::BITS - len.leading_zeros()).saturating_sub(shift);
+            bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS)
+        });
         self.open().buckets.as_flattened_mut().fill(0);
     }
 

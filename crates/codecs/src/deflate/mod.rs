@@ -52,8 +52,8 @@ impl Deflater {
         dst: &'a mut [u8],
     ) -> Stream<'a> {
         let quick = clevel <= parse::QUICK_LEVEL;
-        let with_match3 = clevel >= parse::MATCH3_LEVEL;
-        self.tables.start(src.len(), quick, with_match3);
+        self.tables
+            .start(src.len(), quick, parse::buckets_shift(clevel));
         self.block.clear();
         Stream {
             tables: &mut self.tables,

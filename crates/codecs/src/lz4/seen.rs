@@ -92,7 +92,7 @@ impl<'a> Seen<'a> {
     #[inline(always)]
     fn place(&self, word: u32) -> (usize, u64) {
         let hash = hash::<MAX_LOG>(word);
-        let place = hash / u64::BITS as usize & self.mask;
+        let place = (hash / u64::BITS as usize) & self.mask;
         (place % LEN, 1 << (hash % u64::BITS as usize))
     }
 
