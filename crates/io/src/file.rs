@@ -42,8 +42,12 @@ impl Backend for Filesystem {
     }
 
     fn version(&self, path: &CStr) -> Option<Version> {
-        let (identity, written) = files::version_of(path)?;
-        Some(Version { identity, written })
+        let (identity, written, size) = files::version_of(path)?;
+        Some(Version {
+            identity,
+            written,
+            size,
+        })
     }
 
     fn is_filesystem(&self) -> bool {

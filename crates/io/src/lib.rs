@@ -167,6 +167,8 @@ pub struct Version {
     pub identity: (u64, u64),
     /// When it was last written to, if that is known.
     pub written: Option<Written>,
+    /// How many bytes it has, if that is known.
+    pub size: Option<u64>,
 }
 
 /// What a file is opened for.
@@ -213,12 +215,13 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// The identity, and when that file was last written to.
+    /// The identity, when that file was last written to, and its size.
     fn version(&self, path: &CStr) -> Option<Version> {
         let identity = self.identity(path)?;
         Some(Version {
             identity,
             written: None,
+            size: None,
         })
     }
 

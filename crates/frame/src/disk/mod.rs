@@ -158,6 +158,8 @@ pub struct Disk {
     written: Option<Written>,
     /// Whether this handle has written to the file since it has the lock of a change.
     wrote: bool,
+    /// The size that the file had when it was last found to hold `view`, while this handle has the lock of a change and has not written since.
+    size: Option<u64>,
     reader: Option<Reader>,
     writer: Option<Writer>,
     /// Kept from one change to the next, where the back end is one for files.
@@ -245,6 +247,7 @@ impl Disk {
             identity: storage.identity(),
             written,
             wrote: false,
+            size: None,
             reader: None,
             writer: None,
             write_handle: None,

@@ -20,6 +20,8 @@ pub(super) struct Source {
     found: Named,
     /// When it was last written to, as of before the frame is read.
     written: Option<Written>,
+    /// Its size, if that is known without asking for it.
+    size: Option<u64>,
 }
 
 /// What the path of a file that is open names.
@@ -66,6 +68,7 @@ impl Disk {
                         file: reader.file.clone(),
                         found: Named::Same,
                         written: version.written,
+                        size: version.size,
                     });
                 }
                 None => (reader.file.clone(), Named::Nothing),
@@ -77,6 +80,7 @@ impl Disk {
             file,
             found,
             written,
+            size: None,
         })
     }
 
@@ -111,8 +115,15 @@ impl Disk {
         let current = self.news.is_none() && self.is_current_in(&source);
         if current {
             self.missing = source.found.is_there().err();
+            self.note_size(&source);
         }
         current
+    }
+
+    /// Keeps the size of a file that holds the frame as it is known, for the change that has locked it: see [`Disk::prepare`].
+    fn note_size(&mut self, source: &Source) {
+        let locked = self.write_handle.as_ref().is_some_and(|own| own.locked);
+        self.size = source.size.filter(|_| locked);
     }
 
     fn is_current_in(&self, source: &Source) -> bool {
@@ -125,7 +136,9 @@ impl Disk {
 
     fn follow(&mut self) -> Result<()> {
         let mut source = self.reader()?;
-        if !self.is_current_in(&source) {
+        if self.is_current_in(&source) {
+            self.note_size(&source);
+        } else {
             if self.changing > 0 && !self.writes_to(source.file.identity()) {
                 // The file that is there now has to be locked before it is read.
                 self.lock_anew()?;
@@ -189,6 +202,7 @@ impl Disk {
         }
         self.view = view;
         self.written = source.written;
+        self.size = None;
         self.writer = None;
         self.stale = false;
         self.news = Some(loaded);

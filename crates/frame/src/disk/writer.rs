@@ -225,6 +225,7 @@ impl Disk {
             }
             handle.file.unlock();
             handle.locked = false;
+            self.size = None;
         }
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
@@ -343,7 +344,11 @@ impl Disk {
         if self.options.durable && self.writer.is_none() {
             self.sync_what_is_there(&*file)?;
         }
-        let size = file.size()?.checked_sub(self.base).ok_or(Error::FileRead)?;
+        let size = match self.size.take() {
+            Some(size) => size,
+            None => file.size()?,
+        };
+        let size = size.checked_sub(self.base).ok_or(Error::FileRead)?;
         let behind = size.checked_sub(self.view.extent.frame_len);
         let behind = behind.ok_or(Error::FileRead)?;
         if behind > 0 {

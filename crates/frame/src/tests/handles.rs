@@ -2,6 +2,7 @@
 
 use super::*;
 use oxiblosc_io::readers::READERS;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// A new frame with one chunk, and what is in it.
@@ -37,7 +38,11 @@ fn refresh(disk: &mut Disk, model: &mut Model) -> Result<()> {
 }
 
 fn append_known(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
-    let step = Step::Append(Ok(chunk(2000, model.chunks.len() as u8)));
+    append_chunk(disk, model, kind, 2000)
+}
+
+fn append_chunk(disk: &mut Disk, model: &mut Model, kind: Kind, len: usize) -> Result<()> {
+    let step = Step::Append(Ok(chunk(len, model.chunks.len() as u8)));
     let mut after = model.clone();
     step.apply(&mut after);
     disk.commit(&step.change(&step.items()), &[], step.next(&after, kind))?;
@@ -108,6 +113,33 @@ fn a_record_that_is_gone_is_not_taken_back() {
             append(&mut two, &mut model, kind).unwrap();
             assert_eq!(count(&path, kind), 3, "{kind:?} {point}");
         }
+    }
+}
+
+/// Also where the time of the last write does not tell of it. The frame is a large one, to which a change appends without cutting the file.
+#[test]
+fn what_is_left_behind_an_open_frame_is_cut_off() {
+    let folder = Folder::new("cut");
+    for kind in KINDS {
+        let path = folder.0.join(format!("{kind:?}"));
+        let mut model = frame(&path, kind);
+        let mut disk = open(&path, kind);
+        disk.lock().unwrap();
+        refresh(&mut disk, &mut model).unwrap();
+        append_chunk(&mut disk, &mut model, kind, 2 << 20).unwrap();
+        disk.unlock().unwrap();
+        append(&mut disk, &mut model, kind).unwrap();
+        let file = match kind {
+            Kind::Contiguous => path.clone(),
+            Kind::Sparse => path.join("chunks.b2frame"),
+        };
+        let file = std::fs::File::options().append(true).open(file).unwrap();
+        let before = file.metadata().unwrap();
+        (&file).write_all(&[7; 5000]).unwrap();
+        file.set_modified(before.modified().unwrap()).unwrap();
+        append(&mut disk, &mut model, kind).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), disk.frame_len(), "{kind:?}");
+        assert_eq!(count(&path, kind), 4);
     }
 }
 

@@ -168,12 +168,16 @@ pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
     Some(identity_in(&there))
 }
 
-/// Device and inode that the path names, and when that was last written to.
+/// Device and inode of a file, when it was last written to, and how many bytes it has, as far as these are known.
+pub type FileVersion = ((u64, u64), Option<Written>, Option<u64>);
+
+/// The version of the file that the path names.
 #[cfg(target_os = "linux")]
-pub fn version_of(path: &CStr) -> Option<((u64, u64), Option<Written>)> {
-    let mask = libc::STATX_INO | libc::STATX_MTIME;
+pub fn version_of(path: &CStr) -> Option<FileVersion> {
+    let mask = libc::STATX_INO | libc::STATX_MTIME | libc::STATX_SIZE;
     let there = ask(libc::AT_FDCWD, path, 0, mask).ok()?;
-    Some((identity_in(&there), written_in(&there)))
+    let size = (there.stx_mask & libc::STATX_SIZE != 0).then_some(there.stx_size);
+    Some((identity_in(&there), written_in(&there), size))
 }
 
 /// When an open file was last written to, where the system knows.
@@ -198,11 +202,11 @@ fn written_in(there: &libc::statx) -> Option<Written> {
     })
 }
 
-/// Device and inode that the path names, and when that was last written to.
+/// The version of the file that the path names.
 #[cfg(not(target_os = "linux"))]
-pub fn version_of(path: &CStr) -> Option<((u64, u64), Option<Written>)> {
+pub fn version_of(path: &CStr) -> Option<FileVersion> {
     let there = stat(path, true).ok()?;
-    Some((there.identity, Some(there.written)))
+    Some((there.identity, Some(there.written), None))
 }
 
 /// When an open file was last written to, where the system knows.

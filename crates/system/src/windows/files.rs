@@ -181,9 +181,12 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written;
 
-/// The volume of the file that a path names, and the number that the file has there.
-pub fn version_of(path: &CStr) -> Option<((u64, u64), Option<Written>)> {
-    identity_of(path).map(|identity| (identity, None))
+/// Device and inode of a file, when it was last written to, and how many bytes it has, as far as these are known.
+pub type FileVersion = ((u64, u64), Option<Written>, Option<u64>);
+
+/// The volume of the file that a path names, and the number that the file has there; no more is known.
+pub fn version_of(path: &CStr) -> Option<FileVersion> {
+    identity_of(path).map(|identity| (identity, None, None))
 }
 
 /// When an open file was last written to: not known here.
