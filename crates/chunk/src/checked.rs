@@ -31,7 +31,7 @@ impl Checked<'_> {
     }
 
     /// Whether anything is remembered.
-    pub(super) fn is_kept(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         !self.0.is_empty()
     }
 

@@ -50,7 +50,7 @@ impl<'a> Chunk<'a> {
         checked: Checked<'a>,
     ) -> Result<Self> {
         let mut chunk = None;
-        Self::parse_parts(&mut chunk, header, src, checked)?;
+        Self::parse_checked_into(&mut chunk, header, src, checked)?;
         chunk.ok_or(Error::Failure)
     }
 
@@ -61,11 +61,15 @@ impl<'a> Chunk<'a> {
         header: &'a ChunkHeader,
         src: &'a [u8],
     ) -> Result<&'c Self> {
-        Self::parse_parts(place, header, src, Checked::NEVER)
+        Self::parse_checked_into(place, header, src, Checked::NEVER)
     }
 
+    /// The same as [`Self::parse_checked`], but into the caller's variable.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
     #[inline(never)]
-    fn parse_parts<'c>(
+    pub fn parse_checked_into<'c>(
         place: &'c mut Option<Self>,
         header: &'a ChunkHeader,
         src: &'a [u8],

@@ -133,6 +133,15 @@ impl Memory {
         &self,
         nchunk: usize,
     ) -> Result<std::result::Result<(&[u8], Checked<'_>), ChunkPlace>> {
+        self.find_and_read(nchunk, &mut { ChunkHeader::EMPTY })
+    }
+
+    /// The same, and reads the chunk's header into `header`.
+    pub fn find_and_read(
+        &self,
+        nchunk: usize,
+        header: &mut ChunkHeader,
+    ) -> Result<std::result::Result<(&[u8], Checked<'_>), ChunkPlace>> {
         let place = match self.offsets.place(nchunk)? {
             ChunkPlace::At(place) => place,
             special => return Ok(Err(special)),
@@ -140,13 +149,13 @@ impl Memory {
         let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
         let chunk = chunk.ok_or(Error::InvalidHeader)?;
-        let header = ChunkHeader::parse(chunk)?;
+        header.read(chunk, true)?;
         if header.cbytes < EXTENDED_HEADER_LENGTH {
             return Err(Error::InvalidHeader);
         }
-        self.checksums.check_chunk(&header)?;
+        self.checksums.check_chunk(header)?;
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
-        Ok(Ok((chunk, self.checked(nchunk, &header))))
+        Ok(Ok((chunk, self.checked(nchunk, header))))
     }
 
     fn checked(&self, nchunk: usize, header: &ChunkHeader) -> Checked<'_> {

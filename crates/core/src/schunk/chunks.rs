@@ -105,11 +105,13 @@ impl State {
         wanted: Wanted,
         body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
     ) -> Result<T> {
+        let (mut header, mut place) = (ChunkHeader::EMPTY, None);
+        if let Some((bytes, checked)) = self.store.in_memory(nchunk, &mut header) {
+            let chunk = Chunk::parse_checked_into(&mut place, &header, bytes, checked)?;
+            return body(chunk, bytes);
+        }
         match self.store.find(nchunk)? {
-            Location::Memory(bytes, checked) => {
-                prefetch(bytes);
-                with_bytes(bytes, checked, body)
-            }
+            Location::Memory(bytes, checked) => with_bytes(bytes, checked, body),
             Location::File(stored) => with_stored(&stored, wanted, body),
             Location::Special(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
@@ -362,19 +364,16 @@ impl SuperChunk {
         let state = self.read_for(nchunk)?;
         let at = state.check_index(nchunk)?;
         self.show_current(at);
+        let mut header = ChunkHeader::EMPTY;
         let found;
-        let chunk = match state.store.separate(at) {
-            Some(chunk) => {
-                prefetch(chunk);
-                chunk
-            }
+        let chunk = match state.store.in_memory(at, &mut header) {
+            Some((chunk, _)) => chunk,
             None => {
                 found = state.chunk_bytes(at)?;
+                header.read(&found, true)?;
                 &found
             }
         };
-        let mut header = ChunkHeader::EMPTY;
-        header.read(chunk, true)?;
         state.check_size(at, header.nbytes)?;
         if header.nbytes > dest.len() {
             return Err(match state.is_frame() {

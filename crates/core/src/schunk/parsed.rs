@@ -47,8 +47,10 @@ pub fn with_bytes<T>(
     checked: Checked,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
-    let header = ChunkHeader::parse(bytes)?;
-    body(&Chunk::parse_checked(&header, bytes, checked)?, bytes)
+    let (mut header, mut place) = (ChunkHeader::EMPTY, None);
+    header.read(bytes, true)?;
+    let chunk = Chunk::parse_checked_into(&mut place, &header, bytes, checked)?;
+    body(chunk, bytes)
 }
 
 /// Runs `body` on a chunk in a file, and on those of its first bytes that were read; other blocks are read when `body` asks

@@ -9,7 +9,7 @@ use crate::coder::{Decoder, Encoder};
 use crate::fill::FilledBlocks;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
-use oxiblosc_chunk::decode::{decompress, prefetch};
+use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{self, ChunkInput, lock};
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
@@ -65,36 +65,51 @@ impl<'a> Reader<'a> {
 
     /// Reads a part of a chunk, unless that needs callbacks of the program. Gives whether it did.
     fn read_plain(&self, part: &ChunkPart, dest: &mut [u8], nthreads: usize) -> Result<bool> {
-        if let Some(bytes) = self.state.store.separate(part.nchunk) {
-            prefetch(bytes);
-            let mut header = ChunkHeader::EMPTY;
-            header.read(bytes, true)?;
+        let mut header = ChunkHeader::EMPTY;
+        let found = self.state.store.in_memory(part.nchunk, &mut header);
+        if let Some((bytes, checked)) = found {
+            // What was checked before need not be checked again, which the fast path would do.
             if header.nbytes == part.nbytes
+                && !checked.is_kept()
                 && fast_path::read(&header, bytes, part.from, dest).is_some()
             {
                 return Ok(true);
             }
+            let mut place = None;
+            let chunk = Chunk::parse_checked_into(&mut place, &header, bytes, checked)?;
+            return self.decode_plain(chunk, part, dest, nthreads);
         }
         self.state
             .with_chunk(part.nchunk, part.wanted(), |chunk, _| {
-                let header = chunk.header();
-                if !is_plain(header) {
-                    return Ok(false);
-                }
-                if header.nbytes != part.nbytes {
-                    return Err(Error::Data);
-                }
-                if part.is_whole() {
-                    let exec = match nthreads {
-                        0 | 1 => &Serial as &dyn Executor,
-                        _ => self.decoder.executor(),
-                    };
-                    decompress(chunk, dest, None, nthreads, &NoHooks, exec)?;
-                } else {
-                    getitem::read(chunk, part.items(), dest, &NoHooks)?;
-                }
-                Ok(true)
+                self.decode_plain(chunk, part, dest, nthreads)
             })
+    }
+
+    /// Decodes a part of a chunk, unless that needs callbacks of the program. Gives whether it did.
+    fn decode_plain(
+        &self,
+        chunk: &Chunk,
+        part: &ChunkPart,
+        dest: &mut [u8],
+        nthreads: usize,
+    ) -> Result<bool> {
+        let header = chunk.header();
+        if !is_plain(header) {
+            return Ok(false);
+        }
+        if header.nbytes != part.nbytes {
+            return Err(Error::Data);
+        }
+        if part.is_whole() {
+            let exec = match nthreads {
+                0 | 1 => &Serial as &dyn Executor,
+                _ => self.decoder.executor(),
+            };
+            decompress(chunk, dest, None, nthreads, &NoHooks, exec)?;
+        } else {
+            getitem::read(chunk, part.items(), dest, &NoHooks)?;
+        }
+        Ok(true)
     }
 
     /// Reads a part through the decoder, which knows the program's functions.
@@ -134,11 +149,9 @@ impl<'a> Reader<'a> {
         let several = first != last;
         if !several || nthreads == 1 {
             return queue.try_for_each(|(part, dest)| {
-                if part.nchunk < last
-                    && let Some(next) = self.state.store.separate(part.nchunk + 1)
-                {
+                if part.nchunk < last {
                     // It comes from memory while this one is decoded.
-                    prefetch(next);
+                    self.state.store.prefetch(part.nchunk + 1);
                 }
                 if self.read_plain(&part, dest, nthreads)? {
                     return Ok(());

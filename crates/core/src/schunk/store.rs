@@ -2,7 +2,8 @@
 
 use super::staged::Staged;
 use oxiblosc_chunk::checked::Checked;
-use oxiblosc_chunk::header::Special;
+use oxiblosc_chunk::decode::prefetch;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot, check_listable};
 use oxiblosc_frame::disk::{Disk, Found, Next, Stored};
@@ -292,12 +293,37 @@ impl Store {
         self.find_in(nchunk, true)
     }
 
-    /// A chunk that is on its own, in memory: as [`Self::find`], in less time.
+    /// A chunk that is in memory, whose header is read into `header`: as [`Self::find`], in less time. None for other chunks, and where
+    /// that fails.
     #[inline(always)]
-    pub(super) fn separate(&self, nchunk: usize) -> Option<&[u8]> {
+    pub(super) fn in_memory(
+        &self,
+        nchunk: usize,
+        header: &mut ChunkHeader,
+    ) -> Option<(&[u8], Checked<'_>)> {
         match self {
-            Self::Separate(chunks) => chunks.get(nchunk).map(|chunk| &**chunk),
-            _ => None,
+            Self::Separate(chunks) => {
+                let chunk = chunks.get(nchunk)?;
+                prefetch(chunk);
+                header.read(chunk, true).ok()?;
+                Some((chunk, Checked::NEVER))
+            }
+            Self::Memory(memory) => {
+                let found = memory.find_and_read(nchunk, header).ok()?.ok()?;
+                prefetch(found.0);
+                Some(found)
+            }
+            Self::Disk(_) | Self::Staged(_) => None,
+        }
+    }
+
+    /// Prefetches a chunk that is on its own, in memory.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, nchunk: usize) {
+        if let Self::Separate(chunks) = self
+            && let Some(chunk) = chunks.get(nchunk)
+        {
+            prefetch(chunk);
         }
     }
 
