@@ -74,6 +74,9 @@ fn panicked(payload: Box<dyn Any + Send>) {
     on_caught_panic();
 }
 
+/// The code of a panic: that of [`Error::Failure`], which need not be looked up for each call.
+const PANICKED: c_int = -1;
+
 /// Says why the function `name` fails, and returns the code for it.
 #[cold]
 #[inline(never)]
@@ -105,7 +108,7 @@ codes! {
 
 /// Runs the body of the exported function `name` that returns 0, a count, or an error code.
 pub fn code<T: Code>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
-    guard(Error::Failure.code(), || {
+    guard(PANICKED, || {
         match body().and_then(|done| done.code().ok_or(Error::Failure)) {
             Ok(code) => code,
             Err(error) => trace_error(name, error),
@@ -115,7 +118,7 @@ pub fn code<T: Code>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
 
 /// As [`code`], for functions that return 64 bits.
 pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
-    guard(i64::from(Error::Failure.code()), || match body() {
+    guard(i64::from(PANICKED), || match body() {
         Ok(count) => count,
         Err(error) => i64::from(trace_error(name, error)),
     })
@@ -224,6 +227,7 @@ mod tests {
         assert_eq!(code("f", || Ok(usize::MAX)), Error::Failure.code());
         assert_eq!(code("f", || Err::<usize, _>(Error::Data)), -3);
         assert_eq!(guard(9, || panic!("test")), 9);
+        assert_eq!(PANICKED, Error::Failure.code());
     }
 
     #[cfg(all(debug_assertions, unix))]

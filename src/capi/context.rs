@@ -116,16 +116,14 @@ impl Context {
         unsafe { Handle::from_c(self.schunk.get()) }.map(Handle::core)
     }
 
-    /// Index of the chunk that the super-chunk is at, or -1.
+    /// Index of the chunk that the super-chunk is at, or -1; only for a prefilter or postfilter, as no other callback is told.
     pub fn current_nchunk(&self) -> i64 {
         let schunk = self.schunk.get();
+        if schunk.is_null() || (self.prefilter.get().is_none() && self.postfilter.get().is_none()) {
+            // It is not needed, and the super-chunk may be gone.
+            return -1;
+        }
         operation::chunk(schunk as usize).unwrap_or_else(|| {
-            if schunk.is_null()
-                || (self.prefilter.get().is_none() && self.postfilter.get().is_none())
-            {
-                // It is not needed, and the super-chunk may be gone.
-                return -1;
-            }
             // SAFETY: the pointer is not null, so it is valid, as in `owner`. The field is aligned, and all that write it write it atomically
             // (`publish` in `mirror.rs`).
             let current = unsafe { AtomicI64::from_ptr(&raw mut (*schunk).current_nchunk) };

@@ -40,10 +40,9 @@ impl<'a> ContextHooks<'a> {
         let src = source.map_or(null(), <[u8]>::as_ptr);
         // SAFETY: null or a copy that the context owns (`own` in `context.rs`) and frees when it is dropped.
         let params = unsafe { ctx.preparams.get().as_ref() };
-        Self {
-            prefilter: ctx.prefilter.get().zip(params),
-            ..Self::new(ctx, src)
-        }
+        let mut hooks = Self::new(ctx, src);
+        hooks.prefilter = ctx.prefilter.get().zip(params);
+        hooks
     }
 
     /// For decompression of a chunk, of which the header at least is in `chunk`.
@@ -52,11 +51,12 @@ impl<'a> ContextHooks<'a> {
         let params = unsafe { ctx.postparams.get().as_ref() };
         // Not every way to a chunk tells the context about it, and plugins ask for the typesize.
         let typesize = chunk.get(BLOSC2_CHUNK_TYPESIZE as usize);
-        Self {
-            postfilter: ctx.postfilter.get().zip(params),
-            typesize: typesize.map_or(ctx.typesize.get(), |typesize| (*typesize).into()),
-            ..Self::new(ctx, chunk.as_ptr())
+        let mut hooks = Self::new(ctx, chunk.as_ptr());
+        hooks.postfilter = ctx.postfilter.get().zip(params);
+        if let Some(typesize) = typesize {
+            hooks.typesize = (*typesize).into();
         }
+        hooks
     }
 
     /// The parameters of decompression, as they are for this chunk.

@@ -323,6 +323,7 @@ pub fn check_header_only(chunk: &[u8]) -> Result<()> {
 
 /// Whether a chunk has checksums although its header says that it has none: then the bit in the header is damaged. `bytes` is the chunk, or as
 /// much of its front as was read.
+#[inline]
 pub fn has_unflagged_checksums(header: &ChunkHeader, bytes: &[u8]) -> bool {
     let magic_at = |at: usize| bytes.get(at..at + MAGIC.len()) == Some(&MAGIC);
     if !header.is_extended() {

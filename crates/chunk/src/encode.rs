@@ -11,6 +11,7 @@ use super::header::{
     version,
 };
 use super::hooks::{Executor, Hooks};
+use super::pipeline::Pipeline;
 use super::rules::Rules;
 use super::store::store;
 use oxiblosc_codecs::Release;
@@ -187,11 +188,17 @@ pub fn compress(
     let compressible = (variable || (params.clevel > 0 && large_enough))
         && params.overhead() + 4 * nblocks <= dest.len();
     if compressible || params.rules.is_blosc1() {
-        let chunk = ChunkEncoder::new(params, source, hooks, nblocks)?;
+        let mut pipeline = Pipeline::EMPTY;
+        let chunk = ChunkEncoder::new(params, source, hooks, nblocks, &mut pipeline)?;
         // In Blosc 1 the header of a stored chunk, too, has the flags of its codec and filters.
         header.flags |= chunk.format_flags();
-        if compressible && let Some(cbytes) = chunk.write(header, dest, exec)? {
-            return Ok(cbytes);
+        if compressible {
+            let flags = header.flags;
+            if let Some(cbytes) = chunk.write(&mut header, dest, exec)? {
+                return Ok(cbytes);
+            }
+            header = header_for(params, nbytes, nblocks, variable);
+            header.flags = flags;
         }
     }
     match (variable, params.has_checksums()) {

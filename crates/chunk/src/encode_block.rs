@@ -333,7 +333,9 @@ impl BlockEncoder<'_> {
         }
         let cbytes = match Codec::from_code(self.params.compcode.into()) {
             Some(known) => {
-                codec.encoder.layout = self.layout(stream);
+                if known == Codec::Zstd {
+                    codec.encoder.layout = self.layout(stream);
+                }
                 codec.encoder.release = self.params.release(self.split);
                 codec
                     .encoder

@@ -22,7 +22,7 @@ pub struct ChunkEncoder<'a> {
     pub(super) source: ChunkInput<'a>,
     hooks: &'a dyn Hooks,
     pub(super) nblocks: usize,
-    pipeline: Pipeline,
+    pipeline: &'a Pipeline,
     pub(super) split: bool,
     /// The reference for the blocks after the first, if there is a delta stage.
     reference: Option<List<u8>>,
@@ -38,16 +38,18 @@ struct Shared<'a> {
 }
 
 impl<'a> ChunkEncoder<'a> {
+    /// `pipeline` is the caller's variable, which gets the filters, as for [`Chunk::decoder`](crate::Chunk::decoder).
     pub fn new(
         params: &'a EncodeParams,
         source: ChunkInput<'a>,
         hooks: &'a dyn Hooks,
         nblocks: usize,
+        pipeline: &'a mut Pipeline,
     ) -> Result<Self> {
-        let mut pipeline = Pipeline::EMPTY;
         let rules = params.rules;
         pipeline.set_typesize(params.typesize as u8, rules.version(), rules);
         pipeline.resolve(&params.filters, &params.filters_meta, false)?;
+        let pipeline = &*pipeline;
         let variable = matches!(source, ChunkInput::Variable(_));
         // If the block size is no multiple of the typesize, equal streams would not cover the whole block.
         let divides =
@@ -81,7 +83,7 @@ impl<'a> ChunkEncoder<'a> {
             },
             block,
             &mut scratch.bufs,
-            Some(&self.pipeline),
+            Some(self.pipeline),
         )?;
         let mut copy = List::new();
         copy.reserve_exact(data.len())?;
@@ -90,10 +92,10 @@ impl<'a> ChunkEncoder<'a> {
     }
 
     /// Writes the chunk into `dest`, which is long enough for the header and the block starts. Returns its size. None if it does not fit, or would
-    /// be larger than the stored data.
+    /// be larger than the stored data; `header` may have changed nevertheless.
     pub fn write(
         &self,
-        mut header: ChunkHeader,
+        header: &mut ChunkHeader,
         dest: &mut [u8],
         exec: &dyn Executor,
     ) -> Result<Option<usize>> {
@@ -131,7 +133,7 @@ impl<'a> ChunkEncoder<'a> {
         };
         header.cbytes = body + used;
         if self.params.instrumented {
-            encoder.describe_instrumented(&mut header, self.nblocks);
+            encoder.describe_instrumented(header, self.nblocks);
         } else if !encoder.variable
             && used == 4 * encoder.total_streams(header.nbytes)
             && dict.is_none()
@@ -144,8 +146,8 @@ impl<'a> ChunkEncoder<'a> {
         if !checksums {
             header.write(chunk);
         } else if header.special() != Special::None {
-            checksum::write_header_only(&header, chunk);
-        } else if !checksum::write(header, front_end, chunk) {
+            checksum::write_header_only(header, chunk);
+        } else if !checksum::write(*header, front_end, chunk) {
             return Ok(None);
         }
         Ok(Some(header.cbytes))
@@ -170,7 +172,7 @@ impl<'a> ChunkEncoder<'a> {
         BlockEncoder {
             params: self.params,
             hooks: self.hooks,
-            pipeline: &self.pipeline,
+            pipeline: self.pipeline,
             reference: self.reference.as_deref(),
             split: self.split,
             variable: matches!(self.source, ChunkInput::Variable(_)),

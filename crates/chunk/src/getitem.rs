@@ -21,6 +21,7 @@ pub struct ItemRange {
 impl ItemRange {
     /// Checks a range of `nitems` items from item `start` on, each of the typesize in the header, against the chunk
     /// and a destination of `destsize` bytes.
+    #[inline]
     pub fn new(header: &ChunkHeader, start: i32, nitems: i32, destsize: i32) -> Result<Self> {
         let typesize = i64::from(header.typesize);
         let (start, nitems) = (i64::from(start), i64::from(nitems));

@@ -100,15 +100,13 @@ pub mod filter_id {
 }
 
 /// The bits of the header's `flags` byte that filters decide.
+#[inline]
 pub fn filter_flags(filters: &[u8; MAX_FILTERS]) -> u8 {
-    filters.iter().fold(0, |bits, id| {
-        bits | match *id {
-            filter_id::SHUFFLE => flags::SHUFFLE,
-            filter_id::BITSHUFFLE => flags::BITSHUFFLE,
-            filter_id::DELTA => flags::DELTA,
-            _ => 0,
-        }
-    })
+    // The bits of all ids that have some.
+    const BITS: [u8; 4] = [0, flags::SHUFFLE, flags::BITSHUFFLE, flags::DELTA];
+    const { assert!(filter_id::SHUFFLE == 1 && filter_id::BITSHUFFLE == 2 && filter_id::DELTA == 3) };
+    let bits = |id: &u8| BITS.get(usize::from(*id)).copied().unwrap_or(0);
+    filters.iter().fold(0, |all, id| all | bits(id))
 }
 
 /// A chunk whose content follows from its header.
@@ -221,6 +219,7 @@ fn read_size(src: &[u8; MIN_HEADER_LENGTH], at: usize) -> Result<usize> {
 }
 
 /// The little-endian int32 at `at`; the caller has checked that it is there.
+#[inline]
 pub fn i32_at(src: &[u8], at: usize) -> i32 {
     let four = &src[at..at + 4];
     i32::from_le_bytes([four[0], four[1], four[2], four[3]])
@@ -321,6 +320,7 @@ impl ChunkHeader {
         Ok(())
     }
 
+    #[inline]
     fn read_extension(&mut self, src: &[u8]) -> Result<()> {
         if self.cbytes < EXTENDED_HEADER_LENGTH {
             return Err(Error::InvalidHeader);

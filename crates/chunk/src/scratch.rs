@@ -52,6 +52,7 @@ impl Scratch {
         (&mut self.bufs, &mut self.codec)
     }
 
+    #[inline]
     fn bytes(&self) -> usize {
         let Bufs {
             ping,
@@ -91,6 +92,7 @@ pub fn release() {
 }
 
 impl Drop for Borrowed {
+    #[inline]
     fn drop(&mut self) {
         let scratch = &mut *self.0;
         if scratch.bytes() > AlignedBuffer::LARGE {

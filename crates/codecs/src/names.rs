@@ -58,6 +58,7 @@ impl Codec {
     ];
 
     /// The codec with a compressor code (`BLOSC_BLOSCLZ` ...); `None` if there is none.
+    #[inline]
     pub fn from_code(code: i32) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.code() == code)
     }
@@ -99,6 +100,7 @@ impl Codec {
     }
 
     /// The codec that decompresses a chunk with this format number: [`Codec::Lz4`] also for what LZ4HC wrote.
+    #[inline]
     pub fn from_format(format: u8) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.format() == format)
     }

@@ -28,7 +28,7 @@ pub struct Encoder {
     zlib: zlib::Compressor,
     zstd: zstd::Compressor,
     noise: Noise,
-    /// What the streams hold.
+    /// What the streams hold. Only Zstd looks at it.
     pub layout: Layout,
     /// Whose streams are written.
     pub release: Release,
@@ -65,7 +65,9 @@ impl Encoder {
         // The libraries' lengths are of type `int`. No result needs more room than that.
         let dst_len = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..dst_len];
-        let sampled = self.layout != Layout::Unknown && zstd::is_sampled(clevel, src.len());
+        let sampled = codec == Codec::Zstd
+            && self.layout != Layout::Unknown
+            && zstd::is_sampled(clevel, src.len());
         // With a dictionary even random bytes may have matches.
         let must_shrink = dict.is_none() && dst_len <= src.len();
         if must_shrink && self.is_not_worth_a_search(codec, clevel, sampled, src)? {

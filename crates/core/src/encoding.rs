@@ -98,22 +98,32 @@ pub trait EncodeContext: Sync {
     fn nthreads(&self) -> usize;
 }
 
-/// Describes a chunk to a context, lets its tuner work, and checks all parameters.
+/// The parameters for a chunk of `nbytes` bytes of data, for [`prepare`].
+///
+/// # Errors
+/// [`Error::MaxBufsizeExceeded`].
+fn request_for(ctx: &impl EncodeContext, nbytes: usize) -> Result<EncodeRequest> {
+    let nbytes = i32::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
+    Ok(ctx.request(nbytes))
+}
+
+/// Describes a chunk to a context, lets its tuner work, and checks all parameters. The request is changed in place, as a copy of what was just
+/// written field by field would wait for the stores.
 fn prepare(
     ctx: &impl EncodeContext,
-    (source, nbytes): (Option<&[u8]>, usize),
+    request: &mut EncodeRequest,
+    source: Option<&[u8]>,
     dest: Option<&mut [u8]>,
     room: i32,
-) -> Result<EncodeRequest> {
-    let nbytes = i32::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
-    let mut request = ctx.request(nbytes);
+) -> Result<()> {
+    let nbytes = request.nbytes;
     if request.typesize <= 0 {
         return Err(Error::InvalidParam);
     }
     ctx.describe(source, nbytes, dest, room)?;
     let tuned = ctx.tune()?;
     if tuned {
-        request = ctx.request(nbytes);
+        *request = ctx.request(nbytes);
     }
     // Without a size there are no blocks.
     if !tuned || request.blocksize <= 0 {
@@ -121,8 +131,8 @@ fn prepare(
         ctx.set_tuned_blocksize(request.blocksize);
     }
     request.check(room, source.is_some())?;
-    ctx.set_checked(&request);
-    Ok(request)
+    ctx.set_checked(request);
+    Ok(())
 }
 
 /// All that decides the bytes of the chunk that was prepared.
@@ -131,15 +141,12 @@ fn encode_params(
     request: &EncodeRequest,
     format: Format,
 ) -> EncodeParams {
-    let (versionlz, instrumented) = ctx.codec();
-    EncodeParams {
-        versionlz,
-        instrumented,
-        extended: format != Format::Blosc1,
-        checksums: format == Format::WithChecksums,
-        nthreads: ctx.nthreads(),
-        ..request.encode_params()
-    }
+    let mut params = request.encode_params();
+    (params.versionlz, params.instrumented) = ctx.codec();
+    params.extended = format != Format::Blosc1;
+    params.checksums = format == Format::WithChecksums;
+    params.nthreads = ctx.nthreads();
+    params
 }
 
 /// Compresses data into the front of `dest`, which has `room` bytes; what is wrong with it is said after what is wrong with the parameters.
@@ -159,7 +166,8 @@ pub fn compress(
         _ => None,
     };
     let place = dest.as_deref_mut().ok();
-    let request = prepare(ctx, (buffer, source.nbytes()), place, room)?;
+    let mut request = request_for(ctx, source.nbytes())?;
+    prepare(ctx, &mut request, buffer, place, room)?;
     let started = ctx.is_timed().then(Instant::now);
     let params = encode_params(ctx, &request, format);
     let cbytes = encode::compress(&params, source, dest?, &ctx.functions(buffer), &Pool)?;
@@ -227,7 +235,8 @@ pub fn make_special(
     mut dest: Result<&mut [u8]>,
     room: i32,
 ) -> Result<usize> {
-    let request = prepare(ctx, (None, nbytes), dest.as_deref_mut().ok(), room)?;
+    let mut request = request_for(ctx, nbytes)?;
+    prepare(ctx, &mut request, None, dest.as_deref_mut().ok(), room)?;
     let (blocksize, typesize) = (request.blocksize as usize, request.typesize as usize);
     let dest = dest?.get_mut(..EXTENDED_HEADER_LENGTH + value.len());
     let dest = dest.ok_or(Error::Data)?;
@@ -257,7 +266,8 @@ impl<C: EncodeContext> Encoder for C {
         let room = i32::try_from(nbytes + MAX_OVERHEAD).map_err(|_| Error::MaxBufsizeExceeded)?;
         // Nothing looks at what is there, but only whether something is.
         let source = in_buffer.then_some(&[][..]);
-        let request = prepare(self, (source, nbytes), None, room)?;
+        let mut request = request_for(self, nbytes)?;
+        prepare(self, &mut request, source, None, room)?;
         Ok(Some(encode_params(self, &request, Format::Blosc2)))
     }
 

@@ -299,6 +299,7 @@ impl EncodeRequest {
     }
 
     /// What decides the bytes of the chunk, once all is checked; for one thread.
+    #[inline]
     pub fn encode_params(&self) -> EncodeParams {
         EncodeParams {
             compcode: self.compcode as u8,

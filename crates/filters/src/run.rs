@@ -8,10 +8,17 @@ const FRONT: usize = 16;
 const PIECE: usize = 256;
 
 /// The byte of which `data` consists; `None` if the data are empty or not a run.
+#[inline]
 pub fn run_of(data: &[u8]) -> Option<u8> {
-    let (&value, rest) = data.split_first()?;
-    let (front, rest) = rest.split_at(rest.len().min(FRONT));
-    (repeats(value, front) && simd::best().repeats(value, rest)).then_some(value)
+    let value = *data.first()?;
+    let is_run = match data.split_first_chunk::<FRONT>() {
+        None => repeats(value, data),
+        Some((front, _)) if *front != [value; FRONT] => false,
+        // Each byte is compared with an earlier one, which the C library does without the preparations of our kernels.
+        Some((_, rest)) if data.len() <= PIECE => *rest == data[..rest.len()],
+        Some((_, rest)) => simd::best().repeats(value, rest),
+    };
+    is_run.then_some(value)
 }
 
 /// Whether all of `data` is `value`.

@@ -85,16 +85,34 @@ impl<T> Value for *const T {
     }
 }
 
-impl<T: Value, const N: usize> Value for [T; N] {
-    type Atomic = [T::Atomic; N];
+impl<T, const N: usize> Value for [*mut T; N] {
+    type Atomic = [AtomicPtr<T>; N];
     #[inline]
     fn load(from: &Self::Atomic) -> Self {
-        std::array::from_fn(|i| T::load(&from[i]))
+        std::array::from_fn(|i| <*mut T>::load(&from[i]))
     }
     #[inline]
     fn store(to: &Self::Atomic, value: Self) {
         for (to, value) in to.iter().zip(value) {
-            T::store(to, value);
+            <*mut T>::store(to, value);
+        }
+    }
+}
+
+/// At most eight bytes. They are put together in a register, since whoever copies them all at once would wait for the stores of single bytes.
+impl<const N: usize> Value for [u8; N] {
+    type Atomic = [AtomicU8; N];
+    #[inline]
+    fn load(from: &Self::Atomic) -> Self {
+        const { assert!(N <= 8) };
+        let word = (from.iter().rev()).fold(0, |word, byte| word << 8 | u64::from(u8::load(byte)));
+        let bytes = word.to_le_bytes();
+        std::array::from_fn(|i| bytes[i])
+    }
+    #[inline]
+    fn store(to: &Self::Atomic, value: Self) {
+        for (to, value) in to.iter().zip(value) {
+            u8::store(to, value);
         }
     }
 }

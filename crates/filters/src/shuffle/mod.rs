@@ -16,6 +16,7 @@ use super::{copy, simd};
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
+#[inline]
 pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let dst = &mut dst[..src.len()];
     if typesize <= 1 || typesize > src.len() {
@@ -29,6 +30,7 @@ pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
+#[inline]
 pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let dst = &mut dst[..src.len()];
     if typesize <= 1 || typesize > src.len() {
