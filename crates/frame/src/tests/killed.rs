@@ -14,6 +14,19 @@ fn kind(seed: u64) -> Kind {
     [Kind::Contiguous, Kind::Sparse][seed as usize % 2]
 }
 
+/// This program, to be started again. `OXIBLOSC_EMULATOR` is the command that runs programs for its processor, where the system does not.
+fn this_program() -> Command {
+    let this = std::env::current_exe().expect("a test knows its own path");
+    let emulator = std::env::var("OXIBLOSC_EMULATOR").unwrap_or_default();
+    let mut words = emulator.split_whitespace();
+    let Some(program) = words.next() else {
+        return Command::new(this);
+    };
+    let mut command = Command::new(program);
+    command.args(words).arg(this);
+    command
+}
+
 /// Makes the change, and ends the process.
 fn obey(job: &str) -> ! {
     let mut words = job.splitn(4, ' ');
@@ -56,7 +69,7 @@ fn a_process_that_dies_in_a_write_loses_nothing() {
         for torn in [false, true] {
             for point in 0.. {
                 let job = format!("{seed} {point} {torn} {}", path.display());
-                let status = Command::new(std::env::current_exe().unwrap())
+                let status = this_program()
                     .args([
                         "--exact",
                         "tests::killed::a_process_that_dies_in_a_write_loses_nothing",
