@@ -17,7 +17,7 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::read_exact_at;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a chunk, unless something else is asked for.
@@ -181,6 +181,8 @@ fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<
         })?;
         Ok(part)
     })?;
+    // On Windows the samples have moved it.
+    file.rewind()?;
     let done = compress_bytes(args, settings, &mut file, size, output)?;
     match done.nbytes < size {
         true => Err(shortened(input)),

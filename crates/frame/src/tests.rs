@@ -26,6 +26,8 @@ mod hooked;
 mod killed;
 mod model;
 mod nested;
+/// Windows does not tell when a file was written to, and so not whether a writer is at work.
+#[cfg(unix)]
 mod torn;
 mod unlucky;
 

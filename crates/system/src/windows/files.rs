@@ -391,7 +391,8 @@ fn place(pos: u64) -> io::Result<OVERLAPPED> {
     Ok(place)
 }
 
-/// Reads from `pos` on, once; how many bytes that were, none at the end of the file.
+/// Reads from `pos` on, once; how many bytes that were, none at the end of the file. Moves the position of `file`, as all calls here that
+/// read or write at a place.
 pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
     i64::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
     file.seek_read(buf, pos)

@@ -89,13 +89,18 @@ enum Through {
     BackEnd,
 }
 
-const WAYS: [Through; 5] = [
-    Through::File,
-    Through::LockedFile,
-    Through::Directory,
-    Through::LockedDirectory,
-    Through::BackEnd,
-];
+/// Not directories on Windows: wine 8 keeps the name of a chunk's file that was removed until the opening has closed it.
+const WAYS: &[Through] = if cfg!(windows) {
+    &[Through::File, Through::LockedFile, Through::BackEnd]
+} else {
+    &[
+        Through::File,
+        Through::LockedFile,
+        Through::Directory,
+        Through::LockedDirectory,
+        Through::BackEnd,
+    ]
+};
 
 impl Through {
     fn is_directory(self) -> bool {
@@ -284,7 +289,7 @@ fn sweep(name: &str, scenes: &[Scene], refreshes: bool, before: fn(usize) -> Vec
     let mut cases = 0;
     for (scene, through) in scenes
         .iter()
-        .flat_map(|scene| WAYS.map(|through| (scene, through)))
+        .flat_map(|scene| WAYS.iter().map(move |&through| (scene, through)))
     {
         let stage = Stage::new(scene, through, &folder);
         let calls = stage.open(&[], refreshes).expect("a quiet frame");

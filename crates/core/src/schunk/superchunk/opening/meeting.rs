@@ -5,6 +5,7 @@ use crate::Result;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage, Version, Written};
 use oxiblosc_memory::{Shared, shared_dyn};
+use oxiblosc_system::locks;
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -56,8 +57,8 @@ impl Meeting {
             let Ok(file) = File::open(path) else {
                 return false;
             };
-            let alone = file.try_lock();
-            matches!(alone, Err(TryLockError::WouldBlock)) && file.try_lock_shared().is_ok()
+            let alone = locks::try_lock(&file);
+            matches!(alone, Err(TryLockError::WouldBlock)) && locks::try_lock_shared(&file).is_ok()
         };
         self.is_locked.load(Ordering::Relaxed) || self.lock_file.as_ref().is_some_and(shared)
     }
