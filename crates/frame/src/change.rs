@@ -6,7 +6,7 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
 
-/// If one of many equal special chunks changes, all have to be listed one by one. No more than these are.
+/// If one of many equal special chunks changes, the offsets of all have to be listed one by one: at most this many.
 const MOST_LISTED: usize = 1 << 23;
 
 /// A chunk that is put into a frame.

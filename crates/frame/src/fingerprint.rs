@@ -2,7 +2,7 @@
 //!
 //! The trailer ends with a type and 16 bytes that the format does not use yet: other writers set them to zero with every change of chunks
 //! or of variable-length metalayers, and readers ignore them. A frame with checksums has there, under a type of its
-//! own, four CRC-32C: of the header, of the index (the chunk of offsets; none is that of no bytes), of the trailer before the
+//! own, four CRC-32C: of the header, of the index (the chunk of offsets; without one, of no bytes), of the trailer before the
 //! type, and of these three.
 //!
 //! Other writers rewrite only the header when a fixed-length metalayer changes. So a header with a valid checksum has a mark in a byte that
@@ -31,7 +31,7 @@ pub enum ChecksumScope {
     /// None.
     #[default]
     None,
-    /// Those of header, index and trailer. A chunk without any is of another writer, or cannot have them.
+    /// Those of header, index and trailer. A chunk without checksums was written by another library, or cannot have any.
     Some,
     /// Those, and every stored chunk has its own: one without is damaged.
     All,

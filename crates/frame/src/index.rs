@@ -25,8 +25,8 @@ const MOST_RATIO: usize = 1 << 10;
 
 /// The memory that the offsets of a frame of `frame_len` bytes may take, as a list and as runs.
 ///
-/// Those of the chunks in a contiguous frame take little beside the chunks. Of a directory only the file with the index is
-/// known here, and the numbers of millions of files that were written in any order must have room.
+/// In a contiguous frame the offsets take little memory compared with the chunks. Of a directory only the size of the file with the index is
+/// known here, and it may have millions of other files, numbered in any order.
 fn most_memory(kind: Kind, frame_len: u64) -> (usize, usize) {
     let frame_len = usize::try_from(frame_len).unwrap_or(usize::MAX);
     let times = match kind {

@@ -531,7 +531,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     let mut trailer_pos = bytes.len() - trailer_len;
     let mut trailer = bytes[trailer_pos..].to_list()?;
     let vlmetalayers = match trailer::parse(&trailer) {
-        // In a frame without data the trailer follows the header, whatever length it has in its end.
+        // In a frame without data the trailer begins behind the header, whatever length it records at its end.
         Err(_) if header.nbytes <= 0 => {
             trailer_pos = extent.header_len as usize;
             trailer = bytes[trailer_pos..].to_list()?;

@@ -43,11 +43,10 @@ impl<'a> Replacement<'a> {
         Ok(apart.then_some(Self { over, moves }))
     }
 
-    /// Does it in a buffer that has chunks of `data_len` bytes behind its header, memory for those that come in, and these offsets, which
-    /// are a list. Gives how many bytes of chunks there are then.
+    /// Replaces the chunks in a buffer with `data_len` bytes of chunks behind the header. Gives how many bytes of chunks there are then.
     ///
     /// # Errors
-    /// None where all that was seen to.
+    /// None if the buffer has memory for the new chunks, and `offsets` are a list already.
     pub fn apply(
         mut self,
         buffer: &mut Buffer,
@@ -65,7 +64,7 @@ impl<'a> Replacement<'a> {
         let new_len = data_len.strict_add_signed(by);
         buffer.resize(header_len + data_len.max(new_len))?;
         let data = &mut buffer[header_len..];
-        // Downwards the first comes first and upwards the last, so that none goes over another that is still to move.
+        // What moves down is moved from the first part on, what moves up from the last part on: none overwrites one that has yet to move.
         let down = moves.iter().filter(|(.., by)| *by < 0);
         let up = moves.iter().rev().filter(|(.., by)| *by > 0);
         for (from, to, by) in down.chain(up) {

@@ -78,15 +78,15 @@ struct Prepared<'a> {
     dead: List<Part<'a>>,
     /// In the order of writing: the header comes last.
     live: List<Part<'a>>,
-    /// The first byte behind the old frame of what may look like a frame there. It is written last: if it is where the old frame ends, the
-    /// record does not count any more once the byte is there.
+    /// The first byte of what may look like a frame behind the old one. It is written last: if it is where the old frame ends, the record no
+    /// longer counts once it is there.
     last: Option<Part<'a>>,
     record: Record,
 }
 
 impl Disk {
     /// Writes all of a change and commits it; `self.view` then has the new header and sizes. If this fails, the frame is as it was, or has a
-    /// record with which it is so, and has to be read again.
+    /// record that restores it, and has to be read again.
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let header = std::mem::take(&mut writes.header);

@@ -20,12 +20,12 @@ use oxiblosc_memory::{Buffer, Collect, List};
 
 /// Closing a large frame leaves holes of fewer bytes than the chunks' divided by this.
 const WORTH: u64 = 256;
-/// Closing the frame packs a chunk with free bytes between its blocks, if that gains its length divided by this.
+/// When the frame is closed, a chunk with free bytes between its blocks is packed if that makes it shorter by its length divided by this.
 const WORTH_PACKING: usize = 64;
 /// So many bytes of packed chunks are written as one change: with `BLOSC_DURABLE` each change waits for the disk.
 const PACKED_AT_ONCE: usize = 8 << 20;
-/// The first chunks move behind all others first, so that the others can move down in few steps: as many as have all chunks' bytes divided
-/// by the first, and at least the second.
+/// Before the chunks of a large frame move down, the first ones move behind all others, so that few steps are needed: as many chunks as have
+/// the bytes of all divided by the first number, and at least the second number of bytes.
 const STEPS: (u64, u64) = (16, 1 << 20);
 
 /// A chunk that moves: its place, and its length.

@@ -18,8 +18,8 @@ use std::time::Duration;
 /// How often a frame is read again before it is locked for that.
 const UNLOCKED: usize = 4;
 
-/// How often a locked file is looked at that stays as it is before nobody is expected to go on with it: for longer than the steps of the
-/// clock by which systems tell when a file was written to.
+/// After so many looks at a locked file that did not change meanwhile, no writer is expected to finish it. Together they take longer than the
+/// resolution of the times of writes that file systems record.
 const STILL: usize = 10;
 
 /// A frame in its file, as it is without a change that was begun and not committed.
@@ -50,8 +50,8 @@ impl FrameFile<'_> {
 pub type Loading = (View, Loaded);
 
 /// Reads a frame with [`load`], and again while another handle may be in the middle of a change. If changes follow one another closely, the
-/// file is locked against them for one read, unless this handle `has_lock`. So it is before an error counts, since while a header is written
-/// the frame is neither the old nor the new one.
+/// file is locked against them for one read, unless this handle `has_lock`. It is also locked before an error counts, since while a header is
+/// being written the frame is neither the old nor the new one.
 ///
 /// While the file is locked, only a writer that knows nothing of these locks may be in the middle of a change. It is waited for as long as
 /// it is seen to write.
@@ -182,7 +182,7 @@ fn read_trailer(
     let len = trailer::len(&end, frame_len, header_len)? as u64;
     let bytes = source.read(frame_len - len, len)?;
     match trailer::parse(&bytes) {
-        // In a frame without data the trailer follows the header, whatever length it has in its end.
+        // In a frame without data the trailer begins behind the header, whatever length it records at its end.
         Err(_) if nbytes <= 0 => {
             let mut bytes = source.read(header_len, frame_len - header_len)?;
             trailer::correct_len(&mut bytes)?;

@@ -2,7 +2,7 @@
 //!
 //! Header, trailer and offsets are kept in memory, and read again if the header on disk is another or the file was written to: another handle
 //! or process may have changed the frame. To compare the header alone is not enough, since several changes may lead back to the same one.
-//! Reading is here; [`Disk::commit`] changes the frame.
+//! `refresh` reads it again, [`Disk::commit`] changes it.
 //!
 //! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks lies as the format's documents show it: header, chunks,
 //! compressed index, trailer, one behind the other. The first change of a larger one moves the index away and stores it

@@ -230,7 +230,7 @@ impl Disk {
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
 
-    /// Does something between [`Self::lock`] and [`Self::unlock`].
+    /// Runs `work` with the frame locked as by [`Self::lock`].
     pub(super) fn while_locked(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<()>,
