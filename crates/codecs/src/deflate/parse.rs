@@ -9,6 +9,7 @@ use super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
 pub(super) const QUICK_LEVEL: u8 = 1;
 
 /// The level from which on matches of three bytes are taken.
+#[cfg(feature = "blosc1")]
 pub(in super::super) const MATCH3_LEVEL: u8 = 9;
 
 /// How many positions share a bucket of four, as a logarithm, in the table of matches of three bytes at a level; `None` if there is no table.
