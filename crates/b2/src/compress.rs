@@ -181,7 +181,7 @@ fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<
         })?;
         Ok(part)
     })?;
-    // On Windows the samples have moved it.
+    // Reading at a place moves the position of a file on Windows.
     file.rewind()?;
     let done = compress_bytes(args, settings, &mut file, size, output)?;
     match done.nbytes < size {

@@ -13,8 +13,8 @@ pub(super) trait Slot: Copy + Default {
     fn new(value: usize) -> Self;
     /// Converts back.
     fn get(self) -> u32;
-    /// The value less by so much, which is at most `MAX`, or 0.
-    fn less(self, by: usize) -> Self;
+    /// The value for a base that is lower by `by`, at most `MAX`: 0, as in a cleared table, if the value is below that.
+    fn rebased(self, by: usize) -> Self;
 }
 
 impl Slot for u16 {
@@ -28,7 +28,7 @@ impl Slot for u16 {
         u32::from(self)
     }
     #[inline(always)]
-    fn less(self, by: usize) -> Self {
+    fn rebased(self, by: usize) -> Self {
         self.saturating_sub(by as u16)
     }
 }
@@ -44,7 +44,7 @@ impl Slot for u32 {
         self
     }
     #[inline(always)]
-    fn less(self, by: usize) -> Self {
+    fn rebased(self, by: usize) -> Self {
         self.saturating_sub(by as u32)
     }
 }
@@ -93,7 +93,7 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         self.next_base = len;
         let slots = self.slots()?;
         for slot in slots.iter_mut() {
-            *slot = slot.less(base);
+            *slot = slot.rebased(base);
         }
         Ok(slots)
     }
