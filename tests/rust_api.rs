@@ -111,7 +111,7 @@ fn frames_have_the_bytes_that_c_programs_write() {
             assert_eq!(rust.add_metalayer(b"fixed", &[1, 2, 3]), Ok(0), "{what}");
             for nchunk in 0..NCHUNKS {
                 let count = rust.append_data(&data(nchunk));
-                assert_eq!(count, Ok(nchunk as i64 + 1), "{what}");
+                assert_eq!(count, Ok(nchunk + 1), "{what}");
             }
             let encoder = Compressor::new(CParams::default());
             let added = rust.add_vlmetalayer(b"more", b"content", &encoder);
@@ -183,7 +183,7 @@ fn chunks_come_go_and_change() {
             .read_bytes(0..flat.len() as u64, &mut back)
             .expect("all");
         assert!(back == flat, "{place:?}");
-        let coords: Vec<i64> = (0..flat.len() as i64 / 4).rev().step_by(997).collect();
+        let coords: Vec<u64> = (0..flat.len() as u64 / 4).rev().step_by(997).collect();
         let mut items = vec![0; 4 * coords.len()];
         schunk.read_sparse(&coords, &mut items).expect("items");
         for (item, coord) in items.chunks(4).zip(&coords) {
@@ -197,7 +197,7 @@ fn chunks_come_go_and_change() {
         );
         assert_eq!(schunk.delete_chunk(5), Err(Error::InvalidParam));
         assert_eq!(
-            schunk.read_sparse(&[end as i64], &mut [0; 4]),
+            schunk.read_sparse(&[end], &mut [0; 4]),
             Err(Error::InvalidParam)
         );
         // Copies, and the bytes of a frame.

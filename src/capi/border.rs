@@ -117,10 +117,12 @@ pub fn code<T: Code>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
 }
 
 /// As [`code`], for functions that return 64 bits.
-pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
-    guard(i64::from(PANICKED), || match body() {
-        Ok(count) => count,
-        Err(error) => i64::from(trace_error(name, error)),
+pub fn code64<T: TryInto<i64>>(name: &str, body: impl FnOnce() -> Result<T>) -> i64 {
+    guard(i64::from(PANICKED), || {
+        match body().and_then(|done| done.try_into().map_err(|_| Error::Failure)) {
+            Ok(count) => count,
+            Err(error) => i64::from(trace_error(name, error)),
+        }
     })
 }
 
@@ -140,6 +142,11 @@ pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
 /// [`Error::InvalidParam`] for negative ones.
 pub fn size(number: impl TryInto<usize>) -> Result<usize> {
     number.try_into().map_err(|_| Error::InvalidParam)
+}
+
+/// The index of a chunk or block. A negative one is as invalid as one behind the last.
+pub fn index(number: impl TryInto<usize>) -> usize {
+    number.try_into().unwrap_or(usize::MAX)
 }
 
 /// The bytes that C says a place has; none for a negative number.

@@ -1,6 +1,6 @@
 //! Checksums of frames.
 
-use super::border::unsafe_granted;
+use super::border::{index, unsafe_granted};
 use super::schunk::handle::on;
 use super::types::*;
 use oxiblosc_core::SuperChunk;
@@ -44,6 +44,6 @@ pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> c_int {
-    let check = |schunk: &SuperChunk| schunk.check_chunk(nchunk);
+    let check = |schunk: &SuperChunk| schunk.check_chunk(index(nchunk));
     unsafe_granted!(on("oxiblosc_schunk_check_chunk", schunk, check))
 }

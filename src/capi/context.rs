@@ -123,12 +123,13 @@ impl Context {
             // It is not needed, and the super-chunk may be gone.
             return -1;
         }
-        operation::chunk(schunk as usize).unwrap_or_else(|| {
-            // SAFETY: the pointer is not null, so it is valid, as in `owner`. The field is aligned, and all that write it write it atomically
-            // (`publish` in `mirror.rs`).
-            let current = unsafe { AtomicI64::from_ptr(&raw mut (*schunk).current_nchunk) };
-            current.load(Ordering::Relaxed)
-        })
+        if let Some(nchunk) = operation::chunk(schunk as usize) {
+            return nchunk as i64;
+        }
+        // SAFETY: the pointer is not null, so it is valid, as in `owner`. The field is aligned, and all that write it write it atomically
+        // (`publish` in `mirror.rs`).
+        let current = unsafe { AtomicI64::from_ptr(&raw mut (*schunk).current_nchunk) };
+        current.load(Ordering::Relaxed)
     }
 
     /// The parameters as a compression callback gets them.

@@ -108,7 +108,7 @@ fn errors(frame: &SuperChunk, chunks: &Chunks, what: &str) -> usize {
         }
     }
     for (nchunk, chunk) in chunks.iter().enumerate() {
-        let read = frame.decompress_chunk(nchunk as i64, &mut dest);
+        let read = frame.decompress_chunk(nchunk, &mut dest);
         assert!(read.is_err() || dest == *chunk, "{what}: chunk {nchunk}");
         let whole = (nchunk * CHUNK) as u64..((nchunk + 1) * CHUNK) as u64;
         let read = frame.read_bytes(whole, &mut dest);

@@ -47,7 +47,7 @@ fn read_frame(noise: bool) -> (SuperChunk, Vec<Vec<u8>>) {
 
 fn read(frame: &SuperChunk, nchunk: usize) -> Option<Vec<u8>> {
     let mut dest = vec![0; CHUNK];
-    let read = frame.decompress_chunk(nchunk as i64, &mut dest);
+    let read = frame.decompress_chunk(nchunk, &mut dest);
     read.is_ok().then_some(dest)
 }
 
@@ -88,7 +88,7 @@ fn chunks_that_come_later_are_checked() {
                     assert_eq!(read(&frame, nchunk).as_ref(), expected, "{place} {nchunk}");
                 }
             }
-            let order: Vec<i64> = (0..all.len() as i64).rev().collect();
+            let order: Vec<usize> = (0..all.len()).rev().collect();
             frame.reorder(&order).unwrap();
             assert!(read(&frame, all.len() - 1 - wrong).is_none());
             frame.delete_chunk(0).unwrap();

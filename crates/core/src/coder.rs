@@ -192,7 +192,7 @@ pub trait Host: Send + Sync {
     fn show(&self, _state: &mut State, _changed: Changed) {}
 
     /// Shows which chunk is in work. Several threads may call this at the same time.
-    fn at_chunk(&self, _nchunk: i64) {}
+    fn at_chunk(&self, _nchunk: usize) {}
 }
 
 /// The program's side of a super-chunk that it does not see: two contexts.

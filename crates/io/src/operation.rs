@@ -42,7 +42,8 @@ enum Callback {
 struct Entry {
     id: usize,
     access: Access,
-    nchunk: i64,
+    /// The chunk that it works on, if that was recorded.
+    nchunk: Option<usize>,
     /// Device and inode of the lock file that it has locked.
     lock_file: Option<FileId>,
     /// The kind of callback in which it began.
@@ -65,7 +66,7 @@ impl Default for Operations {
         let none = Entry {
             id: 0,
             access: Access::Shared,
-            nchunk: -1,
+            nchunk: None,
             lock_file: None,
             within: Callback::No,
         };
@@ -221,15 +222,15 @@ pub struct OperationGuard(usize, PhantomData<MutexGuard<'static, ()>>);
 /// # Errors
 /// [`Error::Lock`] if operations are nested too deeply, [`Error::MemoryAlloc`].
 pub fn enter(id: usize, access: Access) -> Result<OperationGuard> {
-    enter_for(id, access, -1)
+    enter_for(id, access, None)
 }
 
-/// As [`enter`], for the chunk `nchunk`; see [`set_chunk`].
+/// As [`enter`], for the chunk `nchunk`, if it is known; see [`set_chunk`].
 ///
 /// # Errors
 /// As for that.
 #[inline]
-pub fn enter_for(id: usize, access: Access, nchunk: i64) -> Result<OperationGuard> {
+pub fn enter_for(id: usize, access: Access, nchunk: Option<usize>) -> Result<OperationGuard> {
     CURRENT.with_new(|operations| {
         let len = operations.len.get();
         let entry = operations.entries.get(len).ok_or(Error::Lock)?;
@@ -280,14 +281,13 @@ impl Drop for OperationGuard {
 }
 
 /// Records which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
-pub fn set_chunk(id: usize, nchunk: i64) {
-    CURRENT.with(|operations| operations.change(id, |entry| entry.nchunk = nchunk));
+pub fn set_chunk(id: usize, nchunk: usize) {
+    CURRENT.with(|operations| operations.change(id, |entry| entry.nchunk = Some(nchunk)));
 }
 
 /// Which chunk of the super-chunk `id` the operation of this thread works on, if it was recorded.
-pub fn chunk(id: usize) -> Option<i64> {
-    let nchunk = CURRENT.with(|operations| operations.entry(id))??.nchunk;
-    (nchunk >= 0).then_some(nchunk)
+pub fn chunk(id: usize) -> Option<usize> {
+    CURRENT.with(|operations| operations.entry(id))??.nchunk
 }
 
 /// The operations of this thread, to be inherited by its workers; none if there are none.

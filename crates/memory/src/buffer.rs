@@ -90,8 +90,8 @@ impl Buffer {
     }
 
     /// A copy of numbers, in native byte order.
-    pub fn of_numbers(numbers: &[i64]) -> Result<Self> {
-        let mut buffer = Self::zeroed(size_of_val(numbers))?;
+    pub fn of_numbers(numbers: impl ExactSizeIterator<Item = i64>) -> Result<Self> {
+        let mut buffer = Self::zeroed(numbers.len() * size_of::<i64>())?;
         for (to, number) in buffer.chunks_exact_mut(size_of::<i64>()).zip(numbers) {
             to.copy_from_slice(&number.to_ne_bytes());
         }

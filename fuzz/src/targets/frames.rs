@@ -62,12 +62,12 @@ fn read(schunk: &SuperChunk, random: &mut Random) {
         return;
     };
     let mut dest = vec![0x5a; nbytes.min(LARGEST) as usize];
-    for nchunk in 0..nchunks.min(MOST_CHUNKS) as i64 {
+    for nchunk in 0..nchunks.min(MOST_CHUNKS) {
         let _ = schunk.check_chunk(nchunk);
         let _ = schunk.decompress_chunk(nchunk, &mut dest);
         let _ = schunk.decompress_vlblock(nchunk, 0);
         if let Ok(state) = schunk.read() {
-            let _ = state.lazy_chunk(nchunk as usize);
+            let _ = state.lazy_chunk(nchunk);
         }
     }
     for _ in 0..4 {
@@ -80,7 +80,7 @@ fn read(schunk: &SuperChunk, random: &mut Random) {
     }
     let typesize = schunk.read().map_or(1, |state| state.parameters().typesize);
     if let Ok(typesize @ 1..=300) = usize::try_from(typesize) {
-        let coords: Vec<i64> = (0..3).map(|_| random.below(2000) as i64).collect();
+        let coords: Vec<u64> = (0..3).map(|_| random.below(2000) as u64).collect();
         let _ = schunk.read_sparse(&coords, &mut vec![0; 3 * typesize]);
     }
     let names = schunk.read().map_or(vec![], |state| names(&state));
@@ -109,7 +109,7 @@ fn change(schunk: &SuperChunk, random: &mut Random) {
     let encoder = Compressor::new(CParams::default());
     for _ in 0..5 {
         let nchunks = schunk.nchunks().unwrap_or(0).min(MOST_CHUNKS);
-        let nchunk = random.below(nchunks + 1) as i64;
+        let nchunk = random.below(nchunks + 1);
         match random.below(7) {
             0 => drop(schunk.append_data(&content)),
             1 => drop(schunk.delete_chunk(nchunk)),

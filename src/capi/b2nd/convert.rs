@@ -38,7 +38,7 @@ pub unsafe extern "C" fn b2nd_to_cframe(
     unsafe_granted!(code("b2nd_to_cframe", || {
         not_null!(array, cframe, cframe_len, needs_free)?;
         let len = to_buffer((*array).sc, &mut *cframe, &mut *needs_free);
-        *cframe_len = len.unwrap_or_else(|error| error.code().into());
+        *cframe_len = len.map_or_else(|error| error.code().into(), |len| len as i64);
         len.map(|_| 0).map_err(Error::or_failure)
     }))
 }

@@ -14,7 +14,7 @@ use oxiblosc_memory::Buffer;
 ///
 /// # Safety
 /// `chunk` points to a chunk, all of it; without `copy` it came from `malloc`, and is the super-chunk's if this succeeds.
-unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) -> Result<i64> {
+unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) -> Result<usize> {
     not_null!(chunk)?;
     let mut header = ChunkHeader::EMPTY;
     // SAFETY: `# Safety` says that all of the chunk is there, and `read_chunk` reads no more than the chunk says that it has.
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
 ) -> i64 {
     unsafe_granted!(code64("blosc2_schunk_update_chunk", || {
         let schunk = Handle::from_c(schunk)?.through();
-        put(&schunk, schunk.place_over(nchunk)?, chunk, copy)
+        put(&schunk, schunk.place_over(index(nchunk))?, chunk, copy)
     }))
 }
 
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     code64("blosc2_schunk_delete_chunk", || {
         unsafe_granted!(Handle::from_c(schunk)?)
             .through()
-            .delete_chunk(nchunk)
+            .delete_chunk(index(nchunk))
     })
 }
 
@@ -142,7 +142,10 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
         let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
         // Where there is no place, there must be nothing to write.
         let room = if dest.is_null() { 0 } else { room(nbytes) };
-        schunk.decompress_chunk(nchunk, unsafe_granted!(bytes_mut(dest.cast(), room)?))
+        schunk.decompress_chunk(
+            index(nchunk),
+            unsafe_granted!(bytes_mut(dest.cast(), room)?),
+        )
     })
 }
 
@@ -152,19 +155,19 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
 /// `schunk` is valid; the other pointers are null or can be written.
 unsafe fn get_for_c(
     schunk: *mut blosc2_schunk,
-    nchunk: i64,
+    nchunk: usize,
     chunk: *mut *mut u8,
     needs_free: *mut bool,
     lazy: bool,
 ) -> Result<usize> {
     let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
     let state = schunk.read()?;
-    let at = state.check_index(nchunk)?;
-    schunk.set_current(at);
+    state.check_index(nchunk)?;
+    schunk.set_current(nchunk);
     not_null!(chunk, needs_free)?;
     let bytes = match lazy {
-        true => state.lazy_chunk(at),
-        false => state.chunk(at),
+        true => state.lazy_chunk(nchunk),
+        false => state.chunk(nchunk),
     };
     let bytes = bytes.inspect_err(|_| {
         unsafe_granted!((*chunk, *needs_free) = (null_mut(), false));
@@ -191,7 +194,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     needs_free: *mut bool,
 ) -> c_int {
     code("blosc2_schunk_get_chunk", || {
-        unsafe_granted!(get_for_c(schunk, nchunk, chunk, needs_free, false))
+        unsafe_granted!(get_for_c(schunk, index(nchunk), chunk, needs_free, false))
     })
 }
 
@@ -209,7 +212,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     needs_free: *mut bool,
 ) -> c_int {
     code("blosc2_schunk_get_lazychunk", || {
-        unsafe_granted!(get_for_c(schunk, nchunk, chunk, needs_free, true))
+        unsafe_granted!(get_for_c(schunk, index(nchunk), chunk, needs_free, true))
     })
 }
 
@@ -230,7 +233,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
         not_null!(schunk, dest, destsize; InvalidParam)?;
         let block = unsafe_granted!(Handle::from_c(schunk)?)
             .core()
-            .decompress_vlblock(nchunk, nblock)?;
+            .decompress_vlblock(index(nchunk), index(nblock))?;
         Ok(unsafe_granted!(hand_over(block, dest, destsize)))
     })
 }

@@ -148,7 +148,7 @@ pub unsafe fn to_buffer(
     schunk: *mut blosc2_schunk,
     cframe: &mut *mut u8,
     needs_free: &mut bool,
-) -> Result<i64> {
+) -> Result<usize> {
     (*cframe, *needs_free) = (null_mut(), false);
     let shown = unsafe_granted!(Handle::from_c(schunk)?);
     let frame = with_frame(shown, &mut |bytes| {
@@ -156,10 +156,10 @@ pub unsafe fn to_buffer(
         Ok(bytes.len() as u64)
     });
     if let Some(len) = frame? {
-        return Ok(len as i64);
+        return Ok(len as usize);
     }
     let frame = copy_as_frame(shown, None)?.into_frame()?;
-    let len = frame.len() as i64;
+    let len = frame.len();
     (*cframe, *needs_free) = (frame.into_raw(), true);
     Ok(len)
 }

@@ -146,7 +146,7 @@ impl Host for Mirror {
         // SAFETY: see `Send`.
         let c = unsafe { &mut *self.c };
         let counts = state.counts();
-        publish(&mut c.nchunks, counts.nchunks);
+        publish(&mut c.nchunks, counts.nchunks as i64);
         publish(&mut c.nbytes, counts.nbytes);
         publish(&mut c.cbytes, counts.cbytes);
         c.chunksize = counts.chunksize;
@@ -190,9 +190,9 @@ impl Host for Mirror {
         }
     }
 
-    fn at_chunk(&self, nchunk: i64) {
+    fn at_chunk(&self, nchunk: usize) {
         // SAFETY: `of` requires that the structure is valid.
-        publish(unsafe { &raw mut (*self.c).current_nchunk }, nchunk);
+        publish(unsafe { &raw mut (*self.c).current_nchunk }, nchunk as i64);
     }
 }
 

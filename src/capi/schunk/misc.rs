@@ -6,7 +6,7 @@ use crate::capi::prelude::*;
 use crate::capi::special;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_core::SuperChunk;
-use oxiblosc_memory::{Buffer, HandedOver, List, on_c_heap};
+use oxiblosc_memory::{Buffer, Collect, HandedOver, List, on_c_heap};
 
 /// Gives parameters of a super-chunk in a struct that the program frees.
 ///
@@ -66,7 +66,10 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 ) -> c_int {
     code("blosc2_schunk_reorder_offsets", || {
         let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
-        schunk.reorder_by(|nchunks| unsafe_granted!(items(offsets_order, nchunks)))
+        schunk.reorder_by(|nchunks| {
+            let order = unsafe_granted!(items(offsets_order, nchunks)?);
+            order.iter().map(|from| index(*from)).list()
+        })
     })
 }
 
@@ -77,10 +80,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
     code64("blosc2_schunk_frame_len", || {
-        let len = unsafe_granted!(Handle::from_c(schunk)?)
-            .core()
-            .frame_len()?;
-        i64::try_from(len).map_err(|_| Error::Failure)
+        unsafe_granted!(Handle::from_c(schunk)?).core().frame_len()
     })
 }
 
@@ -99,9 +99,9 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 ) -> i64 {
     code64("blosc2_schunk_fill_special", || {
         let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
-        let kind = Special::fillable(special_value);
+        let (nitems, kind) = (size(nitems)?, Special::fillable(special_value));
         let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
-        schunk.fill_special(nitems, kind, chunksize, &sample)
+        schunk.fill_special(nitems as u64, kind, room(chunksize), &sample)
     })
 }
 
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) ->
         if offsets.is_empty() {
             return Ok(null_mut());
         }
-        Buffer::of_numbers(&offsets).map(|offsets| offsets.into_raw().cast())
+        Buffer::of_numbers(offsets.iter().copied()).map(|offsets| offsets.into_raw().cast())
     })
 }
 

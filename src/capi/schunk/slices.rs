@@ -2,6 +2,16 @@
 
 use super::handle::Handle;
 use crate::capi::prelude::*;
+use std::ops::Range;
+
+/// The items from `start` to before `stop`, if there are any between.
+fn items_between(start: i64, stop: i64) -> Result<Range<u64>> {
+    if stop <= start {
+        return Ok(0..0);
+    }
+    let start = u64::try_from(start).map_err(|_| Error::Failure)?;
+    Ok(start..stop as u64)
+}
 
 /// Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
 /// code.
@@ -19,7 +29,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
         let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
         // SAFETY: `len` is the size of the items from `start` to before `stop`, for which `# Safety` says that the buffer is long enough.
         let dest = |len| unsafe { bytes_mut(buffer.cast(), len) };
-        schunk.read_items(start, stop, dest)
+        schunk.read_items(items_between(start, stop)?, dest)
     })
 }
 
@@ -39,7 +49,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
         let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
         // SAFETY: `len` is the size of the items from `start` to before `stop`, which `# Safety` says that the buffer holds.
         let source = |len| unsafe { bytes(buffer.cast(), len) };
-        schunk.write_items(start, stop, source)
+        schunk.write_items(items_between(start, stop)?, source)
     })
 }
 
@@ -65,10 +75,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         let state = schunk.read()?;
         let len = ncoords.checked_mul(room(state.parameters().typesize));
         let len = len.ok_or(Error::InvalidParam)?;
-        let (coords, dest) = unsafe_granted!({
-            let coords = std::slice::from_raw_parts(coords, ncoords);
-            (coords, bytes_mut(buffer.cast(), len)?)
-        });
+        // A negative coordinate, read as an unsigned one, is behind the last item.
+        let coords = unsafe_granted!(items(coords.cast(), ncoords)?);
+        let dest = unsafe_granted!(bytes_mut(buffer.cast(), len)?);
         schunk.read_sparse(coords, dest)
     })
 }

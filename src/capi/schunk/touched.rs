@@ -28,8 +28,9 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
             unsafe { Ok((items(start, ndim)?, items(stop, ndim)?)) }
         })?;
         if !chunks.is_empty() {
-            unsafe_granted!(*chunks_idx = Buffer::of_numbers(&chunks)?.into_raw().cast());
+            let numbers = Buffer::of_numbers(chunks.iter().map(|nchunk| *nchunk as i64))?;
+            unsafe_granted!(*chunks_idx = numbers.into_raw().cast());
         }
-        Ok(chunks.len() as i64)
+        Ok(chunks.len())
     })
 }

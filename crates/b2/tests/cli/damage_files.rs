@@ -193,7 +193,7 @@ pub fn content(path: &Path) -> Option<Content> {
             (header, block_sizes(&header, &chunk))
         };
         let mut data = vec![0; header.nbytes];
-        if s.decompress_chunk(nchunk as i64, &mut data).is_err() {
+        if s.decompress_chunk(nchunk, &mut data).is_err() {
             // Of a codec or filter that nobody knows.
             data.clear();
         }

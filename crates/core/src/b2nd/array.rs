@@ -105,7 +105,7 @@ impl SuperChunk {
         state: &State,
         layers: &[Metalayer],
         bounds: impl FnOnce(usize) -> Result<(&'a [i64], &'a [i64])>,
-    ) -> Result<List<i64>> {
+    ) -> Result<List<usize>> {
         let Some(at) = find_metalayer(layers) else {
             let (start, stop) = bounds(1)?;
             let typesize = i64::from(state.parameters().typesize);

@@ -66,7 +66,7 @@ impl SuperChunk {
         let items = (geometry.nchunks()? as i64).checked_mul(geometry.extchunknitems);
         let items = items.ok_or(Error::Failure)?;
         if items > 0 {
-            self.fill_special(items, Some(kind), chunksize, sample)?;
+            self.fill_special(items as u64, Some(kind), chunksize as usize, sample)?;
         }
         Ok(ArrayRef {
             schunk: self,
@@ -114,7 +114,7 @@ impl ArrayRef<'_> {
             return Ok(());
         }
         let chunk = geometry.chunk_nbytes(state.parameters().typesize)?;
-        let nchunks = geometry.nchunks()? as i64;
+        let nchunks = geometry.nchunks()?;
         if i64::from(counts.chunksize) == chunk as i64 && counts.nchunks == nchunks {
             Ok(())
         } else {

@@ -91,7 +91,11 @@ impl<'a> Selection<'a> {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for a box that begins before the array.
-    pub fn chunks_of_box(geometry: &'a Geometry, start: &[i64], stop: &[i64]) -> Result<List<i64>> {
+    pub fn chunks_of_box(
+        geometry: &'a Geometry,
+        start: &[i64],
+        stop: &[i64],
+    ) -> Result<List<usize>> {
         let (mut to, mut lens) = (Dims::default(), Dims::default());
         for (d, (start, stop)) in start.iter().zip(stop).enumerate() {
             if *start < 0 {
@@ -105,7 +109,7 @@ impl<'a> Selection<'a> {
         }
         match Self::slice(geometry, start, &to, &lens)? {
             Some(slice) => {
-                let nchunk = |i| slice.chunk(i).nchunk as i64;
+                let nchunk = |i| slice.chunk(i).nchunk;
                 (0..slice.nchunks()).map(nchunk).list()
             }
             None => Ok(List::new()),

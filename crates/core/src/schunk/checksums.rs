@@ -112,11 +112,11 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::Data`] where the chunk is damaged; [`Error::InvalidParam`] if there is no such chunk; those of input.
-    pub fn check_chunk(&self, nchunk: i64) -> Result<bool> {
+    pub fn check_chunk(&self, nchunk: usize) -> Result<bool> {
         let state = self.read()?;
-        let at = state.check_index(nchunk)?;
-        let chunk = state.chunk(at)?;
+        state.check_index(nchunk)?;
+        let chunk = state.chunk(nchunk)?;
         let own = with_bytes(&chunk, Checked::NEVER, |chunk, _| chunk.check_checksums())?;
-        Ok(own || self.has_own(&state, at)? && state.has_checksums())
+        Ok(own || self.has_own(&state, nchunk)? && state.has_checksums())
     }
 }

@@ -64,9 +64,9 @@ impl State {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if there is none.
-    pub fn check_index(&self, nchunk: i64) -> Result<usize> {
-        if (0..self.counts.nchunks).contains(&nchunk) {
-            Ok(nchunk as usize)
+    pub fn check_index(&self, nchunk: usize) -> Result<()> {
+        if nchunk < self.counts.nchunks {
+            Ok(())
         } else {
             Err(Error::InvalidParam)
         }
@@ -91,7 +91,7 @@ impl State {
             }
             Location::File(stored) => stored.whole().map(Bytes::Owned),
             Location::Special(kind) => {
-                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
                 let chunk = self.special_chunk(kind, nbytes)?;
                 Buffer::copy_of(&chunk).map(Bytes::Owned)
             }
@@ -114,7 +114,7 @@ impl State {
             Location::Memory(bytes, checked) => with_bytes(bytes, checked, body),
             Location::File(stored) => with_stored(&stored, wanted, body),
             Location::Special(kind) => {
-                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
                 with_bytes(&self.special_chunk(kind, nbytes)?, Checked::NEVER, body)
             }
         }
@@ -127,27 +127,27 @@ impl State {
         place: Position,
         (bytes, info): (&[u8], ChunkInfo),
         owned: &mut List<Buffer>,
-    ) -> Result<i64> {
+    ) -> Result<usize> {
         let with_checksums = self.with_checksums(bytes)?;
         let (bytes, info) = match &with_checksums {
             Some(chunk) => (&chunk[..], ChunkInfo::of(chunk)?),
             None => (bytes, info.checked(bytes)),
         };
         let (counts, keeping) = (self.counts, self.keeping());
-        let nchunks = counts.nchunks as usize;
+        let nchunks = counts.nchunks;
         let (after, current) = match place {
             Position::End => (counts.appended(&info, keeping)?, nchunks),
             Position::Before(nchunk) => {
                 if nchunk > nchunks {
                     return Err(Error::InvalidParam);
                 }
-                let after = counts.inserted(nchunk as i64, &info, keeping)?;
+                let after = counts.inserted(nchunk, &info, keeping)?;
                 (after, nchunk)
             }
             Position::Over(nchunk) => {
-                let at = self.check_index(nchunk as i64)?;
-                let old = self.chunk_info(at).map_err(Error::or_failure)?;
-                let after = counts.updated(nchunk as i64, &old, &info, keeping)?;
+                self.check_index(nchunk)?;
+                let old = self.chunk_info(nchunk).map_err(Error::or_failure)?;
+                let after = counts.updated(nchunk, &old, &info, keeping)?;
                 (after, nchunk)
             }
         };
@@ -175,11 +175,9 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for a chunk that there is not.
-    pub fn place_over(&self, nchunk: i64) -> Result<Position> {
-        match usize::try_from(nchunk) {
-            Ok(at) if nchunk < self.peek()?.counts().nchunks => Ok(Position::Over(at)),
-            _ => Err(Error::InvalidParam),
-        }
+    pub fn place_over(&self, nchunk: usize) -> Result<Position> {
+        self.peek()?.check_index(nchunk)?;
+        Ok(Position::Over(nchunk))
     }
 
     /// Puts a copy of a chunk into its place. Gives the number of chunks.
@@ -187,7 +185,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::InvalidParam`] for a place that there is not, [`Error::ChunkAppend`] and its like for a chunk that does not go
     /// with the others; those of a damaged chunk, and of output.
-    pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<i64> {
+    pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<usize> {
         let header = ChunkHeader::parse(chunk)?;
         // Of a lazy chunk only the front is here.
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidParam)?;
@@ -216,7 +214,7 @@ impl SuperChunk {
         &self,
         place: Position,
         chunk: Buffer,
-    ) -> std::result::Result<i64, (Error, Buffer)> {
+    ) -> std::result::Result<usize, (Error, Buffer)> {
         let header = match ChunkHeader::parse(&chunk) {
             // Of a lazy chunk only the front is here.
             Ok(header) if header.cbytes > chunk.len() => return Err((Error::InvalidParam, chunk)),
@@ -248,14 +246,14 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if there is none; those of output.
-    pub fn delete_chunk(&self, nchunk: i64) -> Result<i64> {
+    pub fn delete_chunk(&self, nchunk: usize) -> Result<usize> {
         self.change_chunks(|state| {
-            let at = state.check_index(nchunk)?;
-            let old = state.chunk_info(at).map_err(Error::or_failure)?;
-            self.set_current(at);
+            state.check_index(nchunk)?;
+            let old = state.chunk_info(nchunk).map_err(Error::or_failure)?;
+            self.set_current(nchunk);
             Ok(Plan {
                 counts: state.counts.deleted(&old, state.keeping()),
-                change: Change::Delete(at),
+                change: Change::Delete(nchunk),
                 owned: None,
             })
         })
@@ -265,26 +263,23 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::Data`] unless every chunk is named once; those of output.
-    pub fn reorder(&self, order: &[i64]) -> Result<()> {
+    pub fn reorder(&self, order: &[usize]) -> Result<()> {
         let count = order.len();
-        let mut places = List::with_capacity(count)?;
         let mut used = List::filled(false, count)?;
         for from in order {
-            let from = usize::try_from(*from).map_err(|_| Error::Data)?;
-            let used = used.get_mut(from).ok_or(Error::Data)?;
+            let used = used.get_mut(*from).ok_or(Error::Data)?;
             if std::mem::replace(used, true) {
                 return Err(Error::Data);
             }
-            places.push(from)?;
         }
-        let last_moved = places.last().is_some_and(|last| *last != count - 1);
+        let last_moved = order.last().is_some_and(|last| *last != count - 1);
         self.change_chunks(|state| {
-            if state.counts.nchunks != count as i64 {
+            if state.counts.nchunks != count {
                 return Err(Error::Data);
             }
             Ok(Plan {
                 counts: state.counts.reordered(last_moved),
-                change: Change::Reorder(&places),
+                change: Change::Reorder(order),
                 owned: None,
             })
         })?;
@@ -295,15 +290,15 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of `order`; [`Error::Data`] for a frame without chunks; as for [`Self::reorder`].
-    pub fn reorder_by<'o>(&self, order: impl FnOnce(usize) -> Result<&'o [i64]>) -> Result<()> {
+    pub fn reorder_by(&self, order: impl FnOnce(usize) -> Result<List<usize>>) -> Result<()> {
         let (nchunks, is_frame) = {
             let state = self.peek()?;
             (state.counts.nchunks, state.is_frame())
         };
-        match usize::try_from(nchunks) {
-            Ok(nchunks @ 1..) => self.reorder(order(nchunks)?),
-            _ if is_frame => Err(Error::Data),
-            _ => Ok(()),
+        match nchunks {
+            1.. => self.reorder(&order(nchunks)?),
+            0 if is_frame => Err(Error::Data),
+            0 => Ok(()),
         }
     }
 
@@ -311,7 +306,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of compression, and of [`Self::put_chunk`].
-    pub fn append(&self, source: ChunkInput) -> Result<i64> {
+    pub fn append(&self, source: ChunkInput) -> Result<usize> {
         // Callbacks of the encoder get the number of the chunk, so it must not change: then the frame is locked before compressing.
         // Without callbacks, other handles need not wait for the compression.
         let mut changing = self.reserve_here()?;
@@ -321,7 +316,7 @@ impl SuperChunk {
         let (nchunks, framed, checksums) = {
             let state = changing.state()?;
             let framed = state.store.is_frame();
-            (state.counts.nchunks as usize, framed, state.has_checksums())
+            (state.counts.nchunks, framed, state.has_checksums())
         };
         self.set_current(nchunks);
         let nbytes = source.nbytes();
@@ -360,21 +355,21 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::InvalidParam`] if there is none, or `dest` is too small; [`Error::WriteBuffer`] if it is too small for a chunk of a
     /// frame; those of a damaged chunk, and of input.
-    pub fn decompress_chunk(&self, nchunk: i64, dest: &mut [u8]) -> Result<usize> {
-        let state = self.read_for(nchunk)?;
-        let at = state.check_index(nchunk)?;
-        self.show_current(at);
+    pub fn decompress_chunk(&self, nchunk: usize, dest: &mut [u8]) -> Result<usize> {
+        let state = self.read_for(Some(nchunk))?;
+        state.check_index(nchunk)?;
+        self.show_current(nchunk);
         let mut header = ChunkHeader::EMPTY;
         let found;
-        let chunk = match state.store.in_memory(at, &mut header) {
+        let chunk = match state.store.in_memory(nchunk, &mut header) {
             Some((chunk, _)) => chunk,
             None => {
-                found = state.chunk_bytes(at)?;
+                found = state.chunk_bytes(nchunk)?;
                 header.read(&found, true)?;
                 &found
             }
         };
-        state.check_size(at, header.nbytes)?;
+        state.check_size(nchunk, header.nbytes)?;
         if header.nbytes > dest.len() {
             return Err(match state.is_frame() {
                 false => Error::InvalidParam,
@@ -388,13 +383,13 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if there is none; those of a damaged chunk, and of input.
-    pub fn decompress_vlblock(&self, nchunk: i64, nblock: i32) -> Result<Buffer> {
+    pub fn decompress_vlblock(&self, nchunk: usize, nblock: usize) -> Result<Buffer> {
         let state = self.read()?;
-        let at = state.check_index(nchunk)?;
-        self.set_current(at);
-        state.with_chunk(at, Wanted::Some, |chunk, front| {
+        state.check_index(nchunk)?;
+        self.set_current(nchunk);
+        state.with_chunk(nchunk, Wanted::Some, |chunk, front| {
             let header = chunk.header();
-            state.check_size(at, header.nbytes)?;
+            state.check_size(nchunk, header.nbytes)?;
             if !header.has_vlblocks() {
                 return Err(Error::InvalidParam);
             }
@@ -402,7 +397,6 @@ impl SuperChunk {
                 // A chunk that is only a header has no blocks, whatever number it claims.
                 return Err(Error::InvalidHeader);
             }
-            let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
             if nblock >= header.nblocks {
                 return Err(Error::InvalidParam);
             }
@@ -420,7 +414,7 @@ impl SuperChunk {
     pub fn offsets(&self) -> Result<List<i64>> {
         let state = self.read_known()?;
         let offsets = state.store.offsets()?;
-        if offsets.len() as i64 != state.counts.nchunks {
+        if offsets.len() != state.counts.nchunks {
             return Err(Error::Data);
         }
         Ok(offsets)
@@ -438,6 +432,6 @@ impl SuperChunk {
             return Ok(len);
         }
         let counts = self.peek()?.counts;
-        Ok((counts.cbytes.max(0) as u64).saturating_add(counts.nchunks.max(0) as u64 * 8))
+        Ok((counts.cbytes.max(0) as u64).saturating_add(counts.nchunks as u64 * 8))
     }
 }

@@ -90,7 +90,7 @@ impl SuperChunk {
         let put = |chunk: &[u8]| self.put_chunk(Position::End, chunk).map(drop);
         if as_they_are || state.has_vlblocks() {
             let mut budget = Budget::of(&state);
-            for nchunk in 0..usize::try_from(counts.nchunks).unwrap_or(0) {
+            for nchunk in 0..counts.nchunks {
                 from.set_current(nchunk);
                 let chunk = state.chunk(nchunk)?;
                 budget.take(&chunk)?;

@@ -287,7 +287,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of [`Self::append`].
-    pub fn append_data(&self, data: &[u8]) -> Result<i64> {
+    pub fn append_data(&self, data: &[u8]) -> Result<usize> {
         self.append(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
     }
 
@@ -296,7 +296,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// As for [`Self::fill_special`].
-    pub fn fill(&self, kind: Special, nitems: i64, chunksize: i32) -> Result<i64> {
+    pub fn fill(&self, kind: Special, nitems: u64, chunksize: usize) -> Result<usize> {
         let sample = |kind, nbytes| self.special_sample(kind, nbytes);
         let kind = matches!(kind, Special::Zero | Special::Nan | Special::Uninit).then_some(kind);
         self.fill_special(nitems, kind, chunksize, &sample)
@@ -306,9 +306,9 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if there is none; those of a damaged frame, and of input.
-    pub fn chunk(&self, nchunk: i64) -> Result<Buffer> {
+    pub fn chunk(&self, nchunk: usize) -> Result<Buffer> {
         let state = self.read()?;
-        let nchunk = state.check_index(nchunk)?;
+        state.check_index(nchunk)?;
         match state.chunk(nchunk)? {
             Bytes::Borrowed(bytes) => Buffer::copy_of(bytes),
             Bytes::Owned(chunk) => Ok(chunk),

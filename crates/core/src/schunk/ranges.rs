@@ -312,21 +312,19 @@ impl From<Patched> for ChunkUpdate {
 }
 
 impl State {
-    /// The bytes that the items from `start` to before `stop`, at least one, are: from where, and how many.
+    /// The bytes of the data that some items are, at least one of them, and how many they are.
     ///
     /// # Errors
     /// [`Error::Failure`] where there are no such bytes.
-    pub fn range_of_items(&self, start: i64, stop: i64) -> Result<(u64, usize)> {
-        let typesize = i64::from(self.parameters().typesize);
-        let bytes = |items: i64| {
-            items
-                .checked_mul(typesize)
-                .and_then(|bytes| u64::try_from(bytes).ok())
-                .ok_or(Error::Failure)
-        };
-        let (start, stop) = (bytes(start)?, bytes(stop)?);
-        let len = usize::try_from(stop - start).map_err(|_| Error::Failure)?;
-        Ok((start, len))
+    fn range_of_items(&self, items: Range<u64>) -> Result<(Range<u64>, usize)> {
+        let typesize = u64::try_from(self.parameters().typesize).map_err(|_| Error::Failure)?;
+        let start = items.start.checked_mul(typesize).ok_or(Error::Failure)?;
+        let end = items.end.checked_mul(typesize).ok_or(Error::Failure)?;
+        if end > self.sizes()?.nbytes() {
+            return Err(Error::Failure);
+        }
+        let len = usize::try_from(end - start).map_err(|_| Error::Failure)?;
+        Ok((start..end, len))
     }
 }
 
@@ -363,52 +361,38 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Reads the items from `start` to before `stop` into what `dest` gives, a buffer of as many bytes as it is told.
+    /// Reads items into what `dest` gives, a buffer of as many bytes as it is told.
     ///
     /// # Errors
     /// Those of `dest`; as for [`Self::read_bytes`].
     pub fn read_items<'d>(
         &self,
-        start: i64,
-        stop: i64,
+        items: Range<u64>,
         dest: impl FnOnce(usize) -> Result<&'d mut [u8]>,
     ) -> Result<()> {
-        if stop <= start {
+        if items.is_empty() {
             return Ok(());
         }
         let state = self.read()?;
-        let (start, len) = state.range_of_items(start, stop)?;
-        let end = start + len as u64;
-        if end > state.sizes()?.nbytes() {
-            return Err(Error::Failure);
-        }
-        self.read_known_bytes(&state, start..end, dest(len)?)
+        let (range, len) = state.range_of_items(items)?;
+        self.read_known_bytes(&state, range, dest(len)?)
     }
 
-    /// Writes the items from `start` to before `stop`, which `source` gives: as many bytes as it is told. All of them are written or, if
-    /// that fails, none.
+    /// Writes items over others. `source` gives them: as many bytes as it is told. All of them are written or, if that fails, none.
     ///
     /// # Errors
     /// Those of `source`; as for [`Self::write_bytes`].
     pub fn write_items<'s>(
         &self,
-        start: i64,
-        stop: i64,
+        items: Range<u64>,
         source: impl FnOnce(usize) -> Result<&'s [u8]>,
     ) -> Result<()> {
-        if stop <= start {
+        if items.is_empty() {
             return Ok(());
         }
         let changing = self.reserve()?;
-        let (start, len) = {
-            let state = changing.state()?;
-            let (start, len) = state.range_of_items(start, stop)?;
-            if start + len as u64 > state.sizes()?.nbytes() {
-                return Err(Error::Failure);
-            }
-            (start, len)
-        };
-        self.write_bytes(start, source(len)?)?;
+        let (range, len) = changing.state()?.range_of_items(items)?;
+        self.write_bytes(range.start, source(len)?)?;
         changing.finish()
     }
 
@@ -446,10 +430,10 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for a range that ends before it begins.
-    pub fn chunks_of(&self, range: Range<u64>) -> Result<List<i64>> {
+    pub fn chunks_of(&self, range: Range<u64>) -> Result<List<usize>> {
         use oxiblosc_memory::Collect;
         let sizes = self.read()?.sizes()?;
         let parts = sizes.parts(range.start, range.end.min(sizes.nbytes()))?;
-        parts.map(|part| part.nchunk as i64).list()
+        parts.map(|part| part.nchunk).list()
     }
 }

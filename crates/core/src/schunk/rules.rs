@@ -15,7 +15,7 @@ const VL_BLOCKS: u8 = oxiblosc_chunk::header::flags2::VL_BLOCKS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Chunks.
-    pub nchunks: i64,
+    pub nchunks: usize,
     /// Bytes of all data.
     pub nbytes: i64,
     /// Bytes of all chunks, as the reference counts them.
@@ -124,7 +124,7 @@ impl Counts {
 
     /// Bytes of the last chunk's data, where chunks are of one size. For a damaged frame the number is arbitrary.
     fn last_nbytes(&self) -> i64 {
-        let before = (self.nchunks - 1).saturating_mul(i64::from(self.chunksize));
+        let before = (self.nchunks as i64 - 1).saturating_mul(i64::from(self.chunksize));
         self.nbytes.saturating_sub(before)
     }
 
@@ -140,7 +140,7 @@ impl Counts {
     /// The counters after a chunk was put before chunk `nchunk`, or behind the last one; `error` if that is refused.
     fn added(
         &self,
-        nchunk: i64,
+        nchunk: usize,
         chunk: &ChunkInfo,
         keeping: StorageKind,
         error: Error,
@@ -184,14 +184,14 @@ impl Counts {
     }
 
     /// The counters after a chunk was put before chunk `nchunk`.
-    pub fn inserted(&self, nchunk: i64, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
+    pub fn inserted(&self, nchunk: usize, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
         self.added(nchunk, chunk, keeping, Error::ChunkInsert)
     }
 
     /// The counters after `chunk` took the place of `old`.
     pub fn updated(
         &self,
-        nchunk: i64,
+        nchunk: usize,
         old: &ChunkInfo,
         chunk: &ChunkInfo,
         keeping: StorageKind,
@@ -206,7 +206,7 @@ impl Counts {
             counts.chunksize = chunk.nbytes;
         }
         if chunk.nbytes > counts.chunksize
-            || (nchunk != self.nchunks - 1 && chunk.nbytes != counts.chunksize)
+            || (nchunk + 1 != self.nchunks && chunk.nbytes != counts.chunksize)
             || Self::uncountable(chunk, keeping)
         {
             counts.chunksize = 0;
@@ -250,11 +250,12 @@ impl Counts {
     }
 
     /// Bytes of chunk `nchunk`'s data, where chunks are of one size.
-    pub fn nbytes_of(&self, nchunk: i64) -> Option<i32> {
+    pub fn nbytes_of(&self, nchunk: usize) -> Option<i32> {
         if self.chunksize <= 0 {
             return None;
         }
-        let start = nchunk.checked_mul(i64::from(self.chunksize))?;
+        let start = i64::try_from(nchunk).ok()?;
+        let start = start.checked_mul(i64::from(self.chunksize))?;
         let left = self.nbytes.checked_sub(start)?;
         Some(left.clamp(0, i64::from(self.chunksize)) as i32)
     }

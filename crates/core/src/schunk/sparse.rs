@@ -12,20 +12,20 @@ use oxiblosc_memory::List;
 use std::sync::{Mutex, PoisonError};
 
 /// A coordinate, and where its item goes.
-type Entry<'a> = (i64, &'a mut [u8]);
+type Entry<'a> = (u64, &'a mut [u8]);
 
 /// Items of one chunk, which are sorted.
 struct Group<'g, 'a> {
     nchunk: usize,
     /// The first item of the chunk.
-    first: i64,
+    first: u64,
     entries: &'g mut [Entry<'a>],
 }
 
 impl Reader<'_> {
     /// Reads items of one chunk, unless that needs the program's functions. Gives whether it did.
     fn read_items(&self, group: &mut Group, typesize: usize) -> Result<bool> {
-        let nbytes = self.state.counts.nbytes_of(group.nchunk as i64);
+        let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::Data)? as usize;
         let (nchunk, first) = (group.nchunk, group.first);
         self.state.with_chunk(nchunk, Wanted::Some, |chunk, _| {
@@ -67,7 +67,7 @@ impl Reader<'_> {
 
     /// Reads items one by one, through the decoder.
     fn read_items_with_functions(&self, group: &mut Group, typesize: usize) -> Result<()> {
-        let nbytes = self.state.counts.nbytes_of(group.nchunk as i64);
+        let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::Data)? as usize;
         for (coord, dest) in &mut *group.entries {
             let from = (*coord - group.first) as usize * typesize;
@@ -82,7 +82,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn read_sparse(&self, entries: &mut [Entry], chunkitems: i64, typesize: usize) -> Result<()> {
+    fn read_sparse(&self, entries: &mut [Entry], chunkitems: u64, typesize: usize) -> Result<()> {
         let mut groups = entries
             .chunk_by_mut(|a, b| a.0 / chunkitems == b.0 / chunkitems)
             .map(|entries| {
@@ -131,7 +131,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::InvalidParam`] for an item out of range, if chunks are of different sizes, and if `dest` is too small;
     /// those of damaged chunks, and of input.
-    pub fn read_sparse(&self, coords: &[i64], dest: &mut [u8]) -> Result<()> {
+    pub fn read_sparse(&self, coords: &[u64], dest: &mut [u8]) -> Result<()> {
         let Some(last) = coords.iter().max() else {
             return Ok(());
         };
@@ -141,12 +141,11 @@ impl SuperChunk {
         if !whole || state.has_vlblocks() {
             return Err(Error::InvalidParam);
         }
-        let nitems = counts.nbytes / i64::from(typesize);
-        if coords.iter().any(|coord| !(0..nitems).contains(coord)) {
+        let chunkitems = (counts.chunksize / typesize) as u64;
+        let typesize = typesize as usize;
+        if *last >= counts.nbytes.max(0) as u64 / typesize as u64 {
             return Err(Error::InvalidParam);
         }
-        let chunkitems = i64::from(counts.chunksize / typesize);
-        let typesize = typesize as usize;
         if coords.len().checked_mul(typesize) != Some(dest.len()) {
             return Err(Error::InvalidParam);
         }

@@ -40,11 +40,11 @@ impl SuperChunk {
     /// others, and where there are chunks; those of output.
     pub fn fill_special(
         &self,
-        nitems: i64,
+        nitems: u64,
         kind: Option<Special>,
-        chunksize: i32,
+        chunksize: usize,
         sample: &Sample,
-    ) -> Result<i64> {
+    ) -> Result<usize> {
         if nitems == 0 {
             return Ok(0);
         }
@@ -57,7 +57,9 @@ impl SuperChunk {
                 state.store.is_frame(),
             )
         };
-        if nitems < 0 || chunksize <= 0 || typesize <= 0 {
+        let nitems = i64::try_from(nitems).map_err(|_| Error::InvalidParam)?;
+        let chunksize = i32::try_from(chunksize).map_err(|_| Error::InvalidParam)?;
+        if chunksize == 0 || typesize <= 0 {
             return Err(Error::InvalidParam);
         }
         if counts.nbytes > 0 || counts.cbytes > 0 {
@@ -74,7 +76,7 @@ impl SuperChunk {
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
         let done = if framed {
             let filled = Counts {
-                nchunks: nchunks as i64,
+                nchunks,
                 nbytes,
                 chunksize,
                 ..counts
@@ -97,7 +99,7 @@ impl SuperChunk {
         filled: Counts,
         kind: Special,
         blocksize: i32,
-    ) -> Result<i64> {
+    ) -> Result<usize> {
         changing.commit(|state| {
             if state.store.nchunks() > 0 {
                 return Err(Error::FrameSpecial);
@@ -105,7 +107,7 @@ impl SuperChunk {
             let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
             let plan = Plan {
                 counts: filled,
-                change: Change::Fill(ChunkPlace::Special(kind), filled.nchunks as usize),
+                change: Change::Fill(ChunkPlace::Special(kind), filled.nchunks),
                 owned: None,
             };
             let done = state.apply(self.host(), plan);
@@ -119,7 +121,7 @@ impl SuperChunk {
         changing: &mut Changing,
         (chunk, last): (&[u8], &[u8]),
         nchunks: usize,
-    ) -> Result<i64> {
+    ) -> Result<usize> {
         let (there, mut counts, keeping) = {
             let state = changing.state()?;
             (state.nchunks(), state.counts, state.keeping())

@@ -199,7 +199,7 @@ impl State {
             Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
             Location::File(stored) => ChunkInfo::new(&stored.header()?),
             Location::Special(kind) => {
-                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
                 ChunkInfo::of_special(kind, nbytes)
             }
         })
@@ -248,7 +248,7 @@ impl State {
             },
         )?;
         self.counts.nbytes = header.nbytes.max(0);
-        self.counts.nchunks = self.store.nchunks() as i64;
+        self.counts.nchunks = self.store.nchunks();
         self.counts.chunksize = header.chunksize;
         self.parameters.blocksize = header.parameters.blocksize;
         self.counts.cbytes = match &mut self.store {

@@ -182,7 +182,7 @@ impl SuperChunk {
     /// Records which chunk is worked on, for callbacks and for the program. Where several threads read, the program sees the chunk of one of
     /// them.
     pub fn set_current(&self, nchunk: usize) {
-        operation::set_chunk(self.id, nchunk as i64);
+        operation::set_chunk(self.id, nchunk);
         self.show_current(nchunk);
     }
 
@@ -190,7 +190,7 @@ impl SuperChunk {
     pub(super) fn show_current(&self, nchunk: usize) {
         // Several readers would contend for the cache line of this field.
         if !self.lock.has_several_readers() {
-            self.host.at_chunk(nchunk as i64);
+            self.host.at_chunk(nchunk);
         }
     }
 
@@ -357,7 +357,7 @@ impl SuperChunk {
     pub(crate) fn change_chunks<'p>(
         &self,
         plan: impl FnOnce(&mut State) -> Result<Plan<'p>>,
-    ) -> Result<i64> {
+    ) -> Result<usize> {
         self.change(|state| {
             let plan = plan(state)?;
             state.apply(&*self.host, plan)

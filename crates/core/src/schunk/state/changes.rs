@@ -27,7 +27,7 @@ pub(crate) struct Plan<'a> {
 
 impl State {
     /// Makes a change. Gives the number of chunks after it.
-    pub(crate) fn apply(&mut self, host: &dyn Host, plan: Plan) -> Result<i64> {
+    pub(crate) fn apply(&mut self, host: &dyn Host, plan: Plan) -> Result<usize> {
         self.apply_with(host, plan, None)
     }
 
@@ -37,7 +37,7 @@ impl State {
         host: &dyn Host,
         plan: Plan,
         content: Option<(usize, &[u8])>,
-    ) -> Result<i64> {
+    ) -> Result<usize> {
         let specials = self.special_chunks_to_store(&plan)?;
         if content.is_some() {
             self.keep_metalayers(host, self.count())?;
@@ -98,7 +98,7 @@ impl State {
                 if specials.len() == MOST_SPECIAL {
                     return Err(Error::MaxBufsizeExceeded);
                 }
-                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
                 let chunk = self.special_chunk(kind, nbytes)?;
                 let chunk = match self.with_checksums(&chunk)? {
                     Some(chunk) => chunk.to_list()?,
@@ -131,7 +131,7 @@ impl State {
                     info
                 }
             };
-            after = after.updated(nchunk as i64, &old, &info, keeping)?;
+            after = after.updated(nchunk, &old, &info, keeping)?;
         }
         let in_memory = if self.store.commits_edits() {
             List::new()

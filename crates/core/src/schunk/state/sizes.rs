@@ -80,7 +80,7 @@ impl State {
         if !self.store.is_frame() {
             return Ok(());
         }
-        match self.counts.nbytes_of(nchunk as i64) {
+        match self.counts.nbytes_of(nchunk) {
             Some(expected) if expected as usize == nbytes => Ok(()),
             Some(_) => Err(Error::Data),
             None => self.check_sum(true),
@@ -122,7 +122,7 @@ impl State {
                 0 => first.nbytes,
                 _ => self.chunk_info_in(nchunk, rereads)?.nbytes,
             };
-            if counts.nbytes_of(nchunk as i64) != Some(found) {
+            if counts.nbytes_of(nchunk) != Some(found) {
                 // The reference leaves the header as it is when a short last chunk is moved between others. Such a frame is
                 // one whose chunks differ in size.
                 let differing = Counts {

@@ -74,7 +74,7 @@ fn content(schunk: &SuperChunk, is_array: bool) -> Result<Content> {
         data.truncate(len);
         Ok(data)
     };
-    let chunks = (0..seen.nchunks as i64).map(chunk).collect::<Result<_>>()?;
+    let chunks = (0..seen.nchunks).map(chunk).collect::<Result<_>>()?;
     Ok(Content { seen, chunks })
 }
 

@@ -17,17 +17,19 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
     pub fn read(&self) -> Result<Reading<'_>> {
-        self.read_for(-1)
+        self.read_for(None)
     }
 
-    /// As [`Self::read`], to work on the chunk `nchunk` if that is not negative. Where there is such a chunk, [`Self::show_current`] is next.
+    /// As [`Self::read`], to work on the chunk `nchunk`. Where there is such a chunk, [`Self::show_current`] is next.
     #[inline(always)]
-    pub(in crate::schunk) fn read_for(&self, nchunk: i64) -> Result<Reading<'_>> {
+    pub(in crate::schunk) fn read_for(&self, nchunk: Option<usize>) -> Result<Reading<'_>> {
         let standing = operation::standing(self.id)?;
         if let Standing::Within(_) = standing {
             // An outer operation of this thread has the state locked.
             let state = self.guard()?;
-            if state.check_index(nchunk).is_ok() {
+            if let Some(nchunk) = nchunk
+                && state.check_index(nchunk).is_ok()
+            {
                 operation::set_chunk(self.id, nchunk);
             }
             return Ok(Reading {
