@@ -13,12 +13,11 @@ use oxiblosc_core::coder::Coders;
 use oxiblosc_core::encoding::EncodeContext;
 use oxiblosc_core::environment::{checksums, durable};
 use oxiblosc_core::schunk::open::NewSuperChunk;
+use oxiblosc_core::schunk::save::{FrameFile, Savable};
 use oxiblosc_core::schunk::{Parameters, Store};
-use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::paths::local;
-use oxiblosc_io::whole;
 use oxiblosc_memory::{CowBuffer, boxed};
 
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
@@ -61,17 +60,14 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     }
 }
 
-/// Runs something on the bytes of a super-chunk that is a contiguous frame in memory, with its own metalayers; none for another one.
-fn with_frame(shown: &Handle, body: &mut dyn FnMut(&[u8]) -> Result<u64>) -> Result<Option<u64>> {
-    match shown.is_view() {
-        true => Ok(None),
-        false => shown.core().with_frame(body),
+impl Savable for Handle {
+    fn framed(&self) -> Option<&SuperChunk> {
+        (!self.is_view()).then(|| self.core())
     }
-}
 
-/// A copy as a contiguous frame.
-fn copy_as_frame(shown: &Handle, path: Option<&CStr>) -> Result<SuperChunk> {
-    copy_apart(shown, path, true).map_err(|error| error.or(Error::SchunkCopy))
+    fn copy_as_frame(&self, path: Option<&CStr>, _durable: bool) -> Result<SuperChunk> {
+        copy_apart(self, path, true).map_err(|error| error.or(Error::SchunkCopy))
+    }
 }
 
 /// A copy of a super-chunk that C does not see: in memory, or in files.
@@ -151,14 +147,14 @@ pub unsafe fn to_buffer(
 ) -> Result<usize> {
     (*cframe, *needs_free) = (null_mut(), false);
     let shown = unsafe_granted!(Handle::from_c(schunk)?);
-    let frame = with_frame(shown, &mut |bytes| {
+    let own = shown.with_own_frame(|bytes| {
         *cframe = shown.give(bytes);
-        Ok(bytes.len() as u64)
-    });
-    if let Some(len) = frame? {
-        return Ok(len as usize);
+        Ok(bytes.len())
+    })?;
+    if let Some(len) = own {
+        return Ok(len);
     }
-    let frame = copy_as_frame(shown, None)?.into_frame()?;
+    let frame = shown.copy_as_frame(None, durable())?.into_frame()?;
     let len = frame.len();
     (*cframe, *needs_free) = (frame.into_raw(), true);
     Ok(len)
@@ -178,26 +174,29 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     urlpath: *const c_char,
 ) -> i64 {
     code64("blosc2_schunk_to_file", || {
-        not_null!(urlpath; InvalidParam)?;
-        let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
-        let written = with_frame(shown, &mut |bytes| {
-            // SAFETY: the storage of a handle is from `storage::copy`, so its back end is not null; the program keeps its parameters valid as long as the
-            // super-chunk, as `blosc2_schunk_new` and the functions that open one require.
-            let backend = unsafe { io::backend(shown.storage().io)? };
-            whole::write_through(&*backend, local(path), bytes, durable())?;
-            Ok(bytes.len() as u64)
-        });
-        let len = match written? {
-            Some(len) => len,
-            None => {
-                let copy = copy_as_frame(shown, Some(path))?;
-                let len = copy.close_frame();
-                copy.or_discard(len)?;
-                len?
-            }
-        };
-        i64::try_from(len).map_err(|_| Error::Failure)
+        unsafe_granted!(with_file(schunk, urlpath, Handle::save_to))
     })
+}
+
+/// Passes a super-chunk, and a file for its frame, to `save`.
+///
+/// # Safety
+/// As for `blosc2_schunk_to_file`.
+unsafe fn with_file<'a>(
+    schunk: *mut blosc2_schunk,
+    urlpath: *const c_char,
+    save: impl FnOnce(&'a Handle, &FrameFile) -> Result<u64>,
+) -> Result<u64> {
+    not_null!(urlpath; InvalidParam)?;
+    let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
+    let file = FrameFile {
+        path: local(path),
+        // SAFETY: the storage of a handle is from `storage::copy`, so its back end is not null; the program keeps its parameters valid as long as the
+        // super-chunk, as `blosc2_schunk_new` and the functions that open one require.
+        backend: &|| unsafe { io::backend(shown.storage().io) },
+        durable: durable(),
+    };
+    save(shown, &file)
 }
 
 /// Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
@@ -219,19 +218,8 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
 ///
 /// # Safety
 /// As for that.
-pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<i64> {
-    not_null!(urlpath; InvalidParam)?;
-    let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
-    let append = |bytes: &[u8], io| {
-        // SAFETY: `io` is null, or that of a handle's storage, as in `blosc2_schunk_to_file`.
-        let backend = unsafe { io::backend(io)? };
-        container::append(&*backend, local(path), bytes, durable())
-    };
-    let pos = match with_frame(shown, &mut |bytes| append(bytes, shown.storage().io))? {
-        Some(pos) => Some(pos),
-        None => copy_as_frame(shown, None)?.with_frame(|bytes| append(bytes, null()))?,
-    };
-    i64::try_from(pos.ok_or(Error::Failure)?).map_err(|_| Error::Failure)
+pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<u64> {
+    unsafe_granted!(with_file(schunk, urlpath, Handle::append_to))
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the

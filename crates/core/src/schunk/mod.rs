@@ -3,7 +3,7 @@
 //! - [`superchunk`]: [`SuperChunk`], its readers and its changes
 //! - [`state`]: what it is, and what a change makes of that; [`Parameters`]: how its chunks are compressed; [`store`]: where the chunks are
 //! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
-//! - [`open`]: super-chunks of Rust programs
+//! - [`open`]: super-chunks of Rust programs; [`save`]: as bytes and as files
 //! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
 //! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
@@ -31,7 +31,8 @@ pub mod ranges;
 pub mod recompress;
 /// Counters, and what changes do to them.
 pub mod rules;
-mod save;
+/// Super-chunks as bytes and as files.
+pub mod save;
 /// Which bytes a range is.
 pub mod slices;
 /// Single items.

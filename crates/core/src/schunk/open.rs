@@ -337,35 +337,35 @@ impl SuperChunk {
     /// # Errors
     /// Those of [`Self::create`], of damaged chunks, and of output.
     pub fn copy_to(&self, storage: StorageParams) -> Result<Self> {
-        let state = self.read()?;
-        let same = storage.cparams.recorded() == *state.parameters();
-        let copy = Self::create(storage)?;
+        let _unchanged = self.read()?;
+        self.fill_copy(Self::create(storage)?)
+    }
+
+    /// Copies the super-chunk into one that was just made.
+    fn fill_copy(&self, copy: Self) -> Result<Self> {
+        let same = copy.peek()?.parameters() == self.peek()?.parameters();
         let coder = VlmetalayerCoder::defaults()?;
         let copied = copy.copy_from(self, None, same, Some(&coder));
         copy.or_discard(copied)
     }
 
-    /// The super-chunk as a contiguous frame: the bytes that a file with it would have.
-    ///
-    /// # Errors
-    /// Those of [`Self::copy_to`].
-    pub fn to_frame(&self) -> Result<Buffer> {
-        if let Some(frame) = self.with_frame(Buffer::copy_of)? {
-            return Ok(frame);
-        }
-        self.copy_alike(Place::Frame, Protection::default())?
-            .into_frame()
-    }
-
-    /// A copy with the same parameters of compression, made and used by one thread.
-    pub(crate) fn copy_alike(&self, place: Place, protection: Protection) -> Result<Self> {
+    /// A copy as a contiguous frame, in a new file at the path or in memory, with the same parameters of compression, made and used by one
+    /// thread.
+    pub(super) fn copy_alike(&self, path: Option<&CStr>, protection: Protection) -> Result<Self> {
         let state = self.read()?;
-        self.copy_to(StorageParams {
-            place,
-            cparams: CParams::from_recorded(state.parameters(), 1),
-            protection,
-            ..StorageParams::default()
-        })
+        let new = NewSuperChunk {
+            path,
+            contiguous: true,
+            options: &|| protection.options(),
+            checksums: protection.checksums,
+            parameters: *state.parameters(),
+            host: contexts(
+                CParams::from_recorded(state.parameters(), 1),
+                DParams::default(),
+            )?,
+            id: None,
+        };
+        self.fill_copy(new.make()?)
     }
 
     /// The chunk that stands for so many bytes of a special value.

@@ -1,12 +1,95 @@
-//! Super-chunks of Rust programs as files.
+//! Super-chunks as bytes and as files: contiguous frames.
 
-use super::open::{Place, Protection, c_path};
+use super::open::{Protection, c_path};
 use super::superchunk::SuperChunk;
 use oxiblosc_error::Result;
 use oxiblosc_frame::container;
 use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::whole;
+use oxiblosc_io::{Backend, shared, whole};
+use oxiblosc_memory::{Buffer, Shared};
+use std::ffi::CStr;
 use std::path::Path;
+
+/// A file that a frame is written to.
+pub struct FrameFile<'a> {
+    /// The path.
+    pub path: &'a CStr,
+    /// The back end for a frame that is in memory already. Copies are written to the file system.
+    pub backend: &'a dyn Fn() -> Result<Shared<dyn Backend>>,
+    /// Whether the file has to survive a loss of power.
+    pub durable: bool,
+}
+
+/// What can be saved as a contiguous frame: a super-chunk, or another view of one.
+pub trait Savable {
+    /// The super-chunk, if its frame in memory is what is saved. None for a view whose metalayers are others.
+    fn framed(&self) -> Option<&SuperChunk>;
+
+    /// A copy as a contiguous frame: in a new file at the path, or in memory.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::FileOpen`] where something is at the path already; those of damaged chunks, and of output.
+    fn copy_as_frame(&self, path: Option<&CStr>, durable: bool) -> Result<SuperChunk>;
+
+    /// Runs `body` on the bytes of the frame in memory, if that is what is saved.
+    ///
+    /// # Errors
+    /// Those of `body`, and of writing the frame's index and trailer.
+    fn with_own_frame<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+        match self.framed() {
+            Some(schunk) => schunk.with_frame(body),
+            None => Ok(None),
+        }
+    }
+
+    /// See [`SuperChunk::save`].
+    ///
+    /// # Errors
+    /// As for that.
+    fn save_to(&self, file: &FrameFile) -> Result<u64> {
+        let written = self.with_own_frame(|bytes| {
+            let backend = (file.backend)()?;
+            whole::write_through(&*backend, file.path, bytes, file.durable)?;
+            Ok(bytes.len() as u64)
+        })?;
+        if let Some(len) = written {
+            return Ok(len);
+        }
+        let copy = self.copy_as_frame(Some(file.path), file.durable)?;
+        let len = copy.close_frame();
+        copy.or_discard(len)?;
+        len
+    }
+
+    /// See [`SuperChunk::append_to_file`].
+    ///
+    /// # Errors
+    /// As for that.
+    fn append_to(&self, file: &FrameFile) -> Result<u64> {
+        let append = |backend: &dyn Backend, bytes: &[u8]| {
+            container::append(backend, file.path, bytes, file.durable)
+        };
+        if let Some(start) = self.with_own_frame(|bytes| append(&*(file.backend)()?, bytes))? {
+            return Ok(start);
+        }
+        let copy = self.copy_as_frame(None, file.durable)?.into_frame()?;
+        append(&Filesystem, &copy)
+    }
+}
+
+impl Savable for SuperChunk {
+    fn framed(&self) -> Option<&SuperChunk> {
+        Some(self)
+    }
+
+    fn copy_as_frame(&self, path: Option<&CStr>, durable: bool) -> Result<SuperChunk> {
+        let protection = Protection {
+            durable,
+            ..Protection::default()
+        };
+        self.copy_alike(path, protection)
+    }
+}
 
 impl SuperChunk {
     /// Writes the super-chunk into a file as a contiguous frame. Gives the size of the frame.
@@ -29,22 +112,11 @@ impl SuperChunk {
     /// # Errors
     /// [`oxiblosc_error::Error::FileOpen`] where something is already; those of damaged chunks, and of output. Then the file is as it was.
     pub fn save(&self, path: &Path, durable: bool) -> Result<u64> {
-        let c_path = c_path(path)?;
-        let written = self.with_frame(|bytes| {
-            whole::write(&c_path, bytes, durable)?;
-            Ok(bytes.len() as u64)
-        })?;
-        if let Some(len) = written {
-            return Ok(len);
-        }
-        let protection = Protection {
+        self.save_to(&FrameFile {
+            path: &c_path(path)?,
+            backend: &|| shared(Filesystem),
             durable,
-            ..Protection::default()
-        };
-        let copy = self.copy_alike(Place::File(path), protection)?;
-        let len = copy.close_frame();
-        copy.or_discard(len)?;
-        len
+        })
     }
 
     /// Appends the super-chunk to a file as a contiguous frame, behind whatever is there. Gives where the frame begins, which is what
@@ -53,11 +125,21 @@ impl SuperChunk {
     /// # Errors
     /// Those of damaged chunks, and of output. Then the file is as it was.
     pub fn append_to_file(&self, path: &Path, durable: bool) -> Result<u64> {
-        let path = c_path(path)?;
-        let append = |bytes: &[u8]| container::append(&Filesystem, &path, bytes, durable);
-        match self.with_frame(append)? {
-            Some(start) => Ok(start),
-            None => append(&self.to_frame()?),
+        self.append_to(&FrameFile {
+            path: &c_path(path)?,
+            backend: &|| shared(Filesystem),
+            durable,
+        })
+    }
+
+    /// The super-chunk as a contiguous frame: the bytes that a file with it would have.
+    ///
+    /// # Errors
+    /// Those of [`Self::copy_to`].
+    pub fn to_frame(&self) -> Result<Buffer> {
+        match self.with_frame(Buffer::copy_of)? {
+            Some(frame) => Ok(frame),
+            None => self.copy_as_frame(None, false)?.into_frame(),
         }
     }
 }

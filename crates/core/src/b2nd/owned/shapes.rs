@@ -69,9 +69,8 @@ impl Array {
             return Err(Error::InvalidParam);
         }
         // One array is in use at a time: two threads that join two arrays crosswise would wait for each other.
-        let protection = Protection::default();
         let other = Self {
-            schunk: other.schunk.copy_alike(Place::Frame, protection)?,
+            schunk: other.schunk.copy_as_frame(None, false)?,
         };
         other.with(|other| self.change(|array| array.join(other, axis)))
     }
