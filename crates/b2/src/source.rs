@@ -12,11 +12,11 @@ use oxiblosc_chunk::special;
 use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
 use oxiblosc_core::codec;
 use oxiblosc_error::Error;
-use oxiblosc_frame::disk::{Disk, Found, Loaded, Options, frame_file as frame_file_of};
+use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
 use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
+use oxiblosc_frame::offsets::{Found, Offsets};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
@@ -94,14 +94,13 @@ pub enum StoredChunk {
 }
 
 /// Where a chunk is, and how much data it has if all of it is told by that.
-pub struct Located(Found, usize);
+pub struct Located(Found<Stored>, usize);
 
 impl Located {
     /// Reads the chunk.
     pub fn read(&self) -> std::result::Result<StoredChunk, Error> {
         match &self.0 {
-            Found::Special(ChunkPlace::Special(kind)) => Ok(StoredChunk::Special(*kind, self.1)),
-            Found::Special(ChunkPlace::At(_)) => Err(Error::Data),
+            Found::Special(kind) => Ok(StoredChunk::Special(*kind, self.1)),
             Found::Stored(stored) => stored.whole().map(StoredChunk::Bytes),
         }
     }

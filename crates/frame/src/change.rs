@@ -1,8 +1,8 @@
 //! The changes of the chunks of a frame, and how each changes the index.
 
 use super::fingerprint::ChecksumScope;
-use super::offsets::{ChunkPlace, MAX_CHUNKS, Offsets};
-use oxiblosc_chunk::header::ChunkHeader;
+use super::offsets::{MAX_CHUNKS, Offsets, special_offset};
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
 
@@ -14,8 +14,8 @@ const MOST_LISTED: usize = 1 << 23;
 pub enum Item<'a> {
     /// To be stored: all its bytes.
     Stored(&'a [u8]),
-    /// A special chunk, which is only an offset in the index.
-    Special(ChunkPlace),
+    /// A chunk of special values, which is only an offset in the index.
+    Special(Special),
     /// A chunk that stays where it is: its edits, in ascending order. Edits behind its end lie in the room that
     /// [`FreeList::tail`](super::free_list::FreeList::tail) found. Only in an update of a file.
     Edited(&'a [Edit]),
@@ -65,7 +65,7 @@ pub enum Change<'a> {
         left: &'a [usize],
     },
     /// An empty frame gets this many special chunks.
-    Fill(ChunkPlace, usize),
+    Fill(Special, usize),
 }
 
 /// How the offsets change. Those of stored chunks are filled in later.
@@ -272,7 +272,7 @@ impl<'a> Change<'a> {
                 };
                 Delta::From(first, slots[first..].iter().map(offset).try_list()?)
             }
-            Self::Fill(place, count) => Delta::All(place.to_offset(), count),
+            Self::Fill(kind, count) => Delta::All(special_offset(kind), count),
         };
         if delta.count(offsets.len()) > MAX_CHUNKS {
             return Err(Error::Data);
@@ -343,7 +343,8 @@ mod tests {
             left: &[],
         };
         assert!(named.fits(4) && !named.fits(3));
-        assert_eq!(after(Change::Fill(ChunkPlace::At(5), 2)), [5, 5]);
+        let zeros = i64::MIN | 1 << 56;
+        assert_eq!(after(Change::Fill(Special::Zero, 2)), [zeros; 2]);
         let alike = |count| Offsets::Repeated { offset: -1, count };
         let check = |change: Change, count| change.check(&alike(count));
         assert_eq!(check(Change::Delete(0), 100), Ok(()));

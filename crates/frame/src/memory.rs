@@ -7,8 +7,7 @@ use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Extent, Header, Kind, set_extent};
-use super::meta::MetalayerRef;
-use super::offsets::{ChunkPlace, Offsets, WIDTH};
+use super::offsets::{ChunkPlace, Found, Offsets, WIDTH, special_offset};
 use super::replace::{Replaced, Replacement};
 use super::trailer;
 use oxiblosc_chunk::checked::{Checked, CheckedChunks};
@@ -37,18 +36,14 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A new frame without chunks.
-    pub fn new(
-        header: &Header,
-        metalayers: &[MetalayerRef],
-        vlmetalayers: &[MetalayerRef],
-    ) -> Result<Self> {
-        let bytes = header.encode(metalayers)?;
+    /// A new frame without chunks and metalayers.
+    pub fn new(header: &Header) -> Result<Self> {
+        let bytes = header.encode(&[])?;
         Ok(Self {
             header_len: bytes.len(),
             data_len: 0,
             offsets: Offsets::EMPTY,
-            trailer: trailer::encode(vlmetalayers)?,
+            trailer: trailer::encode(&[])?,
             whole: false,
             loose: false,
             checksums: ChecksumScope::None,
@@ -128,11 +123,8 @@ impl Memory {
         self.data_len as u64
     }
 
-    /// Chunk `nchunk` and what of it was checked, or the kind of its items.
-    pub fn find(
-        &self,
-        nchunk: usize,
-    ) -> Result<std::result::Result<(&[u8], Checked<'_>), ChunkPlace>> {
+    /// Finds chunk `nchunk`: its bytes, and what of them was checked.
+    pub fn find(&self, nchunk: usize) -> Result<Found<(&[u8], Checked<'_>)>> {
         self.find_and_read(nchunk, &mut { ChunkHeader::EMPTY })
     }
 
@@ -141,10 +133,10 @@ impl Memory {
         &self,
         nchunk: usize,
         header: &mut ChunkHeader,
-    ) -> Result<std::result::Result<(&[u8], Checked<'_>), ChunkPlace>> {
+    ) -> Result<Found<(&[u8], Checked<'_>)>> {
         let place = match self.offsets.place(nchunk)? {
             ChunkPlace::At(place) => place,
-            special => return Ok(Err(special)),
+            ChunkPlace::Special(kind) => return Ok(Found::Special(kind)),
         };
         let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
@@ -155,7 +147,7 @@ impl Memory {
         }
         self.checksums.check_chunk(header)?;
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
-        Ok(Ok((chunk, self.checked(nchunk, header))))
+        Ok(Found::Stored((chunk, self.checked(nchunk, header))))
     }
 
     fn checked(&self, nchunk: usize, header: &ChunkHeader) -> Checked<'_> {
@@ -172,17 +164,22 @@ impl Memory {
     /// The bytes of chunk `nchunk`, to be changed in place. The caller must leave a valid chunk of the same length with right checksums, as it is
     /// not checked again.
     pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
-        let len = match self.find(nchunk)? {
-            Ok((chunk, _)) => chunk.len(),
-            Err(_) => return Err(Error::InvalidParam),
-        };
         let ChunkPlace::At(place) = self.offsets.place(nchunk)? else {
             return Err(Error::InvalidParam);
         };
+        let len = self.stored_len(nchunk)?;
         let from = self.header_len + place as usize;
         let bytes = self.bytes.to_mut()?;
         self.loose = true;
         bytes.get_mut(from..from + len).ok_or(Error::Failure)
+    }
+
+    /// How many bytes chunk `nchunk` has in the frame.
+    fn stored_len(&self, nchunk: usize) -> Result<usize> {
+        Ok(match self.find(nchunk)? {
+            Found::Stored((chunk, _)) => chunk.len(),
+            Found::Special(_) => 0,
+        })
     }
 
     /// A buffer that can be changed, with nothing behind the chunks.
@@ -214,7 +211,7 @@ impl Memory {
         self.open_end()?
             .reserve_to_grow(coming + parted + header.len())?;
         for nchunk in change.leaves() {
-            let _ = self.find(nchunk)?;
+            self.stored_len(nchunk)?;
         }
         if let Change::Update(items) = change {
             let over = self.replaced(items)?;
@@ -276,7 +273,7 @@ impl Memory {
         let placed = parted.list()?;
         let new = change.items().map(|item| match item {
             Item::Stored(chunk) => Ok(next(chunk.len())),
-            Item::Special(place) => Ok(place.to_offset()),
+            Item::Special(kind) => Ok(special_offset(kind)),
             Item::Edited(_) => Err(Error::InvalidParam),
         });
         let new = new.try_list()?;
@@ -300,7 +297,7 @@ impl Memory {
             };
             over.push_within_capacity(Replaced {
                 at: place as usize,
-                len: self.find(*nchunk)?.map_or(0, |(chunk, _)| chunk.len()),
+                len: self.stored_len(*nchunk)?,
                 new: match item {
                     Item::Stored(chunk) => chunk,
                     Item::Special(_) => &[],
@@ -326,7 +323,7 @@ impl Memory {
             let offset = match item {
                 Item::Stored(_) if in_place && has_place => continue,
                 Item::Stored(chunk) => self.put(chunk)?,
-                Item::Special(place) => place.to_offset(),
+                Item::Special(kind) => special_offset(*kind),
                 Item::Edited(_) => return Err(Error::InvalidParam),
             };
             Delta::Set(*nchunk, offset).apply(&mut self.offsets)?;

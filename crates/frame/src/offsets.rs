@@ -52,14 +52,25 @@ impl ChunkPlace {
         };
         ((1 << 63) | (kind << 56)) as i64
     }
+}
 
-    /// The place of a chunk that needs no bytes in the frame, as its header says all. None for other chunks.
-    pub fn special_of(header: &ChunkHeader) -> Option<Self> {
-        match header.special() {
-            kind @ (Special::Zero | Special::Nan | Special::Uninit) => Some(Self::Special(kind)),
-            _ => None,
-        }
-    }
+/// The kind of a chunk that needs no bytes in the frame, as its offset says all. None for other chunks.
+pub fn special_of(header: &ChunkHeader) -> Option<Special> {
+    let kind = header.special();
+    matches!(kind, Special::Zero | Special::Nan | Special::Uninit).then_some(kind)
+}
+
+/// The offset of a chunk of such values, which needs no bytes in the frame.
+pub fn special_offset(kind: Special) -> i64 {
+    ChunkPlace::Special(kind).to_offset()
+}
+
+/// What was found where a chunk is.
+pub enum Found<T> {
+    /// No bytes: all items of the chunk are of this kind.
+    Special(Special),
+    /// Its bytes, or the file that has them.
+    Stored(T),
 }
 
 /// All offsets, in the order of the chunks.

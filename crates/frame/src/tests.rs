@@ -4,11 +4,11 @@ use self::hooked::{Call, Hook, Hooked};
 use self::model::*;
 use self::unlucky::{Fate, Unlucky};
 use super::change::{Change, Item, Slot};
-use super::disk::{Disk, Found, Loaded, Next, Options};
+use super::disk::{Disk, EncodedMetadata, Loaded, Metadata, Options};
 use super::header::{Header, Kind};
 use super::memory::Memory;
 use super::meta::{self, Metalayer, MetalayerRef};
-use super::offsets::ChunkPlace;
+use super::offsets::Found;
 use super::parameters::Parameters;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
@@ -48,7 +48,7 @@ impl Random {
 fn content(disk: &mut Disk) -> Result<Vec<ModelChunk>> {
     (0..disk.offsets().len())
         .map(|nchunk| match disk.find(nchunk)? {
-            Found::Special(place) => Ok(Err(place)),
+            Found::Special(kind) => Ok(Err(kind)),
             Found::Stored(stored) => {
                 let mut bytes = vec![0; stored.header()?.cbytes];
                 stored.read(0, &mut bytes)?;
@@ -56,6 +56,13 @@ fn content(disk: &mut Disk) -> Result<Vec<ModelChunk>> {
             }
         })
         .collect()
+}
+
+fn chunk_of(memory: &Memory, nchunk: usize) -> ModelChunk {
+    match memory.find(nchunk).unwrap() {
+        Found::Special(kind) => Err(kind),
+        Found::Stored((chunk, _)) => Ok(chunk.to_vec()),
+    }
 }
 
 fn whole(disk: &mut Disk, loaded: Loaded) -> Result<Model> {
@@ -119,7 +126,7 @@ fn frames_on_disk_hold_what_was_put_in() {
         let name = c_path(&path);
         let mut random = Random(seed + 1);
         let mut model = Model::default();
-        let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
+        let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind)).unwrap();
         let (mut other, _) = Disk::open(plain(), &name, 0, kind).unwrap();
         for _ in 0..40 {
             let step = random_step(&mut random, &model);
@@ -175,7 +182,7 @@ fn frames_in_memory_hold_what_was_put_in() {
     for seed in 0..seeds {
         let mut random = Random(seed + 1);
         let mut model = Model::default();
-        let mut memory = Memory::new(&header(&model, kind), &[], &[]).unwrap();
+        let mut memory = Memory::new(&header(&model, kind)).unwrap();
         for _ in 0..steps {
             let step = random_step(&mut random, &model);
             step.apply(&mut model);
@@ -191,11 +198,7 @@ fn frames_in_memory_hold_what_was_put_in() {
                 memory = again;
             }
             for (nchunk, chunk) in model.chunks.iter().enumerate() {
-                let found = memory
-                    .find(nchunk)
-                    .unwrap()
-                    .map(|(chunk, _)| chunk.to_vec());
-                assert!(&found == chunk, "{step:?}");
+                assert!(&chunk_of(&memory, nchunk) == chunk, "{step:?}");
             }
             assert_eq!(memory.offsets().len(), model.chunks.len());
         }
@@ -208,7 +211,7 @@ fn prepared(seed: u64, kind: Kind, path: &Path, backend: Options) -> (Disk, Mode
     let name = c_path(path);
     let mut random = Random(seed + 1);
     let mut model = Model::default();
-    let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
+    let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind)).unwrap();
     for _ in 0..random.next(8) {
         let step = random_step(&mut random, &model);
         step.apply(&mut model);
@@ -312,7 +315,7 @@ fn a_frame_before_another_in_a_file_is_not_written_over_it() {
     let model = Model::default();
     let kind = Kind::Contiguous;
     let name = c_path(&path);
-    let (disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
+    let (disk, _) = Disk::create(plain(), &name, &header(&model, kind)).unwrap();
     drop(disk);
     let mut bytes = std::fs::read(&path).unwrap();
     let len = bytes.len() as u64;

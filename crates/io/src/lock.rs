@@ -228,25 +228,32 @@ impl SidecarLock {
     }
 
     /// Releases what the last `lock` took; without one it does nothing. If the system refuses, the file is closed, which ends the lock.
-    pub fn unlock(&mut self) -> Result<()> {
+    pub fn unlock(&mut self) {
         self.forget_in_child();
-        if self.depth > 1 {
-            self.depth -= 1;
-            return Ok(());
+        self.depth = match self.depth {
+            0 => return,
+            depth => depth - 1,
+        };
+        if self.depth > 0 {
+            return;
         }
-        if self.depth == 0 {
-            return Ok(());
-        }
-        self.depth = 0;
-        let unlocked = self
-            .file
-            .as_ref()
-            .map_or(Ok(()), |file| locks::unlock(file));
-        if unlocked.is_err() {
+        if let Some(file) = &self.file
+            && locks::unlock(file).is_err()
+        {
             // Closing the file ends the lock. What was done under it is done.
             self.file = None;
         }
-        Ok(())
+    }
+
+    /// Runs `body` while other readers may have the lock, but no writer.
+    ///
+    /// # Errors
+    /// Those of [`Self::lock`] and of `body`.
+    pub fn while_shared<T>(&mut self, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.lock(false)?;
+        let done = body();
+        self.unlock();
+        done
     }
 
     /// Whether overlapping calls have held the lock for longer than [`MAX_SHARED_HOLD`], so that they should release it.
@@ -369,22 +376,22 @@ mod tests {
         let mut two = lock_at(&path);
         assert_eq!(one.lock(false), Ok(false));
         assert_eq!(two.lock(false), Ok(false));
-        one.unlock().expect("unlocks");
-        two.unlock().expect("unlocks");
+        one.unlock();
+        two.unlock();
         assert_eq!(one.lock(true), Ok(false));
         assert_eq!(one.lock(true), Ok(false));
         assert_eq!((one.depth(), count(&path)), (2, 1));
-        one.unlock().expect("unlocks");
-        one.unlock().expect("unlocks");
-        one.unlock().expect("does nothing");
+        one.unlock();
+        one.unlock();
+        one.unlock();
         assert_eq!(two.lock(false), Ok(true));
-        two.unlock().expect("unlocks");
+        two.unlock();
         assert_eq!(two.lock(true), Ok(false));
-        two.unlock().expect("unlocks");
+        two.unlock();
         assert_eq!(two.lock(true), Ok(false));
-        two.unlock().expect("unlocks");
+        two.unlock();
         assert_eq!((one.lock(false), count(&path)), (Ok(true), 3));
-        one.unlock().expect("unlocks");
+        one.unlock();
         assert_eq!(one.lock(false), Ok(false));
     }
 
@@ -394,7 +401,7 @@ mod tests {
         let name = folder.path("a.b2lock");
         let mut one = lock_at(&name);
         one.lock(true).expect("locks");
-        one.unlock().expect("unlocks");
+        one.unlock();
         std::fs::remove_file(path(&name)).expect("removes");
         let mut two = lock_at(&name);
         two.lock(true).expect("locks");
@@ -402,14 +409,15 @@ mod tests {
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| {
                 let changed = one.lock(true);
-                (changed, waiting.load(Ordering::SeqCst), one.unlock())
+                one.unlock();
+                (changed, waiting.load(Ordering::SeqCst))
             });
             std::thread::sleep(Duration::from_millis(30));
             waiting.store(false, Ordering::SeqCst);
-            two.unlock().expect("unlocks");
-            let (changed, was_waiting, unlocked) = waiter.join().expect("joins");
+            two.unlock();
+            let (changed, was_waiting) = waiter.join().expect("joins");
             // One writer was counted in each file, so the counts are alike.
-            assert_eq!((changed, was_waiting, unlocked), (Ok(true), false, Ok(())));
+            assert_eq!((changed, was_waiting), (Ok(true), false));
         });
     }
 
@@ -419,7 +427,8 @@ mod tests {
         let mut lock = SidecarLock::of_frame(&folder.path("missing"), true).expect("memory");
         assert_eq!(lock.lock(false), Err(Error::Lock));
         assert_eq!(lock.depth(), 0);
-        assert_eq!(lock.unlock(), Ok(()));
+        lock.unlock();
+        assert_eq!(lock.depth(), 0);
     }
 
     #[test]
@@ -441,7 +450,7 @@ mod tests {
                         } else {
                             assert!(!inside.load(Ordering::SeqCst));
                         }
-                        lock.unlock().expect("unlocks");
+                        lock.unlock();
                     }
                 });
             }

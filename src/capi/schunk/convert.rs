@@ -65,6 +65,7 @@ impl Savable for Handle {
         (!self.is_view()).then(|| self.core())
     }
 
+    /// The environment says whether a copy is durable.
     fn copy_as_frame(&self, path: Option<&CStr>, _durable: bool) -> Result<SuperChunk> {
         copy_apart(self, path, true).map_err(|error| error.or(Error::SchunkCopy))
     }
@@ -154,7 +155,7 @@ pub unsafe fn to_buffer(
     if let Some(len) = own {
         return Ok(len);
     }
-    let frame = shown.copy_as_frame(None, durable())?.into_frame()?;
+    let frame = shown.copy_as_frame(None, false)?.into_frame()?;
     let len = frame.len();
     (*cframe, *needs_free) = (frame.into_raw(), true);
     Ok(len)

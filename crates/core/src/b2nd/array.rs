@@ -317,8 +317,7 @@ impl<'a> ArrayRef<'a> {
     pub(super) fn change(&self, make: impl FnOnce(&State) -> Result<List<Update>>) -> Result<()> {
         let mut changing = self.schunk.reserve()?;
         let updates = make(&*changing.state()?)?;
-        changing.commit(|state| state.update(self.schunk.host(), updates))?;
-        changing.finish()
+        changing.commit(|state| state.update(self.schunk.host(), updates))
     }
 
     /// The items that lists of indices pick, one list for each dimension, in any order and also repeated. The buffer has exactly

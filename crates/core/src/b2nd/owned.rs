@@ -176,9 +176,7 @@ impl Array {
     fn change(&self, body: impl FnOnce(&mut ArrayRef) -> Result<()>) -> Result<()> {
         let changing = self.schunk.reserve()?;
         let mut view = self.view(&*changing.state()?)?;
-        let result = body(&mut view);
-        changing.finish()?;
-        result
+        body(&mut view)
     }
 
     /// The shape: items along each dimension.

@@ -89,7 +89,6 @@ impl ArrayRef<'_> {
         };
         let origin = |nchunk| reshape.origin(nchunk);
         changing.commit(|state| self.arrange(state, &new, &origin, updates))?;
-        changing.finish()?;
         self.geometry = *new;
         Ok(())
     }

@@ -200,10 +200,7 @@ impl SuperChunk {
         } else {
             chunk
         };
-        let result =
-            changing.commit(|state| state.put(self, place, (chunk, info), &mut List::new()));
-        changing.finish()?;
-        result
+        changing.commit(|state| state.put(self, place, (chunk, info), &mut List::new()))
     }
 
     /// As [`Self::put_chunk`], for a chunk that the super-chunk may keep as it is.
@@ -321,7 +318,7 @@ impl SuperChunk {
         self.set_current(nchunks);
         let nbytes = source.nbytes();
         let (place, mut owned) = (Position::End, List::new());
-        let result = if nbytes <= COPIED || framed {
+        if nbytes <= COPIED || framed {
             let mut scratch = scratch::borrow()?;
             let room = scratch.out.ensure(room_for(nbytes, checksums)?)?;
             let cbytes = self.encoder()?.compress(source, room, checksums)?;
@@ -334,9 +331,7 @@ impl SuperChunk {
             let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
             owned.push(chunk)?;
             changing.commit(|state| state.put(self, place, (&[], info), &mut owned))
-        };
-        changing.finish()?;
-        result
+        }
     }
 
     /// Compresses data into a chunk, for a super-chunk whose chunks get checksums or none.

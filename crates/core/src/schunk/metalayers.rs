@@ -9,6 +9,7 @@ use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
+use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 
@@ -95,10 +96,13 @@ impl State {
                     variable = Some(layers);
                 }
             }
-            let cbytes = counts.cbytes.max(0) as u64;
-            let variable = variable.as_deref();
-            self.store
-                .commit(&Change::Nothing, &[], &header, &fixed, variable, cbytes)?;
+            let metadata = Metadata {
+                header: &header,
+                metalayers: &fixed,
+                vlmetalayers: variable.as_deref(),
+                cbytes: counts.cbytes.max(0) as u64,
+            };
+            self.store.commit(&Change::Nothing, &[], &metadata)?;
         }
         // Nothing fails from here on.
         let mut old = List::new();
@@ -165,7 +169,6 @@ impl SuperChunk {
         };
         let edit = Edit::AddFixed(name, content);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
-        changing.finish()?;
         Ok(at)
     }
 
@@ -189,7 +192,6 @@ impl SuperChunk {
         };
         let edit = Edit::SetFixed(at, &new);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
-        changing.finish()?;
         Ok(at)
     }
 
@@ -224,7 +226,6 @@ impl SuperChunk {
         }
         let edit = Edit::AddVariable(name, &chunk);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
-        changing.finish()?;
         Ok(at)
     }
 
@@ -243,7 +244,6 @@ impl SuperChunk {
         let chunk = compressed(content, encoder)?;
         let edit = Edit::SetVariable(at, &chunk);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
-        changing.finish()?;
         Ok(at)
     }
 
@@ -259,7 +259,6 @@ impl SuperChunk {
         };
         let edit = Edit::DeleteVariable(at);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
-        changing.finish()?;
         Ok(count - 1)
     }
 
@@ -339,12 +338,11 @@ impl SuperChunk {
     pub fn set_vlmetalayer(&self, name: &[u8], content: &[u8]) -> Result<()> {
         let encoder = Compressor::new(CParams::default());
         // Both wait for the same reservation, so no other thread adds one in between.
-        let changing = self.reserve()?;
+        let _changing = self.reserve()?;
         let set = match self.update_vlmetalayer(name, content, &encoder) {
             Err(Error::NotFound) => self.add_vlmetalayer(name, content, &encoder),
             other => other,
         };
-        changing.finish()?;
         set.map(drop)
     }
 }

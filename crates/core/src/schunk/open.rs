@@ -114,7 +114,7 @@ impl Store {
         let (kind, path) = match (path, contiguous) {
             (None, false) => return Ok(Self::Separate(List::new())),
             (None, true) => {
-                let memory = Memory::new(&header(Kind::Contiguous), &[], &[])?;
+                let memory = Memory::new(&header(Kind::Contiguous))?;
                 return Ok(Self::Memory(memory));
             }
             (Some(path), true) if paths::kind(path)?.is_some() => return Err(Error::FileOpen),
@@ -124,7 +124,7 @@ impl Store {
         let options = options()?;
         // Its place comes first: once the frame is there, nothing may fail.
         let place = boxed_uninit()?;
-        let (disk, _) = Disk::create(options, &path, &header(kind), &[], &[])?;
+        let (disk, _) = Disk::create(options, &path, &header(kind))?;
         Ok(Self::Disk(Mutex::new(Box::write(place, disk))))
     }
 

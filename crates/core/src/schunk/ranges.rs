@@ -392,8 +392,7 @@ impl SuperChunk {
         }
         let changing = self.reserve()?;
         let (range, len) = changing.state()?.range_of_items(items)?;
-        self.write_bytes(range.start, source(len)?)?;
-        changing.finish()
+        self.write_bytes(range.start, source(len)?)
     }
 
     /// Writes bytes over those from `start` on: all of them or, if that fails, none. Of a chunk that is not written whole, only
@@ -422,8 +421,7 @@ impl SuperChunk {
                 updates.push((part.nchunk, writer.rewrite(&part, bytes)?))?;
             }
         }
-        changing.commit(|state| state.update(self.host(), updates))?;
-        changing.finish()
+        changing.commit(|state| state.update(self.host(), updates))
     }
 
     /// The chunks that have items of a range, which counts bytes.

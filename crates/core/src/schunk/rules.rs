@@ -7,7 +7,7 @@
 use oxiblosc_chunk::checksum::{CHECKSUMS, check_header_only};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::offsets::ChunkPlace;
+use oxiblosc_frame::offsets::special_of;
 
 const VL_BLOCKS: u8 = oxiblosc_chunk::header::flags2::VL_BLOCKS;
 
@@ -48,8 +48,8 @@ pub struct ChunkInfo {
     pub flags2: u8,
     /// Whether it has checksums.
     pub checksums: bool,
-    /// Where it goes if it needs no room in a frame.
-    pub special: Option<ChunkPlace>,
+    /// The kind of its values, if it needs no bytes in a frame.
+    pub special: Option<Special>,
 }
 
 impl ChunkInfo {
@@ -60,7 +60,7 @@ impl ChunkInfo {
             cbytes: header.cbytes as i32,
             flags2: header.blosc2_flags2 & !CHECKSUMS,
             checksums: header.has_checksums(),
-            special: ChunkPlace::special_of(header),
+            special: special_of(header),
         }
     }
 
@@ -85,7 +85,7 @@ impl ChunkInfo {
             cbytes: EXTENDED_HEADER_LENGTH as i32,
             flags2: 0,
             checksums: false,
-            special: Some(ChunkPlace::Special(kind)),
+            special: Some(kind),
         }
     }
 

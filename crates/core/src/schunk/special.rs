@@ -6,7 +6,7 @@ use super::superchunk::{Changing, SuperChunk};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot};
-use oxiblosc_frame::offsets::{ChunkPlace, MAX_CHUNKS};
+use oxiblosc_frame::offsets::MAX_CHUNKS;
 use oxiblosc_memory::{Buffer, List};
 
 /// Makes the chunk that stands for so many bytes of a special value.
@@ -74,7 +74,7 @@ impl SuperChunk {
         let kind = kind.ok_or(error)?;
         let chunk = sample(kind, chunksize).map_err(|why| why.or(error))?;
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
-        let done = if framed {
+        if framed {
             let filled = Counts {
                 nchunks,
                 nbytes,
@@ -87,9 +87,7 @@ impl SuperChunk {
             let last = sample(kind, last)?;
             let done = self.fill_separate(&mut changing, (&chunk, &last), nchunks);
             done.map_err(|why| why.or(error))
-        };
-        changing.finish()?;
-        done
+        }
     }
 
     /// Puts as many chunks as `filled` says into a frame without chunks, all at once. Gives their number.
@@ -107,7 +105,7 @@ impl SuperChunk {
             let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
             let plan = Plan {
                 counts: filled,
-                change: Change::Fill(ChunkPlace::Special(kind), filled.nchunks),
+                change: Change::Fill(kind, filled.nchunks),
                 owned: None,
             };
             let done = state.apply(self.host(), plan);

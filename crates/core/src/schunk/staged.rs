@@ -3,11 +3,12 @@
 use super::rules::Counts;
 use super::store::{Location, Store};
 use oxiblosc_chunk::checked::Checked;
+use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot};
-use oxiblosc_frame::header::Header;
-use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
-use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
+use oxiblosc_frame::disk::Metadata;
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
 use oxiblosc_frame::runs::Runs;
 use oxiblosc_memory::{Buffer, List};
 
@@ -47,19 +48,20 @@ pub struct Staged {
     trailer_changed: bool,
 }
 
-/// What a chunk is.
-enum Source {
+/// Where a chunk of a transaction comes from.
+#[derive(Clone, Copy)]
+enum Origin {
     Old(usize),
     New(usize),
-    Special(ChunkPlace),
+    Special(Special),
 }
 
-impl Source {
+impl Origin {
     fn of(number: i64) -> Result<Self> {
         Ok(match ChunkPlace::from_offset(number)? {
             ChunkPlace::At(at) if at >= NEW => Self::New((at - NEW) as usize),
             ChunkPlace::At(at) => Self::Old(at as usize),
-            special => Self::Special(special),
+            ChunkPlace::Special(kind) => Self::Special(kind),
         })
     }
 }
@@ -103,8 +105,8 @@ impl Staged {
     }
 
     #[inline(never)]
-    fn source(&self, nchunk: usize) -> Result<Source> {
-        Source::of(self.order.get(nchunk).ok_or(Error::InvalidParam)?)
+    fn origin(&self, nchunk: usize) -> Result<Origin> {
+        Origin::of(self.order.get(nchunk).ok_or(Error::InvalidParam)?)
     }
 
     /// Finds a chunk.
@@ -112,8 +114,8 @@ impl Staged {
     /// # Errors
     /// As for [`Store::find`].
     pub fn find(&self, nchunk: usize) -> Result<Location<'_>> {
-        match self.source(nchunk)? {
-            Source::Old(old) => {
+        match self.origin(nchunk)? {
+            Origin::Old(old) => {
                 let mut found = self.base.find_in(old, false)?;
                 if let Location::File(stored) = &mut found {
                     // It cannot be changed in place.
@@ -121,17 +123,16 @@ impl Staged {
                 }
                 Ok(found)
             }
-            Source::New(new) => Ok(Location::Memory(&self.new[new], Checked::NEVER)),
-            Source::Special(ChunkPlace::Special(kind)) => Ok(Location::Special(kind)),
-            Source::Special(ChunkPlace::At(_)) => Err(Error::Failure),
+            Origin::New(new) => Ok(Location::Memory(&self.new[new], Checked::NEVER)),
+            Origin::Special(kind) => Ok(Location::Special(kind)),
         }
     }
 
     /// A chunk that is on its own.
     pub fn separate_chunk(&mut self, nchunk: usize) -> Option<&mut Buffer> {
-        match (self.source(nchunk).ok()?, &mut self.base) {
-            (Source::Old(old), Store::Separate(chunks)) => chunks.get_mut(old),
-            (Source::New(new), _) => self.new.get_mut(new),
+        match (self.origin(nchunk).ok()?, &mut self.base) {
+            (Origin::Old(old), Store::Separate(chunks)) => chunks.get_mut(old),
+            (Origin::New(new), _) => self.new.get_mut(new),
             _ => None,
         }
     }
@@ -180,7 +181,7 @@ impl Staged {
         let mut next = self.new.len();
         for item in change.items() {
             numbers.push(match item {
-                Item::Special(place) => place.to_offset(),
+                Item::Special(kind) => special_offset(kind),
                 Item::Stored(chunk) if owned.is_none() => self.push_copy(chunk)?,
                 Item::Stored(_) => {
                     next += 1;
@@ -194,7 +195,7 @@ impl Staged {
         delta.reserve(&mut self.order)?;
         // Nothing fails from here on.
         for nchunk in change.leaves() {
-            if let Ok(Source::New(new)) = self.source(nchunk) {
+            if let Ok(Origin::New(new)) = self.origin(nchunk) {
                 self.new[new] = Buffer::new();
             }
         }
@@ -230,7 +231,7 @@ impl Staged {
     /// Whether any chunk that is stored in the frame is still there.
     fn keeps_stored(&self) -> Result<bool> {
         for nchunk in 0..self.nchunks() {
-            if let Source::Old(old) = self.source(nchunk)?
+            if let Origin::Old(old) = self.origin(nchunk)?
                 && !matches!(self.base.find_in(old, false)?, Location::Special(_))
             {
                 return Ok(true);
@@ -243,24 +244,19 @@ impl Staged {
     ///
     /// # Errors
     /// Those of output; [`Error::MemoryAlloc`].
-    pub fn commit(
-        &mut self,
-        header: &Header,
-        (metalayers, vlmetalayers): (&[MetalayerRef], &[MetalayerRef]),
-        cbytes: u64,
-        checksums: bool,
-    ) -> Result<()> {
+    pub fn commit(&mut self, metadata: &Metadata, checksums: bool) -> Result<()> {
         if !self.changed {
             return Ok(());
         }
         if !self.base.is_frame() {
             return self.commit_separate();
         }
-        let variable = self.trailer_changed.then_some(vlmetalayers);
+        let metadata = Metadata {
+            vlmetalayers: metadata.vlmetalayers.filter(|_| self.trailer_changed),
+            ..*metadata
+        };
         self.base.set_checksums(checksums)?;
-        let done = self.with_change(|base, change| {
-            base.commit(change, &[], header, metalayers, variable, cbytes)
-        });
+        let done = self.with_change(|base, change| base.commit(change, &[], &metadata));
         if done.is_err() {
             self.base.set_checksums(self.before.checksums)?;
         } else if let Store::Memory(memory) = &mut self.base {
@@ -290,20 +286,27 @@ impl Staged {
         let (mut slots, mut items, mut left) = (List::new(), List::new(), List::new());
         // Whether each old chunk is where it was, and how many there are.
         let (mut same, mut old_ones) = (self.nchunks() == count, 0);
-        let change = if let (0, Offsets::Repeated { offset, count }) = (count, &self.order) {
-            Change::Fill(ChunkPlace::from_offset(*offset)?, *count)
+        let filled = match self.order {
+            Offsets::Repeated {
+                offset,
+                count: filled,
+            } if count == 0 => Some((Origin::of(offset)?, filled)),
+            _ => None,
+        };
+        let change = if let Some((Origin::Special(kind), filled)) = filled {
+            Change::Fill(kind, filled)
         } else {
             for at in 0..self.nchunks() {
-                let item = match self.source(at)? {
-                    Source::Old(old) => {
+                let item = match self.origin(at)? {
+                    Origin::Old(old) => {
                         *stays.get_mut(old).ok_or(Error::Failure)? = true;
                         same &= old == at;
                         old_ones += 1;
                         slots.push(Slot::Old(old))?;
                         continue;
                     }
-                    Source::New(new) => Item::Stored(&self.new[new]),
-                    Source::Special(place) => Item::Special(place),
+                    Origin::New(new) => Item::Stored(&self.new[new]),
+                    Origin::Special(kind) => Item::Special(kind),
                 };
                 slots.push(Slot::New(item))?;
                 items.push((at, item))?;

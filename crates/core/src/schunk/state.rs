@@ -158,7 +158,7 @@ impl State {
     /// How a chunk is stored when chunks are of `chunksize`: as a special offset without any bytes, if that is enough.
     pub(crate) fn item<'a>(&self, chunksize: i32, chunk: &ChunkInfo, bytes: &'a [u8]) -> Item<'a> {
         match chunk.special {
-            Some(place) if self.store.is_frame() && chunksize > 0 => Item::Special(place),
+            Some(kind) if self.store.is_frame() && chunksize > 0 => Item::Special(kind),
             _ => Item::Stored(bytes),
         }
     }

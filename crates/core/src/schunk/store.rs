@@ -6,11 +6,10 @@ use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot, check_listable};
-use oxiblosc_frame::disk::{Disk, Found, Next, Stored};
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::disk::{Disk, Metadata, Stored};
+use oxiblosc_frame::header::Kind;
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_frame::meta::MetalayerRef;
-use oxiblosc_frame::offsets::ChunkPlace;
+use oxiblosc_frame::offsets::Found;
 use oxiblosc_memory::{Buffer, Collect, Edit, List};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -309,7 +308,9 @@ impl Store {
                 Some((chunk, Checked::NEVER))
             }
             Self::Memory(memory) => {
-                let found = memory.find_and_read(nchunk, header).ok()?.ok()?;
+                let Ok(Found::Stored(found)) = memory.find_and_read(nchunk, header) else {
+                    return None;
+                };
                 prefetch(found.0);
                 Some(found)
             }
@@ -329,20 +330,15 @@ impl Store {
 
     /// As [`Self::find`]. With `rereads`, a frame is read again if the chunk is not where the index says.
     pub(super) fn find_in(&self, nchunk: usize, rereads: bool) -> Result<Location<'_>> {
-        let special = |place| match place {
-            ChunkPlace::Special(kind) => Ok(Location::Special(kind)),
-            ChunkPlace::At(_) => Err(Error::Failure),
-        };
         match self {
             Self::Separate(chunks) => chunks
                 .get(nchunk)
                 .map(|chunk| Location::Memory(chunk, Checked::NEVER))
                 .ok_or(Error::InvalidParam),
-            Self::Memory(memory) => memory
-                .find(nchunk)?
-                .map_or_else(special, |(bytes, checked)| {
-                    Ok(Location::Memory(bytes, checked))
-                }),
+            Self::Memory(memory) => Ok(match memory.find(nchunk)? {
+                Found::Special(kind) => Location::Special(kind),
+                Found::Stored((bytes, checked)) => Location::Memory(bytes, checked),
+            }),
             Self::Disk(disk) => {
                 let disk = &mut *lock(disk);
                 let found = match disk.find(nchunk) {
@@ -353,38 +349,35 @@ impl Store {
                     }
                     found => found,
                 };
-                match found? {
-                    Found::Special(place) => special(place),
-                    Found::Stored(stored) => Ok(Location::File(stored)),
-                }
+                Ok(match found? {
+                    Found::Special(kind) => Location::Special(kind),
+                    Found::Stored(stored) => Location::File(stored),
+                })
             }
             Self::Staged(staged) => staged.find(nchunk),
         }
     }
 
-    /// Applies a change; see [`Disk::commit`]. Without `vlmetalayers`, those stay as they are.
+    /// Applies a change; see [`Disk::commit`].
     pub fn commit(
         &mut self,
         change: &Change,
         specials: &[(usize, List<u8>)],
-        header: &Header,
-        metalayers: &[MetalayerRef],
-        vlmetalayers: Option<&[MetalayerRef]>,
-        cbytes: u64,
+        metadata: &Metadata,
     ) -> Result<()> {
         match self {
             Self::Separate(chunks) => commit_separate(chunks, change),
             Self::Memory(memory) => {
-                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                let next = metadata.encode()?;
                 memory.commit(change, specials, next.header, next.trailer)
             }
             Self::Disk(disk) => {
-                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                let next = metadata.encode()?;
                 unlocked(disk).commit(change, specials, next)
             }
             Self::Staged(staged) if staged.base().is_frame() => {
                 // If this header or trailer cannot be written, it fails now and not at the commit.
-                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                let next = metadata.encode()?;
                 let has_trailer = next.trailer.is_some();
                 staged.stage_frame(change, specials, next.header.len(), has_trailer)
             }

@@ -232,10 +232,11 @@ impl SuperChunk {
     }
 
     /// Ends what [`State::lock_frame`] began.
-    fn unlock_frame(&self) -> Result<()> {
-        match self.guard()?.store.disk() {
-            Some(disk) => lock(disk).unlock(),
-            None => Ok(()),
+    fn unlock_frame(&self) {
+        if let Ok(state) = self.guard()
+            && let Some(disk) = state.store.disk()
+        {
+            lock(disk).unlock();
         }
     }
 
@@ -278,7 +279,7 @@ impl SuperChunk {
     /// Ends what [`Self::lock`] began; without one it does nothing.
     ///
     /// # Errors
-    /// Those of unlocking.
+    /// As for [`Self::peek`].
     pub fn unlock(&self) -> Result<()> {
         let less = |locks: usize| locks.checked_sub(1);
         let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -289,11 +290,10 @@ impl SuperChunk {
         {
             return Ok(());
         }
-        let state = self.peek()?;
-        match state.store.disk() {
-            Some(disk) => lock(disk).unlock(),
-            None => Ok(()),
+        if let Some(disk) = self.peek()?.store.disk() {
+            lock(disk).unlock();
         }
+        Ok(())
     }
 
     /// Reads the frame again if another handle changed it. Gives whether one did.
@@ -347,10 +347,7 @@ impl SuperChunk {
 
     /// Makes a change of the state as it is now.
     pub(crate) fn change<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        let mut changing = self.reserve()?;
-        let result = changing.commit(body);
-        changing.finish()?;
-        result
+        self.reserve()?.commit(body)
     }
 
     /// Makes a change of the chunks: `plan` says which. Gives the number of chunks after it.
@@ -411,7 +408,7 @@ impl State {
             && locked
             && let Some(disk) = self.store.disk_mut()
         {
-            disk.unlock_shared()?;
+            disk.unlock_shared();
         }
         refreshed.map(drop)
     }

@@ -9,6 +9,7 @@ use super::store::Store;
 use super::superchunk::{Locked, SuperChunk};
 use crate::coder::{Changed, Count, Host};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer};
 use oxiblosc_memory::{Collect, List, ToList, boxed};
 
@@ -86,8 +87,13 @@ impl State {
             meta::borrow(&self.metalayers)?,
             meta::borrow(&self.vlmetalayers)?,
         );
-        let cbytes = self.counts.cbytes.max(0) as u64;
-        staged.commit(&header, (&fixed, &variable), cbytes, checksums)?;
+        let metadata = Metadata {
+            header: &header,
+            metalayers: &fixed,
+            vlmetalayers: Some(&variable),
+            cbytes: self.counts.cbytes.max(0) as u64,
+        };
+        staged.commit(&metadata, checksums)?;
         drop(self.unstage()?);
         host.show(self, Changed::Everything);
         Ok(())
@@ -126,9 +132,7 @@ impl SuperChunk {
     fn transact(&self, locked: Locked, step: Step) -> Result<()> {
         let mut changing = self.reserve_here()?;
         changing.lock_as(locked)?;
-        let done = changing.apart(|state| step(state, self.host()));
-        changing.finish()?;
-        done
+        changing.apart(|state| step(state, self.host()))
     }
 
     /// Makes all changes of a transaction as one change of the frame: after a crash it has all of them or none, and with

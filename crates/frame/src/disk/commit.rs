@@ -16,30 +16,38 @@ use oxiblosc_memory::{List, ToList};
 /// The smallest page size of any system. A write within one page is not interrupted by a signal that kills the process.
 const PAGE: u64 = 4 << 10;
 
-/// The new header and trailer.
-pub struct Next {
-    /// From [`Header::encode`].
-    pub header: List<u8>,
-    /// `None`: as it is.
-    pub trailer: Option<List<u8>>,
+/// What a frame has besides chunks and index after a change.
+#[derive(Clone, Copy)]
+pub struct Metadata<'a> {
+    /// The header. [`Self::metalayers`] are written instead of those in it.
+    pub header: &'a Header,
+    /// The fixed-length metalayers.
+    pub metalayers: &'a [MetalayerRef<'a>],
+    /// The variable-length metalayers. None if they stay as they are.
+    pub vlmetalayers: Option<&'a [MetalayerRef<'a>]>,
     /// Bytes of all chunks; for a sparse frame.
     pub cbytes: u64,
 }
 
-impl Next {
-    /// Encodes them. Without `vlmetalayers`, the trailer stays as it is.
-    pub fn new(
-        header: &Header,
-        metalayers: &[MetalayerRef],
-        vlmetalayers: Option<&[MetalayerRef]>,
-        cbytes: u64,
-    ) -> Result<Self> {
-        Ok(Self {
-            header: header.encode(metalayers)?,
-            trailer: vlmetalayers.map(trailer::encode).transpose()?,
-            cbytes,
+impl Metadata<'_> {
+    /// Encodes header and trailer.
+    pub fn encode(&self) -> Result<EncodedMetadata> {
+        Ok(EncodedMetadata {
+            header: self.header.encode(self.metalayers)?,
+            trailer: self.vlmetalayers.map(trailer::encode).transpose()?,
+            cbytes: self.cbytes,
         })
     }
+}
+
+/// The header and the trailer of a frame after a change.
+pub struct EncodedMetadata {
+    /// From [`Header::encode`].
+    pub header: List<u8>,
+    /// None if it stays as it is.
+    pub trailer: Option<List<u8>>,
+    /// Bytes of all chunks; for a sparse frame.
+    pub cbytes: u64,
 }
 
 /// New bytes over others that count until the commit.

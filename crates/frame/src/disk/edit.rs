@@ -1,6 +1,6 @@
 //! What a change of chunks writes, and where.
 
-use super::commit::{Next, Overwrite, Writes};
+use super::commit::{EncodedMetadata, Overwrite, Writes};
 use super::growing_index::{INDEX_SIZES, new_offsets};
 use super::places::ChunkWrite;
 use super::{Disk, FEW, SMALL};
@@ -9,7 +9,7 @@ use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::{Kind, set_extent};
 use crate::index::stored_header;
-use crate::offsets::Offsets;
+use crate::offsets::{Offsets, special_offset};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Collect, List, ToList};
@@ -56,7 +56,7 @@ impl<'a> ChunkChange<'a> {
 fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List<i64>> {
     let mut places = places.iter();
     let offset = |(i, item): (usize, Item)| match (item, change) {
-        (Item::Special(place), _) => Some(place.to_offset()),
+        (Item::Special(kind), _) => Some(special_offset(kind)),
         (Item::Stored(_), _) => places.next().map(|place| *place as i64),
         (Item::Edited(_), Change::Update(items)) => offsets.get(items[i].0),
         (Item::Edited(_), _) => None,
@@ -73,15 +73,17 @@ pub(super) fn slack(end: u64) -> u64 {
 impl Disk {
     /// Applies and commits a change. If it fails, the frame is as it was. `specials` are chunks that were only offsets until now and get bytes
     /// in the frame before the change: their numbers before it, and the bytes.
-    pub fn commit(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
-        self.lock()?;
-        let changed = self.change(change, specials, next);
-        if changed.is_ok() {
-            self.after_change(change);
-        }
-        // Whether the change was made does not depend on this. If it fails, the lock ends when the file is closed.
-        let _ = self.unlock();
-        changed
+    pub fn commit(
+        &mut self,
+        change: &Change,
+        specials: &Specials,
+        next: EncodedMetadata,
+    ) -> Result<()> {
+        self.while_locked(|disk| {
+            disk.change(change, specials, next)?;
+            disk.after_change(change);
+            Ok(())
+        })
     }
 
     /// Tidies up after a change. If that fails, only room is lost.
@@ -124,7 +126,7 @@ impl Disk {
         &mut self,
         change: &Change,
         specials: &Specials,
-        next: Next,
+        next: EncodedMetadata,
     ) -> Result<()> {
         let file = self.prepare()?;
         self.view.checksums = change.checksums(self.view.checksums);
@@ -169,7 +171,7 @@ impl Disk {
 
     /// Whether the frame has fewer than [`SMALL`] bytes and at most [`FEW`] chunks after the change. A frame in which a chunk grows into the
     /// free bytes behind it, which only large frames have, stays large for this change even if it became shorter.
-    fn stays_small(&self, change: ChunkChange, next: &Next) -> bool {
+    fn stays_small(&self, change: ChunkChange, next: &EncodedMetadata) -> bool {
         let chunks = match self.kind {
             Kind::Contiguous => {
                 let new = change.new_chunks();
@@ -191,8 +193,8 @@ impl Disk {
     }
 
     /// Header and trailer as they are.
-    pub(super) fn unchanged(&self) -> Result<Next> {
-        Ok(Next {
+    pub(super) fn unchanged(&self) -> Result<EncodedMetadata> {
+        Ok(EncodedMetadata {
             header: self.view.header.try_clone()?,
             trailer: None,
             cbytes: self.view.extent.cbytes,
@@ -200,7 +202,12 @@ impl Disk {
     }
 
     /// Applies a change to a large frame, whose index can grow.
-    fn edit(&mut self, file: &dyn Storage, chunk_change: ChunkChange, next: Next) -> Result<()> {
+    fn edit(
+        &mut self,
+        file: &dyn Storage,
+        chunk_change: ChunkChange,
+        next: EncodedMetadata,
+    ) -> Result<()> {
         let ChunkChange {
             change,
             specials,
@@ -276,7 +283,7 @@ impl Disk {
         delta: Delta,
         added: &[ChunkWrite<'a>],
         over: &[ChunkWrite],
-        next: Next,
+        next: EncodedMetadata,
     ) -> Result<()> {
         let extent = self.view.extent;
         let count = self.view.offsets.len();

@@ -1,11 +1,11 @@
-//! Reading header, index and trailer of a frame, and writing them as the format's documents show them.
+//! Reading header, index and trailer of a frame.
 
 use super::{Loaded, Pending, RETRIES, View, patches};
-use crate::fingerprint::{self, ChecksumScope};
-use crate::header::{self, Extent, Header, Kind, set_extent};
+use crate::fingerprint;
+use crate::header::{self, Extent, Header, Kind};
 use crate::index::stored_header;
 use crate::journal::{Overlay, overlay};
-use crate::meta::{Metalayer, MetalayerRef};
+use crate::meta::Metalayer;
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
 use oxiblosc_chunk::checksum::crc32c;
@@ -269,88 +269,4 @@ fn read_index(
         crc,
         offsets_crc,
     })
-}
-
-/// A frame in the layout of the format's documents, without its chunks.
-pub struct Image {
-    /// The header.
-    pub header: List<u8>,
-    /// Index and trailer.
-    pub body: List<u8>,
-    /// Where they begin.
-    pub body_pos: u64,
-    /// Bytes of the trailer, at the end of the body.
-    pub trailer_len: usize,
-    /// Bytes of the index, at the front of the body.
-    index_len: usize,
-}
-
-impl Image {
-    /// Puts a frame together whose chunks, if they lie in it, end `data_end` bytes behind the header; `cbytes` is for a
-    /// sparse frame.
-    pub fn new(
-        header: &Header,
-        metalayers: &[MetalayerRef],
-        vlmetalayers: &[MetalayerRef],
-        offsets: &Offsets,
-        data_end: u64,
-        cbytes: u64,
-    ) -> Result<Self> {
-        let bytes = header.encode(metalayers)?;
-        let trailer = trailer::encode(vlmetalayers)?;
-        Self::from_parts(header.kind, bytes, &trailer, offsets, data_end, cbytes)
-    }
-
-    /// As [`Self::new`], of a header from [`Header::encode`] and a trailer.
-    pub fn from_parts(
-        kind: Kind,
-        mut header: List<u8>,
-        trailer: &[u8],
-        offsets: &Offsets,
-        data_end: u64,
-        cbytes: u64,
-    ) -> Result<Self> {
-        let mut body = if offsets.is_empty() {
-            List::new()
-        } else {
-            offsets.encode()?
-        };
-        let index_len = body.len();
-        body.extend_from_slice(trailer)?;
-        let (body_pos, cbytes) = match kind {
-            Kind::Contiguous => (header.len() as u64 + data_end, data_end),
-            Kind::Sparse => (header.len() as u64, cbytes),
-        };
-        set_extent(&mut header, body_pos + body.len() as u64, cbytes);
-        Ok(Self {
-            header,
-            body,
-            body_pos,
-            trailer_len: trailer.len(),
-            index_len,
-        })
-    }
-
-    /// Writes checksums of all parts, or takes them out.
-    pub fn stamp(&mut self, checksums: ChecksumScope) {
-        let end = self.body.len() - self.trailer_len;
-        let (front, trailer) = self.body.split_at_mut(end);
-        let index = &front[..self.index_len];
-        let index_crc = checksums.is_any().then(|| fingerprint::of_index(index));
-        fingerprint::stamp(checksums, index_crc, &mut self.header, trailer);
-    }
-
-    /// Leaves one byte free before the trailer.
-    pub fn lengthen(&mut self) -> Result<()> {
-        let cbytes = Extent::parse(&self.header)?.cbytes;
-        self.body.insert(self.body.len() - self.trailer_len, 0)?;
-        let frame_len = self.frame_len();
-        set_extent(&mut self.header, frame_len, cbytes);
-        Ok(())
-    }
-
-    /// Bytes of the frame.
-    pub fn frame_len(&self) -> u64 {
-        self.body_pos + self.body.len() as u64
-    }
 }

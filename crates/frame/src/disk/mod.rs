@@ -14,6 +14,7 @@ mod commit;
 mod compact;
 mod edit;
 mod growing_index;
+mod image;
 mod load;
 /// Finds out whether a frame is as it was last read.
 pub mod look;
@@ -25,11 +26,12 @@ mod rewrite;
 mod stored;
 mod writer;
 
-pub use commit::Next;
+pub use commit::{EncodedMetadata, Metadata};
+use image::Image;
 use paths::ChunkPaths;
 pub use paths::frame_file;
 use refresh::Reader;
-pub use stored::{Found, Stored};
+pub use stored::Stored;
 pub(crate) use writer::TRIES;
 pub use writer::{LockGuard, LockState, Waiter};
 use writer::{WriteHandle, Writer};
@@ -37,8 +39,9 @@ use writer::{WriteHandle, Writer};
 use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, Header, Kind};
 use super::journal::{Overlay, Patch};
-use super::meta::{Metalayer, MetalayerRef};
+use super::meta::Metalayer;
 use super::offsets::{ChunkPlace, Offsets};
+use super::trailer;
 pub use new::NewFrame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
@@ -182,17 +185,12 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Makes a new frame without chunks, where nothing may be yet. If that fails, it leaves nothing there.
-    pub fn create(
-        options: Options,
-        path: &CStr,
-        header: &Header,
-        metalayers: &[MetalayerRef],
-        vlmetalayers: &[MetalayerRef],
-    ) -> Result<(Self, Loaded)> {
+    /// Makes a new frame without chunks and metalayers, where nothing may be yet. If that fails, it leaves nothing there.
+    pub fn create(options: Options, path: &CStr, header: &Header) -> Result<(Self, Loaded)> {
         let kind = header.kind;
         let file = frame_file(path, kind)?;
-        let image = load::Image::new(header, metalayers, vlmetalayers, &Offsets::EMPTY, 0, 0)?;
+        let trailer = trailer::encode(&[])?;
+        let image = Image::new(header.encode(&[])?, &trailer, &Offsets::EMPTY, 0, 0)?;
         let (storage, made) = new::make(&options, path, kind, &file)?;
         let filled = new::fill(&options, path, kind, &*storage, &image);
         storage.unlock();
@@ -225,18 +223,16 @@ impl Disk {
             .locking
             .then(|| SidecarLock::of_frame(path, kind == Kind::Sparse))
             .transpose()?;
-        if let Some(lock) = &mut lock {
-            lock.lock(false)?;
-        }
-        let loading = options.backend.open(&file, Mode::Read).and_then(|storage| {
+        let load = || {
+            let storage = options.backend.open(&file, Mode::Read)?;
             let written = storage.written();
             let loading = load::load_patiently(&*storage, base, kind, false, false)?;
             Ok((storage, written, loading))
-        });
-        if let Some(lock) = &mut lock {
-            lock.unlock()?;
-        }
-        let (storage, written, (view, loaded)) = loading?;
+        };
+        let (storage, written, (view, loaded)) = match &mut lock {
+            Some(lock) => lock.while_shared(load)?,
+            None => load()?,
+        };
         let mut disk = Self {
             options,
             path: CStrBuf::copy_of(path)?,

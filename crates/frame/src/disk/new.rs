@@ -1,7 +1,7 @@
 //! Files and directories of new frames.
 
 use super::Options;
-use super::load::Image;
+use super::image::Image;
 use super::paths::{ChunkPaths, with_suffix};
 use crate::header::Kind;
 use oxiblosc_error::{Error, Result};

@@ -1,11 +1,11 @@
 //! Where new chunks are put in a frame, and how the room of removed chunks is used again.
 
+use super::Disk;
 use super::paths::ChunkPaths;
-use super::{Disk, Found};
 use crate::change::{Change, Item};
 use crate::free_list::FreeList;
 use crate::header::Kind;
-use crate::offsets::{ChunkPlace, Offsets};
+use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Mode, Storage, paths};

@@ -1,9 +1,9 @@
 //! Changes that leave a frame in the layout of the format's documents: chunks, index and trailer one behind the other.
 
 use super::Disk;
-use super::commit::{Next, Writes};
+use super::commit::{EncodedMetadata, Writes};
 use super::edit::ChunkChange;
-use super::load::Image;
+use super::image::Image;
 use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::Kind;
@@ -20,7 +20,7 @@ impl Disk {
         &mut self,
         file: &dyn Storage,
         chunk_change: ChunkChange,
-        next: Next,
+        next: EncodedMetadata,
         holes: u64,
     ) -> Result<()> {
         let ChunkChange { change, leaves, .. } = chunk_change;
@@ -61,7 +61,7 @@ impl Disk {
         ChunkChange {
             change, specials, ..
         }: ChunkChange,
-        next: Next,
+        next: EncodedMetadata,
         (chunks, places): (&[&[u8]], &[u64]),
         (mut free, holes): (FreeList, u64),
     ) -> Result<()> {
@@ -115,8 +115,8 @@ impl Disk {
     }
 
     /// The header, the index and the trailer of a frame in that layout, whose chunks end at `end`.
-    fn image_of(&self, next: Next, offsets: &Offsets, end: u64) -> Result<Image> {
-        let Next {
+    fn image_of(&self, next: EncodedMetadata, offsets: &Offsets, end: u64) -> Result<Image> {
+        let EncodedMetadata {
             header,
             trailer,
             cbytes,
@@ -125,7 +125,11 @@ impl Disk {
         let trailer = trailer.as_deref().unwrap_or(before);
         let is_other = *offsets != self.view.offsets
             || fingerprint::without(trailer) != fingerprint::without(before);
-        let mut image = Image::from_parts(self.kind, header, trailer, offsets, end, cbytes)?;
+        let (data_len, cbytes) = match self.kind {
+            Kind::Contiguous => (end, end),
+            Kind::Sparse => (0, cbytes),
+        };
+        let mut image = Image::new(header, trailer, offsets, data_len, cbytes)?;
         image.stamp(self.view.checksums);
         if is_other && image.header == self.view.header && !offsets.is_empty() {
             // Handles without a lock compare the header, those of the reference only the frame's length. So a change that would keep the

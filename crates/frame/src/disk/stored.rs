@@ -4,7 +4,7 @@ use super::{Disk, Pending, SMALL, patches};
 use crate::fingerprint::ChecksumScope;
 use crate::header::Kind;
 use crate::journal::overlay;
-use crate::offsets::ChunkPlace;
+use crate::offsets::{ChunkPlace, Found};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_chunk::source::BlockSource;
@@ -38,14 +38,6 @@ impl BlockSource for Stored {
     fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
         self.read(pos as u64, buf)
     }
-}
-
-/// Where a chunk is.
-pub enum Found {
-    /// It has no bytes: all of its items are the same.
-    Special(ChunkPlace),
-    /// In a file.
-    Stored(Stored),
 }
 
 impl Stored {
@@ -134,10 +126,10 @@ impl Stored {
 impl Disk {
     /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced since then, and its
     /// file removed.
-    pub fn find(&mut self, nchunk: usize) -> Result<Found> {
+    pub fn find(&mut self, nchunk: usize) -> Result<Found<Stored>> {
         let place = match self.view.offsets.place(nchunk)? {
             ChunkPlace::At(place) => place,
-            special => return Ok(Found::Special(special)),
+            ChunkPlace::Special(kind) => return Ok(Found::Special(kind)),
         };
         let extent = self.view.extent;
         match self.kind {

@@ -154,8 +154,10 @@ impl Disk {
     }
 
     /// Ends what [`Self::lock_shared`] began.
-    pub fn unlock_shared(&mut self) -> Result<()> {
-        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
+    pub fn unlock_shared(&mut self) {
+        if let Some(lock) = &mut self.lock {
+            lock.unlock();
+        }
     }
 
     /// Locks the frame exclusively until [`Self::unlock`], for a change. Calls may nest; if the frame is locked already, it stays locked in the
@@ -200,18 +202,21 @@ impl Disk {
         match self.lock_file(false) {
             Ok(Some(_)) => Ok(None),
             Ok(None) => {
-                self.unlock()?;
+                self.unlock();
                 let handle = self.write_handle.as_ref().ok_or(Error::Lock)?;
                 Ok(Some(Waiter::File(handle.file.clone())))
             }
-            Err(Error::Lock) => self.unlock().and(Err(Error::Lock)),
+            Err(Error::Lock) => {
+                self.unlock();
+                Err(Error::Lock)
+            }
             // Where the file cannot be opened, the change will say so.
             Err(_) => Ok(None),
         }
     }
 
     /// Ends what [`Self::lock`] began.
-    pub fn unlock(&mut self) -> Result<()> {
+    pub fn unlock(&mut self) {
         self.leave_to_parent();
         self.changing = self.changing.saturating_sub(1);
         if let Some(handle) = self
@@ -227,7 +232,7 @@ impl Disk {
             handle.locked = false;
             self.size = None;
         }
-        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
+        self.unlock_shared();
     }
 
     /// Runs `work` with the frame locked as by [`Self::lock`].
@@ -237,7 +242,8 @@ impl Disk {
     ) -> Result<()> {
         self.lock()?;
         let done = work(self);
-        self.unlock().and(done)
+        self.unlock();
+        done
     }
 
     /// Opens the file for a change and locks it against others that change it. None if another change is being made and this does not wait

@@ -56,7 +56,7 @@ fn in_memory(count: usize, len: impl Fn(usize) -> usize) -> (Memory, Model) {
         slots: &slots,
         left: &[],
     };
-    let mut memory = Memory::new(&header(&Model::default(), kind), &[], &[]).unwrap();
+    let mut memory = Memory::new(&header(&Model::default(), kind)).unwrap();
     let next = Step::Reorder(Vec::new()).next(&model, kind);
     memory
         .commit(&change, &[], next.header, next.trailer)
@@ -140,10 +140,10 @@ fn an_append_compresses_few_offsets() {
         let path = folder.0.join(format!("{kind:?}{len:?}"));
         let name = c_path(&path);
         let mut model = Model::default();
-        let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
+        let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind)).unwrap();
         let mut most = 0;
         for i in 0..count {
-            let special = Err(ChunkPlace::Special(Special::Zero));
+            let special = Err(Special::Zero);
             let step = Step::Append(len.map_or(special, |len| Ok(chunk(len, i as u8))));
             step.apply(&mut model);
             let next = step.next(&model, kind);
@@ -168,7 +168,7 @@ fn many_chunks_are_replaced_in_memory() {
             let mut items = Vec::new();
             for at in 0..count {
                 match random.next(4) {
-                    0 => items.push((at, Err(ChunkPlace::Special(Special::Zero)))),
+                    0 => items.push((at, Err(Special::Zero))),
                     1 => items.push((at, Ok(chunk(random.next(150), round as u8)))),
                     _ => {}
                 }
@@ -187,8 +187,7 @@ fn many_chunks_are_replaced_in_memory() {
                 memory = Memory::over(CowBuffer::borrow(bytes)).unwrap().0;
             }
             for (nchunk, chunk) in model.chunks.iter().enumerate() {
-                let found = memory.find(nchunk).unwrap();
-                assert!(&found.map(|(chunk, _)| chunk.to_vec()) == chunk, "{step:?}");
+                assert!(&chunk_of(&memory, nchunk) == chunk, "{step:?}");
             }
         }
     }

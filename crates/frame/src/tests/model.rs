@@ -15,7 +15,7 @@ pub fn chunk(len: usize, fill: u8) -> Vec<u8> {
 }
 
 /// The bytes of a chunk, or what stands for one without bytes.
-pub type ModelChunk = std::result::Result<Vec<u8>, ChunkPlace>;
+pub type ModelChunk = std::result::Result<Vec<u8>, Special>;
 
 /// What a frame should hold.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -116,7 +116,7 @@ pub fn random_arrangement(random: &mut Random, count: usize, fill: u8) -> Step {
         }
     }
     if random.next(2) == 0 {
-        slots.push(Arranged::New(Err(ChunkPlace::Special(Special::Zero))));
+        slots.push(Arranged::New(Err(Special::Zero)));
     }
     Step::Arrange(slots, left, fill)
 }
@@ -126,7 +126,7 @@ pub fn random_step(random: &mut Random, model: &Model) -> Step {
     let fill = random.next(256) as u8;
     let size = [5, 40, 500, 30_000, 200_000][random.next(5).min(random.next(6))];
     let item = match random.next(6) {
-        0 => Err(ChunkPlace::Special(Special::Zero)),
+        0 => Err(Special::Zero),
         _ => Ok(chunk(random.next(size), fill)),
     };
     match random.next(14) {
@@ -182,7 +182,7 @@ impl std::fmt::Debug for Step {
 pub fn item(item: &ModelChunk) -> Item<'_> {
     match item {
         Ok(chunk) => Item::Stored(chunk),
-        Err(place) => Item::Special(*place),
+        Err(kind) => Item::Special(*kind),
     }
 }
 
@@ -250,16 +250,16 @@ impl Step {
         }
     }
 
-    pub fn next(&self, after: &Model, kind: Kind) -> Next {
+    pub fn next(&self, after: &Model, kind: Kind) -> EncodedMetadata {
         let vlmetalayers = meta::borrow(&after.vlmetalayers).unwrap();
         let changed: Option<&[MetalayerRef]> =
             matches!(self, Self::VlMeta(_)).then_some(&vlmetalayers);
-        Next::new(
-            &header(after, kind),
-            &meta::borrow(&after.metalayers).unwrap(),
-            changed,
-            cbytes(after),
-        )
-        .unwrap()
+        let metadata = Metadata {
+            header: &header(after, kind),
+            metalayers: &meta::borrow(&after.metalayers).unwrap(),
+            vlmetalayers: changed,
+            cbytes: cbytes(after),
+        };
+        metadata.encode().unwrap()
     }
 }

@@ -11,7 +11,7 @@ fn frame(stored: &[u8]) -> Vec<u8> {
     inner[32..].copy_from_slice(stored);
     let step = Step::Append(Ok(inner));
     step.apply(&mut model);
-    let mut memory = Memory::new(&header(&model, Kind::Contiguous), &[], &[]).unwrap();
+    let mut memory = Memory::new(&header(&model, Kind::Contiguous)).unwrap();
     let next = step.next(&model, Kind::Contiguous);
     memory
         .commit(&step.change(&step.items()), &[], next.header, next.trailer)
@@ -59,7 +59,7 @@ fn made(path: &Path, kind: Kind, len: usize) -> (Disk, Model) {
     remove(path);
     let name = c_path(path);
     let mut model = Model::default();
-    let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
+    let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind)).unwrap();
     let steps = [
         Step::Append(Ok(nesting(3000, 0))),
         Step::Append(Ok(nesting(len, 0))),

@@ -48,7 +48,7 @@ impl Eventful {
 fn frame(path: &Path) -> (Model, Vec<u8>) {
     let mut model = Model::default();
     let header = header(&model, Kind::Contiguous);
-    let (mut disk, _) = Disk::create(plain(), &c_path(path), &header, &[], &[]).unwrap();
+    let (mut disk, _) = Disk::create(plain(), &c_path(path), &header).unwrap();
     let step = Step::Append(Ok(chunk(2000, 1)));
     step.apply(&mut model);
     let next = step.next(&model, Kind::Contiguous);
@@ -71,7 +71,8 @@ fn append(disk: &mut Disk, model: &mut Model) -> Result<()> {
         let next = step.next(model, Kind::Contiguous);
         disk.commit(&step.change(&step.items()), &[], next)
     });
-    disk.unlock().and(appended)
+    disk.unlock();
+    appended
 }
 
 /// Each change of a lost file, as programs try more than one, gives up soon.

@@ -1,7 +1,7 @@
 //! Arrays that grow and shrink. The shape and the chunks change at once.
 
 use super::Array;
-use crate::schunk::open::{Place, Protection};
+use crate::schunk::save::Savable;
 use oxiblosc_error::{Error, Result};
 
 impl Array {

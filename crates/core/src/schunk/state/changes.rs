@@ -7,6 +7,7 @@ use crate::schunk::store::{ChunkUpdate, Location, Store, Update, keep};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta;
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
@@ -61,8 +62,13 @@ impl State {
                 if let Some((at, content)) = content {
                     layers[at].1 = content;
                 }
-                let cbytes = plan.counts.cbytes.max(0) as u64;
-                store.commit(&plan.change, &specials, &header, &layers, None, cbytes)?;
+                let metadata = Metadata {
+                    header: &header,
+                    metalayers: &layers,
+                    vlmetalayers: None,
+                    cbytes: plan.counts.cbytes.max(0) as u64,
+                };
+                store.commit(&plan.change, &specials, &metadata)?;
             }
         }
         if let Some((at, content)) = content {

@@ -204,33 +204,16 @@ impl Changing<'_> {
         let _access = ExclusiveAccess::of(schunk);
         body(&mut state)
     }
-
-    /// Ends the change and unlocks the frame.
-    ///
-    /// # Errors
-    /// Those of unlocking.
-    pub fn finish(mut self) -> Result<()> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        // The reservation ends after that.
-        let begun = self.begun.take();
-        match begun.as_ref().map_or(Locked::No, |begun| begun.locked) {
-            Locked::Alone => self.schunk.unlock_frame(),
-            Locked::Shared => {
-                self.schunk.unlock_shared();
-                Ok(())
-            }
-            Locked::No | Locked::Around => Ok(()),
-        }
-    }
 }
 
 impl Drop for Changing<'_> {
+    /// Unlocks the frame. The reservation ends after that.
     fn drop(&mut self) {
-        // If this fails, the lock ends when the file is closed.
-        let _ = self.end();
+        match self.begun.as_ref().map_or(Locked::No, |begun| begun.locked) {
+            Locked::Alone => self.schunk.unlock_frame(),
+            Locked::Shared => self.schunk.unlock_shared(),
+            Locked::No | Locked::Around => {}
+        }
     }
 }
 

@@ -113,8 +113,7 @@ impl SuperChunk {
         if let Ok(state) = self.guard()
             && let Some(disk) = state.store.disk()
         {
-            // If this fails, the lock ends when the file is closed.
-            let _ = lock(disk).unlock_shared();
+            lock(disk).unlock_shared();
         }
     }
 
@@ -169,7 +168,7 @@ impl SuperChunk {
             return Ok(Some((state, locked)));
         }
         if locked {
-            lock(disk).unlock_shared()?;
+            lock(disk).unlock_shared();
         }
         Ok(None)
     }
