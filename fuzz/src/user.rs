@@ -43,7 +43,7 @@ pub fn register() {
 }
 
 /// Compresses data whose second half is like the first.
-unsafe extern "C" fn encode(
+unsafe extern "C-unwind" fn encode(
     input: *const u8,
     input_len: i32,
     output: *mut u8,
@@ -70,7 +70,7 @@ unsafe extern "C" fn encode(
 }
 
 /// Writes its input twice, as far as there is room.
-unsafe extern "C" fn decode(
+unsafe extern "C-unwind" fn decode(
     input: *const u8,
     input_len: i32,
     output: *mut u8,
@@ -109,7 +109,7 @@ fn flip(src: *const u8, dest: *mut u8, size: i32) -> c_int {
     0
 }
 
-unsafe extern "C" fn forward(
+unsafe extern "C-unwind" fn forward(
     src: *const u8,
     dest: *mut u8,
     size: i32,
@@ -120,7 +120,7 @@ unsafe extern "C" fn forward(
     flip(src, dest, size)
 }
 
-unsafe extern "C" fn backward(
+unsafe extern "C-unwind" fn backward(
     src: *const u8,
     dest: *mut u8,
     size: i32,
@@ -132,7 +132,7 @@ unsafe extern "C" fn backward(
 }
 
 /// A postfilter that leaves the data as they are, and uses all the memory it is given.
-pub unsafe extern "C" fn postfilter(params: *mut blosc2_postfilter_params) -> c_int {
+pub unsafe extern "C-unwind" fn postfilter(params: *mut blosc2_postfilter_params) -> c_int {
     // SAFETY: the library passes a struct whose buffers have the sizes it says.
     unsafe {
         let params = &*params;

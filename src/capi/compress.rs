@@ -9,7 +9,6 @@ use oxiblosc_chunk::header::filter_flags;
 use oxiblosc_core::encoding::{EncodeContext, Format, compress, compress_vlblocks};
 use oxiblosc_core::params::EncodeRequest;
 use oxiblosc_io::callbacks::catching_exceptions;
-use std::mem::transmute;
 
 /// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter makes them. What is wrong
 /// with the place is said after what is wrong with the parameters.
@@ -89,8 +88,6 @@ impl EncodeContext for Context {
             false => tuner.next_blocksize,
         };
         let function = function.ok_or(Error::Failure)?;
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
         match catching_exceptions(-1, || unsafe { function(self.as_c()) }) {
             ..0 => Err(Error::Tuner),
@@ -123,8 +120,9 @@ impl EncodeContext for Context {
             return Ok(());
         };
         let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::InvalidParam)?;
+        let update = tuner.update.ok_or(Error::Failure)?;
         // SAFETY: as in `tune`.
-        match unsafe { tuner.update.ok_or(Error::Failure)?(self.as_c(), seconds) } {
+        match catching_exceptions(-1, || unsafe { update(self.as_c(), seconds) }) {
             ..0 => Err(Error::Tuner),
             _ => Ok(()),
         }
@@ -191,7 +189,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
 ) -> c_int {
     code("blosc2_vlcompress_ctx", || {
         let ctx = unsafe_granted!(Context::from_c(context)?);
-        let nblocks = usize::try_from(nblocks).unwrap_or(0);
+        let nblocks = room(nblocks);
         if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
             return Err(Error::InvalidParam);
         }

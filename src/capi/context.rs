@@ -13,7 +13,6 @@ use oxiblosc_core::params::{EncodeRequest, filter_is_defined};
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
-use std::mem::transmute;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
@@ -158,18 +157,7 @@ impl Context {
 
     /// Takes the parameters of compression but for functions of the program's; those of the environment come first.
     fn set_cparams(&self, cparams: &blosc2_cparams) {
-        let mut request = EncodeRequest {
-            nbytes: 0,
-            typesize: cparams.typesize,
-            blocksize: cparams.blocksize,
-            compcode: cparams.compcode.into(),
-            compcode_meta: cparams.compcode_meta,
-            clevel: cparams.clevel.into(),
-            splitmode: cparams.splitmode,
-            use_dict: cparams.use_dict != 0,
-            filters: cparams.filters,
-            filters_meta: cparams.filters_meta,
-        };
+        let mut request = request_of(cparams);
         let mut nthreads = cparams.nthreads;
         Overrides::read().apply(&mut request, &mut nthreads);
         self.set_request(&request, nthreads);
@@ -186,9 +174,6 @@ impl Context {
             env::trace("error", format_args!("tuner {id} is not registered"));
             return false;
         };
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let init: unsafe extern "C-unwind" fn(_, _, *mut blosc2_context) -> c_int =
-            unsafe { transmute(init) };
         // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
         let init = || unsafe { init(params, self.as_c(), null_mut()) };
         let begun = catching_exceptions(-1, init) >= 0;
@@ -242,7 +227,7 @@ impl Drop for Context {
             && let Some(free) = registry::tuner(self.tuner_id.get()).and_then(|tuner| tuner.free)
         {
             // SAFETY: `blosc2_register_tuner` requires that the function can be called; the context is still valid.
-            unsafe { free(self.as_c()) };
+            catching_exceptions(-1, || unsafe { free(self.as_c()) });
         }
         self.clear_maskout();
         let (preparams, postparams) = (self.preparams.get(), self.postparams.get());
@@ -252,6 +237,22 @@ impl Drop for Context {
                 unsafe { libc::free(params) };
             }
         }
+    }
+}
+
+/// What parameters of compression ask for, whatever data there will be.
+pub fn request_of(cparams: &blosc2_cparams) -> EncodeRequest {
+    EncodeRequest {
+        nbytes: 0,
+        typesize: cparams.typesize,
+        blocksize: cparams.blocksize,
+        compcode: cparams.compcode.into(),
+        compcode_meta: cparams.compcode_meta,
+        clevel: cparams.clevel.into(),
+        splitmode: cparams.splitmode,
+        use_dict: cparams.use_dict != 0,
+        filters: cparams.filters,
+        filters_meta: cparams.filters_meta,
     }
 }
 

@@ -323,9 +323,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         let ctx = unsafe_granted!(Context::decompressing(context)?);
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
-        // No block has a number that is negative.
-        let nblock = usize::try_from(nblock).unwrap_or(usize::MAX);
-        let block = decoding::decompress_vlblock(ctx, &header, src, nblock)?;
+        let block = decoding::decompress_vlblock(ctx, &header, src, index(nblock))?;
         Ok(unsafe_granted!(hand_over(block, dest, destsize)))
     })
 }

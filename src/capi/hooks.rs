@@ -9,11 +9,10 @@ use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_core::b2nd::array::block_shape;
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
-use std::mem::transmute;
 use std::sync::OnceLock;
 
-type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;
-type Postfilter = unsafe extern "C" fn(*mut blosc2_postfilter_params) -> i32;
+type Prefilter = unsafe extern "C-unwind" fn(*mut blosc2_prefilter_params) -> i32;
+type Postfilter = unsafe extern "C-unwind" fn(*mut blosc2_postfilter_params) -> i32;
 
 /// The functions that belong to a context and to the registry.
 pub struct ContextHooks<'a> {
@@ -165,8 +164,6 @@ impl Hooks for ContextHooks<'_> {
         params.output_typesize = self.output_typesize();
         params.output_offset = c_size(pos.offset);
         let _call = operation::call_on_blocks();
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: `blosc2_create_cctx` requires that the prefilter can be called; its parameters describe the buffers of this block.
         let rc = catching_exceptions(-1, || unsafe { function(&raw mut params) });
         done(rc, Error::FilterPipeline)
@@ -192,8 +189,6 @@ impl Hooks for ContextHooks<'_> {
         params.typesize = c_size(typesize);
         params.offset = c_size(pos.offset);
         let _call = operation::call_on_blocks();
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let function: unsafe extern "C-unwind" fn(_) -> _ = unsafe { transmute(function) };
         // SAFETY: `blosc2_create_dctx` requires that the postfilter can be called; its parameters describe the buffers of this block.
         let rc = catching_exceptions(-1, || unsafe { function(&raw mut params) });
         done(rc, Error::Postfilter)
@@ -212,9 +207,6 @@ impl Hooks for ContextHooks<'_> {
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let forward = registry::filter(id).and_then(|(forward, _)| forward);
         let forward = forward.ok_or(Error::FilterPipeline)?;
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let forward: unsafe extern "C-unwind" fn(_, _, _, _, _, _) -> _ =
-            unsafe { transmute(forward) };
         let mut cparams = self.ctx.cparams();
         // SAFETY: `blosc2_register_filter` requires that the function can be called; both buffers have `len` bytes.
         let rc = call(src, dst, |from, to, len, _| unsafe {
@@ -226,9 +218,6 @@ impl Hooks for ContextHooks<'_> {
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let backward = registry::filter(id).and_then(|(_, backward)| backward);
         let backward = backward.ok_or(Error::FilterPipeline)?;
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let backward: unsafe extern "C-unwind" fn(_, _, _, _, _, _) -> _ =
-            unsafe { transmute(backward) };
         let mut dparams = self.dparams();
         // SAFETY: as in `filter_forward`.
         let rc = call(src, dst, |from, to, len, _| unsafe {
@@ -239,9 +228,6 @@ impl Hooks for ContextHooks<'_> {
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let encoder: unsafe extern "C-unwind" fn(_, _, _, _, _, _, _) -> _ =
-            unsafe { transmute(encoder) };
         let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast::<c_void>());
         // SAFETY: `blosc2_register_codec` requires that the function can be called; the buffers have `len` and `room` bytes.
         let rc = call(src, dst, |from, to, len, room| unsafe {
@@ -252,9 +238,6 @@ impl Hooks for ContextHooks<'_> {
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
-        // SAFETY: the same type, but for what the compiler expects of exceptions.
-        let decoder: unsafe extern "C-unwind" fn(_, _, _, _, _, _, _) -> _ =
-            unsafe { transmute(decoder) };
         let (mut dparams, chunk) = (self.dparams(), self.chunk.cast::<c_void>());
         // SAFETY: as in `encode`.
         let rc = call(src, dst, |from, to, len, room| unsafe {

@@ -118,7 +118,7 @@ impl<const N: usize> Value for [u8; N] {
 }
 
 /// A callback that takes a pointer to its parameters.
-type Function<T> = Option<unsafe extern "C" fn(*mut T) -> c_int>;
+type Function<T> = Option<unsafe extern "C-unwind" fn(*mut T) -> c_int>;
 
 impl<T> Value for Function<T> {
     type Atomic = AtomicPtr<()>;

@@ -1,6 +1,6 @@
 //! The public structure of a super-chunk: a window in which programs see its state, and set some parameters.
 
-use crate::capi::context::Context;
+use crate::capi::context::{Context, request_of};
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::coder::{Changed, Count, Decoder, Encoder, Host, Settings};
@@ -196,26 +196,9 @@ impl Host for Mirror {
     }
 }
 
-/// The parameters that a frame records, from fields of these names.
-macro_rules! recorded {
-    ($from:expr) => {
-        Parameters {
-            typesize: $from.typesize,
-            blocksize: $from.blocksize,
-            compcode: $from.compcode,
-            compcode_meta: $from.compcode_meta,
-            clevel: $from.clevel,
-            splitmode: $from.splitmode as u8,
-            use_dict: $from.use_dict as u8 != 0,
-            filters: $from.filters,
-            filters_meta: $from.filters_meta,
-        }
-    };
-}
-
 /// The parameters of compression that a frame records.
 pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
-    recorded!(cparams)
+    request_of(cparams).recorded()
 }
 
 /// The parameters that the public fields stand for.
@@ -223,5 +206,15 @@ pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
 /// # Safety
 /// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so there is no reference to it.)
 pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
-    unsafe_granted!(recorded!((*c)))
+    unsafe_granted!(Parameters {
+        typesize: (*c).typesize,
+        blocksize: (*c).blocksize,
+        compcode: (*c).compcode,
+        compcode_meta: (*c).compcode_meta,
+        clevel: (*c).clevel,
+        splitmode: (*c).splitmode as u8,
+        use_dict: (*c).use_dict as u8 != 0,
+        filters: (*c).filters,
+        filters_meta: (*c).filters_meta,
+    })
 }

@@ -122,14 +122,14 @@ pub struct blosc2_postfilter_params {
 ///
 /// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
 pub type blosc2_prefilter_fn =
-    Option<unsafe extern "C" fn(params: *mut blosc2_prefilter_params) -> c_int>;
+    Option<unsafe extern "C-unwind" fn(params: *mut blosc2_prefilter_params) -> c_int>;
 
 /// Changes a block after the filters were undone; called by several threads at once. Returns 0, or anything else to
 /// stop the decompression.
 ///
 /// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
 pub type blosc2_postfilter_fn =
-    Option<unsafe extern "C" fn(params: *mut blosc2_postfilter_params) -> c_int>;
+    Option<unsafe extern "C-unwind" fn(params: *mut blosc2_postfilter_params) -> c_int>;
 
 /// How to compress. Start from `BLOSC2_CPARAMS_DEFAULTS`; a context copies the struct, and keeps its pointers.
 #[repr(C)]

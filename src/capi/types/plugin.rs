@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int, c_void};
 /// Compresses `input_len` bytes into at most `output_len`. `meta` and `cparams` are those of the chunk, `chunk` its
 /// first bytes. Returns the bytes written; 0 if they would not fit; or a negative code.
 pub type blosc2_codec_encoder_cb = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         input: *const u8,
         input_len: i32,
         output: *mut u8,
@@ -20,7 +20,7 @@ pub type blosc2_codec_encoder_cb = Option<
 /// Decompresses `input_len` bytes into at most `output_len`. `meta` and `dparams` are those of the chunk, `chunk` its
 /// first byte. Returns the bytes written, or a negative code.
 pub type blosc2_codec_decoder_cb = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         input: *const u8,
         input_len: i32,
         output: *mut u8,
@@ -54,13 +54,15 @@ pub struct blosc2_codec {
 
 /// Filters a block: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
 /// more), or a negative code.
-pub type blosc2_filter_forward_cb =
-    Option<unsafe extern "C" fn(*const u8, *mut u8, i32, u8, *mut blosc2_cparams, u8) -> c_int>;
+pub type blosc2_filter_forward_cb = Option<
+    unsafe extern "C-unwind" fn(*const u8, *mut u8, i32, u8, *mut blosc2_cparams, u8) -> c_int,
+>;
 
 /// Undoes a filter: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
 /// more), or a negative code.
-pub type blosc2_filter_backward_cb =
-    Option<unsafe extern "C" fn(*const u8, *mut u8, i32, u8, *mut blosc2_dparams, u8) -> c_int>;
+pub type blosc2_filter_backward_cb = Option<
+    unsafe extern "C-unwind" fn(*const u8, *mut u8, i32, u8, *mut blosc2_dparams, u8) -> c_int,
+>;
 
 /// A filter.
 ///
@@ -90,20 +92,21 @@ pub struct blosc2_filter {
 pub struct blosc2_tuner {
     /// Begins: `config` is the `tuner_params` of the context (copy what is needed); `dctx` may be NULL.
     pub init: Option<
-        unsafe extern "C" fn(
+        unsafe extern "C-unwind" fn(
             config: *mut c_void,
             cctx: *mut blosc2_context,
             dctx: *mut blosc2_context,
         ) -> c_int,
     >,
     /// Sets the block size alone; for a context whose tuner was not begun.
-    pub next_blocksize: Option<unsafe extern "C" fn(context: *mut blosc2_context) -> c_int>,
+    pub next_blocksize: Option<unsafe extern "C-unwind" fn(context: *mut blosc2_context) -> c_int>,
     /// Sets the parameters of the next chunk.
-    pub next_cparams: Option<unsafe extern "C" fn(context: *mut blosc2_context) -> c_int>,
+    pub next_cparams: Option<unsafe extern "C-unwind" fn(context: *mut blosc2_context) -> c_int>,
     /// Learns how long the last chunk took, in seconds.
-    pub update: Option<unsafe extern "C" fn(context: *mut blosc2_context, ctime: f64) -> c_int>,
+    pub update:
+        Option<unsafe extern "C-unwind" fn(context: *mut blosc2_context, ctime: f64) -> c_int>,
     /// Ends, and frees what `init` took.
-    pub free: Option<unsafe extern "C" fn(context: *mut blosc2_context) -> c_int>,
+    pub free: Option<unsafe extern "C-unwind" fn(context: *mut blosc2_context) -> c_int>,
     /// The id, `BLOSC2_USER_REGISTERED_TUNER_START` to `BLOSC2_USER_REGISTERED_TUNER_STOP` for programs.
     pub id: c_int,
     /// The name; copied.
