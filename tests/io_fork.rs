@@ -2,7 +2,7 @@
 
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::lock::SidecarLock;
-use oxiblosc_io::mmap::{Access, Map};
+use oxiblosc_io::mmap::{Map, OpenMode};
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::CStrBuf;
 use std::ffi::CString;
@@ -90,7 +90,7 @@ fn a_killed_process_holds_nothing(folder: &std::path::Path) {
 
     // Its lock is taken by another file than the one that is mapped.
     let mapped = std::cell::OnceCell::new();
-    let map = || mapped.get_or_init(|| Map::open(&file, Access::ReadWrite, 0).expect("maps"));
+    let map = || mapped.get_or_init(|| Map::open(&file, OpenMode::ReadWrite, 0).expect("maps"));
     let open = || {
         map();
     };
@@ -117,7 +117,7 @@ fn a_killed_process_holds_nothing(folder: &std::path::Path) {
 fn a_map_is_locked_by_one_process(folder: &std::path::Path) {
     let path = folder.join("file");
     let name = CString::new(path.to_str().expect("is text")).expect("no zero inside");
-    let map = Map::open(&name, Access::ReadWrite, 0).expect("maps");
+    let map = Map::open(&name, OpenMode::ReadWrite, 0).expect("maps");
     map.lock_exclusive().expect("locks");
     let mut answer = in_child(|mut say| {
         map.unlock();

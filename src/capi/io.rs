@@ -16,13 +16,13 @@ use std::sync::{Mutex, PoisonError};
 
 /// What is known of a back end.
 #[repr(transparent)]
-struct Entry(blosc2_io_cb);
+struct BackendFunctions(blosc2_io_cb);
 
 // SAFETY: an entry is never written after it was made. `blosc2_register_io_cb` requires that its functions can be called until the process ends, and
 // `backend` that this may be done from any thread.
-unsafe impl Sync for Entry {}
+unsafe impl Sync for BackendFunctions {}
 
-static BACKENDS: Table<Entry> = Table::new();
+static BACKENDS: Table<BackendFunctions> = Table::new();
 
 /// The back end for files.
 const FILES: blosc2_io_cb = blosc2_io_cb {
@@ -64,7 +64,7 @@ fn entry(id: u8) -> *mut blosc2_io_cb {
         && place.get().is_none()
     {
         // Where there is no memory, there is no entry.
-        let _ = place.publish(Entry(built_in));
+        let _ = place.publish(BackendFunctions(built_in));
     }
     place.as_ptr().cast()
 }
@@ -85,10 +85,10 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
             return Err(Error::PluginIo);
         }
         // SAFETY: this runs only if the id is registered already; then `# Safety` requires that both names are C strings.
-        let same = |there: &Entry| unsafe {
+        let same = |there: &BackendFunctions| unsafe {
             there.0.name == io.name || c_str(there.0.name) == c_str(io.name)
         };
-        match BACKENDS.add(io.id, Entry(*io), same)? {
+        match BACKENDS.add(io.id, BackendFunctions(*io), same)? {
             true => Ok(0),
             false => Err(Error::PluginIo),
         }

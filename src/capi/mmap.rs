@@ -6,8 +6,8 @@
 
 use super::files::moved;
 use crate::capi::prelude::*;
-use oxiblosc_io::mmap::stream::{Opened, Stream};
-use oxiblosc_io::mmap::{Access, Map};
+use oxiblosc_io::mmap::stream::{MappedStream, Opened};
+use oxiblosc_io::mmap::{Map, OpenMode};
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::{Shared, labelled};
 
@@ -40,12 +40,12 @@ unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
 ///
 /// # Safety
 /// As for [`map_of`]; no other thread uses the stream as long as what is returned is used, unless both only read.
-unsafe fn stream_of(stream: *mut c_void) -> Option<Stream> {
+unsafe fn stream_of(stream: *mut c_void) -> Option<MappedStream> {
     unsafe_granted!({
         let c = stream.cast::<blosc2_stdio_mmap>().as_ref()?;
         Some(match map_of(c) {
-            Some(map) => Stream::of_map(map),
-            None => Stream::of_memory(c.addr.cast(), c.file_size),
+            Some(map) => MappedStream::of_map(map),
+            None => MappedStream::of_memory(c.addr.cast(), c.file_size),
         })
     })
 }
@@ -54,7 +54,10 @@ unsafe fn stream_of(stream: *mut c_void) -> Option<Stream> {
 ///
 /// # Safety
 /// As for [`stream_of`].
-unsafe fn change(stream: *mut c_void, change: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
+unsafe fn change(
+    stream: *mut c_void,
+    change: impl FnOnce(&MappedStream) -> Result<()>,
+) -> Result<()> {
     unsafe_granted!({
         let open = stream_of(stream).ok_or(Error::NullPointer)?;
         let changed = change(&open);
@@ -93,7 +96,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
             libc::fclose(file);
         })?;
         let access = map.access();
-        (*params).is_memory_only = access == Access::Copy;
+        (*params).is_memory_only = access == OpenMode::Copy;
         (*params).file = file;
         (*params).fd = descriptor;
         (*params).access_flags = i64::from(access.kind().protection());

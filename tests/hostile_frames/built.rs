@@ -55,7 +55,7 @@ const ZEROS: i64 = i64::MIN | 1 << 56;
 /// The offset of a chunk of NaNs.
 const NANS: i64 = i64::MIN | 2 << 56;
 
-fn header(kind: header::Kind, nbytes: i64, chunksize: i32, typesize: i32) -> Header {
+fn header(kind: header::FrameKind, nbytes: i64, chunksize: i32, typesize: i32) -> Header {
     Header {
         kind,
         nbytes,
@@ -102,13 +102,13 @@ fn contiguous_with(h: &Header, layers: &[MetalayerRef], data: &[u8], index: &[u8
 
 /// A contiguous frame.
 fn contiguous(nbytes: i64, chunksize: i32, data: &[u8], index: &[u8]) -> Seed {
-    let h = header(header::Kind::Contiguous, nbytes, chunksize, 1);
+    let h = header(header::FrameKind::Contiguous, nbytes, chunksize, 1);
     contiguous_with(&h, &[], data, index)
 }
 
 /// A directory whose files of chunks are all the same.
 fn directory(nbytes: i64, chunksize: i32, chunk: &[u8], files: usize, index: &[u8]) -> Seed {
-    let h = header(header::Kind::Sparse, nbytes, chunksize, 1);
+    let h = header(header::FrameKind::Sparse, nbytes, chunksize, 1);
     let front = h.encode(&[]).expect("a header");
     let trailer = trailer::encode(&[]).expect("a trailer");
     let frame = join(front, &[], index, &trailer, 1 << 40);
@@ -225,7 +225,7 @@ fn shared_trailer(count: usize, content: &[u8]) -> Vec<u8> {
 }
 
 fn metalayers(lib: &SchunkLib) -> Vec<Built> {
-    let mut h = header(header::Kind::Contiguous, 0, -1, 1);
+    let mut h = header(header::FrameKind::Contiguous, 0, -1, 1);
     let mut built = Vec::new();
     for (count, len) in [(8192, 400_000), (8192, 1000), (100, 3 << 20)] {
         h.has_vlmetalayers = true;
@@ -537,7 +537,7 @@ fn arrays(lib: &SchunkLib) -> Vec<Built> {
         meta.chunkshape[ndim - 1] = chunk;
         meta.blockshape[ndim - 1] = block;
         let content = meta.serialize().expect("a metalayer");
-        let h = header(header::Kind::Contiguous, 4 * 2000, 2000, 1);
+        let h = header(header::FrameKind::Contiguous, 4 * 2000, 2000, 1);
         let layers: [MetalayerRef; 1] = [(b"b2nd", &content)];
         let chunk = real(lib, 2000);
         let data = [&chunk[..]; 4].concat();

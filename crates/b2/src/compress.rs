@@ -2,7 +2,7 @@
 
 use crate::args::{CompressArgs, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
-use crate::input::{Input, Stream};
+use crate::input::{Input, PipedInput};
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::{Output, say};
@@ -52,7 +52,7 @@ pub fn defaults(typesize: i32, threads: i16) -> Settings {
 
 /// Runs the command.
 pub fn run(args: &CompressArgs) -> Result<Outcome> {
-    let mut given = match Stream::at(&args.input)? {
+    let mut given = match PipedInput::at(&args.input)? {
         Some(stream) => Given::Pipe(stream),
         None => Given::File(Input::new(&args.input)?),
     };
@@ -91,7 +91,7 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
 /// What is to be compressed.
 enum Given {
     File(Input),
-    Pipe(Stream),
+    Pipe(PipedInput),
 }
 
 /// What was compressed.
@@ -198,7 +198,7 @@ fn shortened(input: &Input) -> Failure {
 }
 
 /// Compresses what comes through a pipe.
-fn compress_pipe(args: &CompressArgs, mut pipe: Stream, output: &Output) -> Result<Done> {
+fn compress_pipe(args: &CompressArgs, mut pipe: PipedInput, output: &Output) -> Result<Done> {
     let front = pipe.front(CHUNK)?;
     let settings = plain_settings(args, front.len() as u64, |place, len| {
         Ok(front[place as usize..][..len].to_vec())

@@ -17,7 +17,7 @@ use crate::workers::{Pool, each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_error::Error;
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::FrameKind;
 use oxiblosc_memory::Buffer;
 
 /// Runs the command.
@@ -32,19 +32,19 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     };
     let output = Output::new(&args.output, args.force, Some(&input))?;
     let kind = match (args.sparse, args.contiguous) {
-        (true, _) => Kind::Sparse,
-        (_, true) => Kind::Contiguous,
+        (true, _) => FrameKind::Sparse,
+        (_, true) => FrameKind::Contiguous,
         _ => frame.header.kind,
     };
-    if kind == Kind::Sparse && output.is_stream() {
+    if kind == FrameKind::Sparse && output.is_stream() {
         return Err(Failure::say(
             "a directory does not go through a pipe (--contiguous makes a file)",
         ));
     }
     let path = output.path();
     let place = match kind {
-        Kind::Contiguous => Place::File(&path),
-        Kind::Sparse => Place::Directory(&path),
+        FrameKind::Contiguous => Place::File(&path),
+        FrameKind::Sparse => Place::Directory(&path),
     };
     let settings = args.coding.apply(frame.settings(args.threads.count()))?;
     if args.coding.codec.is_some() {

@@ -17,7 +17,7 @@ use crate::text::{bytes, clean, grouped, ratio};
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::offsets::ChunkPlace;
 use std::io::{IsTerminal, Write};
 
@@ -212,7 +212,7 @@ fn rows(frame: &mut Frame, most: usize) -> Vec<Row> {
 impl Row {
     fn of(frame: &mut Frame, nchunk: usize) -> Self {
         let place = match frame.offsets().place(nchunk) {
-            Ok(ChunkPlace::At(at)) if frame.header.kind == Kind::Sparse => {
+            Ok(ChunkPlace::At(at)) if frame.header.kind == FrameKind::Sparse => {
                 format!("{at:08X}.chunk")
             }
             Ok(ChunkPlace::At(at)) => (u64::from(frame.extent.header_len) + at).to_string(),

@@ -31,14 +31,14 @@ pub struct Input {
 }
 
 /// What can be read once, from its beginning to its end.
-pub struct Stream {
+pub struct PipedInput {
     name: String,
     /// What was read already.
     front: Vec<u8>,
     rest: Box<dyn Read + Send>,
 }
 
-impl Stream {
+impl PipedInput {
     /// What comes through the pipe that is named: `-` is standard input. None for what can be read again: files, directories, disks.
     pub fn at(path: &Path) -> Result<Option<Self>> {
         let stream = |name: String, rest| Self {
@@ -93,7 +93,7 @@ impl Stream {
 impl Input {
     /// The file or directory at `path`, which must be there. What comes through a pipe is put into a file that goes away afterwards.
     pub fn new(path: &Path) -> Result<Self> {
-        match Stream::at(path)? {
+        match PipedInput::at(path)? {
             Some(_) if is_device(path) => Err(Failure::say(format!(
                 "{}: is a device, and may have no end: files, directories and pipes can be read",
                 path.display()

@@ -6,7 +6,7 @@ use crate::scratch::Scratch;
 use crate::source::frame_file;
 use oxiblosc_io::paths::sync_dir_with_files;
 use oxiblosc_memory::CStrBuf;
-use oxiblosc_system::files::{self, Access, How, exchange};
+use oxiblosc_system::files::{self, How, NewFileAccess, exchange};
 use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn sync(path: &Path) -> io::Result<()> {
     let name = as_c(path)?;
     match path.is_dir() {
         true => sync_dir_with_files(&name).map_err(|error| io::Error::other(describe(error))),
-        false => files::open(&name, How::SYNC, Access::All)?.sync_all(),
+        false => files::open(&name, How::SYNC, NewFileAccess::All)?.sync_all(),
     }
 }
 

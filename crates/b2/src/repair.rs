@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::text::clean;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::Error;
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode};
 use oxiblosc_memory::Buffer;
@@ -90,8 +90,8 @@ fn new_frame(
 ) -> std::result::Result<SuperChunk, Error> {
     let path = output.path();
     let place = match header.kind {
-        Kind::Contiguous => Place::File(&path),
-        Kind::Sparse => Place::Directory(&path),
+        FrameKind::Contiguous => Place::File(&path),
+        FrameKind::Sparse => Place::Directory(&path),
     };
     let mut frame = SuperChunk::new(place, settings)?;
     for layer in &header.metalayers {

@@ -14,7 +14,7 @@ use oxiblosc_core::codec;
 use oxiblosc_error::Error;
 use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
 use oxiblosc_frame::fingerprint::Coverage;
-use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
+use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{Found, Offsets};
 use oxiblosc_io::file::Filesystem;
@@ -119,9 +119,9 @@ impl Frame {
     /// Opens the frame at `path`.
     pub fn open(path: &Path) -> std::result::Result<Self, Error> {
         let kind = if path.is_dir() {
-            Kind::Sparse
+            FrameKind::Sparse
         } else {
-            Kind::Contiguous
+            FrameKind::Contiguous
         };
         let name = c_path(path).map_err(|_| Error::FileOpen)?;
         Self::open_by(oxiblosc_io::shared(ReadOnly)?, &name, kind)
@@ -130,13 +130,13 @@ impl Frame {
     /// Opens the frame that is all of a file.
     pub fn open_in(file: Shared<dyn Storage>) -> std::result::Result<Self, Error> {
         let backend = oxiblosc_io::shared(OneFile(file))?;
-        Self::open_by(backend, c"the file", Kind::Contiguous)
+        Self::open_by(backend, c"the file", FrameKind::Contiguous)
     }
 
     fn open_by(
         backend: Shared<dyn Backend>,
         path: &CStr,
-        kind: Kind,
+        kind: FrameKind,
     ) -> std::result::Result<Self, Error> {
         let options = Options {
             backend: backend.clone(),

@@ -5,7 +5,7 @@ use crate::json::Json;
 use crate::settings::{codec_name, filter_names, split_name};
 use crate::source::{Frame, array_meta};
 use crate::text::{self, bytes, clean, ratio};
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::FrameKind;
 
 /// What the header of a frame says, in words that both forms of the report use.
 pub struct Summary<'a> {
@@ -45,8 +45,8 @@ impl<'a> Summary<'a> {
 
     fn kind(&self) -> &'static str {
         match self.frame.header.kind {
-            Kind::Contiguous => "contiguous",
-            Kind::Sparse => "sparse",
+            FrameKind::Contiguous => "contiguous",
+            FrameKind::Sparse => "sparse",
         }
     }
 

@@ -15,7 +15,7 @@ use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::Error;
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::ChunkPlace as At;
 use std::path::Path;
 
@@ -173,7 +173,7 @@ fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<
 }
 
 /// A chunk of a frame, to be looked at.
-struct Part {
+struct ChunkToCheck {
     nchunk: usize,
     /// Bytes of its data, where that is known.
     expected: Option<usize>,
@@ -218,7 +218,7 @@ impl Sum {
     }
 }
 
-impl Part {
+impl ChunkToCheck {
     /// Chunk `nchunk` of a frame.
     fn of(frame: &mut Frame, nchunk: usize) -> Self {
         Self {
@@ -251,9 +251,9 @@ impl Part {
         check::item_size(&chunk, header.parameters.typesize)?;
         let parsed = ChunkHeader::parse(&chunk).map_err(whole)?;
         let length = match header.kind {
-            Kind::Contiguous => parsed.cbytes as u64,
+            FrameKind::Contiguous => parsed.cbytes as u64,
             // Each has a file of its own.
-            Kind::Sparse => 1,
+            FrameKind::Sparse => 1,
         };
         Ok(Some(Sound {
             has_checksums: parsed.has_checksums(),
@@ -284,7 +284,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
     };
     in_order(
         states,
-        || Ok(left.next().map(|nchunk| Part::of(frame, nchunk))),
+        || Ok(left.next().map(|nchunk| ChunkToCheck::of(frame, nchunk))),
         |contexts, part| {
             let result = part.check(contexts, &header);
             Ok((part.nchunk, part.expected, result))

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
 /// Functions that a program registered, with a copy of their name.
-pub struct Entry<T> {
+pub struct Registration<T> {
     /// The functions.
     pub functions: T,
     /// The name.
@@ -16,7 +16,7 @@ pub struct Entry<T> {
 }
 
 /// Functions of one kind.
-pub struct Registry<T: Sync + 'static>(Table<Entry<T>>);
+pub struct Registry<T: Sync + 'static>(Table<Registration<T>>);
 
 impl<T: Sync + 'static> Registry<T> {
     /// An empty registry.
@@ -41,7 +41,7 @@ impl<T: Sync + 'static> Registry<T> {
         let id = id.ok_or(refused)?;
         let given = name.ok_or(Error::InvalidParam)?;
         let name = CStrBuf::copy_of(given)?;
-        let entry = Entry { functions, name };
+        let entry = Registration { functions, name };
         match self.0.add(id, entry, |there| *there.name == *given)? {
             true => Ok(()),
             false => Err(refused),
@@ -49,7 +49,7 @@ impl<T: Sync + 'static> Registry<T> {
     }
 
     /// The entry of an id.
-    pub fn get(&self, id: i32) -> Option<&'static Entry<T>> {
+    pub fn get(&self, id: i32) -> Option<&'static Registration<T>> {
         self.0.get(id)
     }
 

@@ -35,7 +35,7 @@ impl Item<'_> {
 
 /// A chunk of the order that [`Change::Arrange`] asks for.
 #[derive(Clone, Copy, Debug)]
-pub enum Slot<'a> {
+pub enum ArrangedChunk<'a> {
     /// One that is there: its position.
     Old(usize),
     /// One that comes in.
@@ -60,7 +60,7 @@ pub enum Change<'a> {
     /// Chunks are added, removed and moved: the chunks afterwards, and the positions of those that are removed. No chunk occurs twice.
     Arrange {
         /// All chunks afterwards, in their order.
-        slots: &'a [Slot<'a>],
+        slots: &'a [ArrangedChunk<'a>],
         /// The positions of the chunks that are removed.
         left: &'a [usize],
     },
@@ -144,15 +144,15 @@ pub fn check_listable(offsets: &Offsets) -> Result<()> {
 impl<'a> Change<'a> {
     /// The chunks that come in.
     pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
-        let (one, items, slots): (_, &[(usize, Item)], &[Slot]) = match *self {
+        let (one, items, slots): (_, &[(usize, Item)], &[ArrangedChunk]) = match *self {
             Self::Append(item) | Self::Insert(_, item) => (Some(item), &[], &[]),
             Self::Update(items) => (None, items, &[]),
             Self::Arrange { slots, .. } => (None, &[], slots),
             _ => (None, &[], &[]),
         };
         let new = slots.iter().filter_map(|slot| match slot {
-            Slot::New(item) => Some(*item),
-            Slot::Old(_) => None,
+            ArrangedChunk::New(item) => Some(*item),
+            ArrangedChunk::Old(_) => None,
         });
         let items = items.iter().map(|(_, item)| *item);
         one.into_iter().chain(items).chain(new)
@@ -190,7 +190,7 @@ impl<'a> Change<'a> {
             Self::Delete(nchunk) => nchunk < count,
             Self::Reorder(order) => order.len() == count,
             Self::Arrange { slots, left } => {
-                let there = |slot: &Slot| !matches!(slot, Slot::Old(from) if *from >= count);
+                let there = |slot: &ArrangedChunk| !matches!(slot, ArrangedChunk::Old(from) if *from >= count);
                 slots.iter().all(there) && left.iter().all(|from| *from < count)
             }
             Self::Fill(..) => count == 0,
@@ -219,7 +219,7 @@ impl<'a> Change<'a> {
         match *self {
             Self::Arrange { slots, .. } => slots
                 .iter()
-                .any(|slot| matches!(slot, Slot::Old(from) if stored(*from))),
+                .any(|slot| matches!(slot, ArrangedChunk::Old(from) if stored(*from))),
             _ => offsets.places().next().is_some(),
         }
     }
@@ -262,13 +262,12 @@ impl<'a> Change<'a> {
                 Delta::From(0, order.iter().map(offset).try_list()?)
             }
             Self::Arrange { slots, .. } => {
-                let same =
-                    |(i, slot): &(usize, &Slot)| matches!(slot, Slot::Old(from) if from == i);
+                let same = |(i, slot): &(usize, &ArrangedChunk)| matches!(slot, ArrangedChunk::Old(from) if from == i);
                 let first = slots.iter().enumerate().take_while(same).count();
                 let mut new = new.iter();
-                let offset = |slot: &Slot| match slot {
-                    Slot::Old(from) => offsets.get(*from).ok_or(Error::Data),
-                    Slot::New(_) => new.next().copied().ok_or(Error::Data),
+                let offset = |slot: &ArrangedChunk| match slot {
+                    ArrangedChunk::Old(from) => offsets.get(*from).ok_or(Error::Data),
+                    ArrangedChunk::New(_) => new.next().copied().ok_or(Error::Data),
                 };
                 Delta::From(first, slots[first..].iter().map(offset).try_list()?)
             }
@@ -333,8 +332,9 @@ mod tests {
         );
         assert_eq!(after(Change::Delete(0)), [20, 30]);
         assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
-        let arrange = |slots: &[Slot], left: &[usize]| after(Change::Arrange { slots, left });
-        let (new, old) = (Slot::New(item), Slot::Old);
+        let arrange =
+            |slots: &[ArrangedChunk], left: &[usize]| after(Change::Arrange { slots, left });
+        let (new, old) = (ArrangedChunk::New(item), ArrangedChunk::Old);
         assert_eq!(arrange(&[old(0), new, old(2), new], &[1]), [10, 99, 30, 98]);
         assert_eq!(arrange(&[old(0), old(1)], &[2]), [10, 20]);
         assert!(arrange(&[], &[0, 1, 2]).is_empty());

@@ -59,7 +59,7 @@ const USE_DICT: u8 = 1;
 
 /// Where the chunks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// Behind the header.
     Contiguous,
     /// In files beside it.
@@ -71,7 +71,7 @@ pub enum Kind {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
     /// Where the chunks are.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Bytes of all data.
     pub nbytes: i64,
     /// Bytes of a chunk's data: -1 while unknown, 0 when the chunks differ.
@@ -152,8 +152,8 @@ impl Header {
             return Err(Error::VersionSupport);
         }
         let kind = match bytes[at::KIND] {
-            0 => Kind::Contiguous,
-            1 => Kind::Sparse,
+            0 => FrameKind::Contiguous,
+            1 => FrameKind::Sparse,
             _ => return Err(Error::FrameType),
         };
         let int32 = |at: usize| i32::from_be_bytes(be(bytes, at));
@@ -229,8 +229,8 @@ impl Header {
             | if variable { VARIABLE_CHUNKS } else { 0 }
             | if self.vlblocks { VL_BLOCKS } else { 0 };
         h[at::KIND] = match self.kind {
-            Kind::Contiguous => 0,
-            Kind::Sparse => 1,
+            FrameKind::Contiguous => 0,
+            FrameKind::Sparse => 1,
         };
         let format = if parameters.compcode > 5 {
             UDCODEC_FORMAT
@@ -278,7 +278,7 @@ mod tests {
 
     fn example() -> Header {
         Header {
-            kind: Kind::Contiguous,
+            kind: FrameKind::Contiguous,
             nbytes: 1 << 40,
             chunksize: 1 << 20,
             parameters: Parameters {

@@ -1,6 +1,6 @@
 //! The index of a frame as a chunk: compressed, or as it is.
 
-use super::header::Kind;
+use super::header::FrameKind;
 use super::offsets::{FREE, MAX_CHUNKS, Offsets, WIDTH};
 use super::runs::Runs;
 use oxiblosc_chunk::Chunk;
@@ -27,11 +27,11 @@ const MOST_RATIO: usize = 1 << 10;
 ///
 /// In a contiguous frame the offsets take little memory compared with the chunks. Of a directory only the size of the file with the index is
 /// known here, and it may have millions of other files, numbered in any order.
-fn most_memory(kind: Kind, frame_len: u64) -> (usize, usize) {
+fn most_memory(kind: FrameKind, frame_len: u64) -> (usize, usize) {
     let frame_len = usize::try_from(frame_len).unwrap_or(usize::MAX);
     let times = match kind {
-        Kind::Contiguous => 4,
-        Kind::Sparse => 16,
+        FrameKind::Contiguous => 4,
+        FrameKind::Sparse => 16,
     };
     let most = |times: usize| frame_len.saturating_mul(times).saturating_add(FREE);
     (most(2), most(times))
@@ -100,7 +100,12 @@ impl Offsets {
     ///
     /// # Errors
     /// Those of a damaged chunk; [`Error::MemoryAlloc`] where the offsets take more memory than such a frame's should.
-    pub fn decode(bytes: &[u8], count: Option<usize>, kind: Kind, frame_len: u64) -> Result<Self> {
+    pub fn decode(
+        bytes: &[u8],
+        count: Option<usize>,
+        kind: FrameKind,
+        frame_len: u64,
+    ) -> Result<Self> {
         let header = ChunkHeader::parse(bytes)?;
         // BloscLZ, which indexes are compressed with, has no dictionaries, so that the flag means nothing there.
         let takes_dict = || Codec::from_format(header.flags >> 5).is_none_or(Codec::supports_dict);

@@ -118,9 +118,9 @@ fn put_mask(mask: u64, bytes: &mut [u8]) {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct Parser<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (part, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -244,14 +244,14 @@ impl Record {
         let Some((body, end)) = body else {
             return Ok(None);
         };
-        let mut end = Reader(end);
+        let mut end = Parser(end);
         let whole = end.u64() == Some(hash(body))
             && end.u32().is_some_and(|size| size as usize == bytes.len())
             && end.0 == END_MAGIC;
         if !whole {
             return Ok(None);
         }
-        let mut body = Reader(body);
+        let mut body = Parser(body);
         let Some(mut record) = Self::decode_front(&mut body, bytes.len()) else {
             return Ok(None);
         };
@@ -262,7 +262,7 @@ impl Record {
             };
             unmasked.extend_from_slice(body.0)?;
             put_mask(mask, &mut unmasked);
-            body = Reader(&unmasked);
+            body = Parser(&unmasked);
         }
         let (Some((changed_len, count)), size) = (Self::counts(&mut body), body.0.len()) else {
             return Ok(None);
@@ -286,7 +286,7 @@ impl Record {
         Ok(body.0.is_empty().then_some(record))
     }
 
-    fn decode_front(body: &mut Reader, size: usize) -> Option<Self> {
+    fn decode_front(body: &mut Parser, size: usize) -> Option<Self> {
         let magic = body.take(8)?;
         if (magic != FRONT_MAGIC && magic != MASKED_MAGIC) || body.u32()? as usize != size {
             return None;
@@ -306,7 +306,7 @@ impl Record {
     }
 
     /// What changes in the header, and the number of patches.
-    fn counts<'a>(body: &mut Reader<'a>) -> Option<(&'a [u8], u32)> {
+    fn counts<'a>(body: &mut Parser<'a>) -> Option<(&'a [u8], u32)> {
         let len = body.u32()?;
         Some((body.take(len as usize)?, body.u32()?))
     }
@@ -337,7 +337,7 @@ impl Record {
         // The front is checked before memory is allocated for the whole record.
         let pos = size - len;
         let front = read(file, pos, FRONT)?;
-        let Some(front) = Self::decode_front(&mut Reader(&front), len as usize) else {
+        let Some(front) = Self::decode_front(&mut Parser(&front), len as usize) else {
             return Ok(None);
         };
         if base.is_some_and(|base| front.base != base) || front.pos() != Some(pos) {

@@ -12,7 +12,7 @@ use oxiblosc_memory::sort::sort_by_key;
 use std::ops::Range;
 
 /// Bytes of a write: where, and what.
-pub type Part<'a> = (u64, &'a [u8]);
+pub type FileWrite<'a> = (u64, &'a [u8]);
 
 /// The fronts of the magics of frames, uncommitted ones too, and of records. All have [`PAIR`] in them.
 const STEMS: [&[u8]; 2] = [b"b2fram", b"oxb2jnl"];
@@ -72,7 +72,7 @@ fn stems(bytes: &[u8]) -> Option<Range<usize>> {
 }
 
 /// From the first to the last of the stems in parts, which are in ascending order.
-fn stems_in(parts: &[Part]) -> Option<Range<u64>> {
+fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
     let mut all: Option<Range<u64>> = None;
     let mut note = |pos: u64, found: Option<Range<usize>>| {
         let Some(found) = found else { return };
@@ -112,16 +112,16 @@ fn stems_in(parts: &[Part]) -> Option<Range<u64>> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Held<'a> {
     /// The first byte of it, which comes last.
-    pub first: Option<Part<'a>>,
+    pub first: Option<FileWrite<'a>>,
     /// All others.
-    pub rest: List<Part<'a>>,
+    pub rest: List<FileWrite<'a>>,
 }
 
 /// Takes out of `parts` what may look like the front of a frame or a record behind `end`.
 ///
 /// # Errors
 /// [`oxiblosc_error::Error::MemoryAlloc`].
-pub fn hold_back<'a>(parts: &mut List<Part<'a>>, end: u64) -> Result<Held<'a>> {
+pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<Held<'a>> {
     let mut held = Held::default();
     sort_by_key(parts, |(pos, _)| *pos);
     let first = parts.partition_point(|(pos, _)| *pos < end);
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     /// Every way to cut bytes into parts of these lengths, from position 100 on.
-    fn parts<'a>(bytes: &'a [u8], lens: &[usize]) -> List<Part<'a>> {
+    fn parts<'a>(bytes: &'a [u8], lens: &[usize]) -> List<FileWrite<'a>> {
         let mut parts = List::new();
         let mut at = 0;
         for len in lens.iter().cycle() {
@@ -271,7 +271,8 @@ mod tests {
         let mut before = parts(&bytes, &[40]);
         before.truncate(1);
         assert_eq!(hold_back(&mut before, 140), Ok(Held::default()));
-        let mut apart: List<Part> = List::of([(100, &b"b2f"[..]), (104, &b"ram"[..])]).unwrap();
+        let mut apart: List<FileWrite> =
+            List::of([(100, &b"b2f"[..]), (104, &b"ram"[..])]).unwrap();
         assert_eq!(hold_back(&mut apart, 100), Ok(Held::default()));
         assert_eq!(apart.len(), 2);
     }

@@ -6,7 +6,7 @@
 use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
-use super::header::{Extent, Header, Kind, set_extent};
+use super::header::{Extent, FrameKind, Header, set_extent};
 use super::offsets::{ChunkPlace, Found, Offsets, WIDTH, special_offset};
 use super::replace::{Replaced, Replacement};
 use super::trailer;
@@ -516,7 +516,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
         return Err(Error::InvalidHeader);
     }
     let header = Header::parse(bytes)?;
-    if header.kind != Kind::Contiguous {
+    if header.kind != FrameKind::Contiguous {
         return Err(Error::FrameType);
     }
     let header_len = u64::from(extent.header_len);

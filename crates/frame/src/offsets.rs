@@ -3,7 +3,7 @@
 //! On disk it is a chunk of 64-bit little-endian numbers. Those below 0 stand for chunks whose content follows from the
 //! kind in their uppermost byte; see the contiguous frame format document, "Chunks".
 
-use super::header::{Extent, Kind};
+use super::header::{Extent, FrameKind};
 use super::runs::{Runs, Span, Spans};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special};
 use oxiblosc_error::{Error, Result};
@@ -187,13 +187,13 @@ impl Offsets {
     ///
     /// # Errors
     /// [`Error::InvalidHeader`] where chunks would lie outside of the frame, or over one another; [`Error::MemoryAlloc`].
-    pub fn check(&self, kind: Kind, extent: &Extent) -> Result<()> {
+    pub fn check(&self, kind: FrameKind, extent: &Extent) -> Result<()> {
         let (count, last) = self.real();
         let Some(last) = last else {
             return Ok(());
         };
         let fits = match kind {
-            Kind::Contiguous => {
+            FrameKind::Contiguous => {
                 let least = EXTENDED_HEADER_LENGTH as u64;
                 let last_fits = extent
                     .cbytes
@@ -201,7 +201,7 @@ impl Offsets {
                     .is_some_and(|most| last <= most);
                 last_fits && count as u64 <= extent.cbytes / least
             }
-            Kind::Sparse => count as u64 - 1 <= last && self.are_different(last)?,
+            FrameKind::Sparse => count as u64 - 1 <= last && self.are_different(last)?,
         };
         if fits {
             Ok(())
@@ -340,10 +340,10 @@ mod tests {
                 .collect();
             let offsets = Offsets::List(list.clone().into());
             for bytes in [offsets.encode().unwrap(), offsets.encode_stored().unwrap()] {
-                let back = Offsets::decode(&bytes, Some(count), Kind::Contiguous, 0).unwrap();
+                let back = Offsets::decode(&bytes, Some(count), FrameKind::Contiguous, 0).unwrap();
                 assert_eq!(back.iter().collect::<Vec<_>>(), list);
                 assert_eq!(back.len(), count);
-                let more = Offsets::decode(&bytes, Some(count + 1), Kind::Contiguous, 0);
+                let more = Offsets::decode(&bytes, Some(count + 1), FrameKind::Contiguous, 0);
                 assert!(more.is_err());
             }
         }
@@ -399,7 +399,7 @@ mod tests {
         let bytes = offsets.encode().unwrap();
         assert_eq!(bytes.len(), 40);
         assert_eq!(
-            Offsets::decode(&bytes, None, Kind::Contiguous, 0),
+            Offsets::decode(&bytes, None, FrameKind::Contiguous, 0),
             Ok(offsets)
         );
     }

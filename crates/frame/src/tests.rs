@@ -3,9 +3,9 @@
 use self::hooked::{Call, Hook, Hooked};
 use self::model::*;
 use self::unlucky::{Fate, Unlucky};
-use super::change::{Change, Item, Slot};
+use super::change::{ArrangedChunk, Change, Item};
 use super::disk::{Disk, EncodedMetadata, Loaded, Metadata, Options};
-use super::header::{Header, Kind};
+use super::header::{FrameKind, Header};
 use super::memory::Memory;
 use super::meta::{self, Metalayer, MetalayerRef};
 use super::offsets::Found;
@@ -121,7 +121,7 @@ fn plain() -> Options {
 fn frames_on_disk_hold_what_was_put_in() {
     let folder = Folder::new("frames");
     for seed in 0..60u64 {
-        let kind = [Kind::Contiguous, Kind::Sparse][seed as usize % 2];
+        let kind = [FrameKind::Contiguous, FrameKind::Sparse][seed as usize % 2];
         let path = folder.0.join(format!("{seed}"));
         let name = c_path(&path);
         let mut random = Random(seed + 1);
@@ -166,7 +166,7 @@ fn frames_on_disk_hold_what_was_put_in() {
         disk.refresh().unwrap();
         disk.close().unwrap();
         let len = disk.frame_len();
-        let file = if kind == Kind::Sparse {
+        let file = if kind == FrameKind::Sparse {
             path.join("chunks.b2frame")
         } else {
             path
@@ -177,7 +177,7 @@ fn frames_on_disk_hold_what_was_put_in() {
 
 #[test]
 fn frames_in_memory_hold_what_was_put_in() {
-    let kind = Kind::Contiguous;
+    let kind = FrameKind::Contiguous;
     let (seeds, steps) = if cfg!(miri) { (2, 5) } else { (60, 40) };
     for seed in 0..seeds {
         let mut random = Random(seed + 1);
@@ -206,7 +206,7 @@ fn frames_in_memory_hold_what_was_put_in() {
 }
 
 /// Makes a frame with some history, and gives the step to be tried on it.
-fn prepared(seed: u64, kind: Kind, path: &Path, backend: Options) -> (Disk, Model, Step) {
+fn prepared(seed: u64, kind: FrameKind, path: &Path, backend: Options) -> (Disk, Model, Step) {
     remove(path);
     let name = c_path(path);
     let mut random = Random(seed + 1);
@@ -236,7 +236,7 @@ fn a_write_that_goes_wrong_loses_nothing() {
     let path = folder.0.join("frame");
     let mut tried = 0;
     for seed in 0..120u64 {
-        let kind = [Kind::Contiguous, Kind::Sparse][seed as usize % 2];
+        let kind = [FrameKind::Contiguous, FrameKind::Sparse][seed as usize % 2];
         let durable = seed % 4 > 1;
         for fate in [Fate::Fails, Fate::Torn, Fate::Dies, Fate::DiesTorn] {
             for point in 0.. {
@@ -313,7 +313,7 @@ fn a_frame_before_another_in_a_file_is_not_written_over_it() {
     let folder = Folder::new("others");
     let path = folder.0.join("frame");
     let model = Model::default();
-    let kind = Kind::Contiguous;
+    let kind = FrameKind::Contiguous;
     let name = c_path(&path);
     let (disk, _) = Disk::create(plain(), &name, &header(&model, kind)).unwrap();
     drop(disk);

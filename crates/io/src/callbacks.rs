@@ -69,7 +69,7 @@ impl<G: 'static> Backend for Registered<G> {
         let file = RegisteredFile {
             backend: Self { ..*self },
             path: CStrBuf::copy_of(path)?,
-            stream: Mutex::new(Stream {
+            stream: Mutex::new(OpenStream {
                 pointer: null_mut(),
                 writes_only: mode == Mode::Create,
             }),
@@ -98,11 +98,11 @@ impl<G: 'static> Backend for Registered<G> {
 struct RegisteredFile<G> {
     backend: Registered<G>,
     path: CStrBuf,
-    stream: Mutex<Stream>,
+    stream: Mutex<OpenStream>,
 }
 
 /// An open stream of a back end.
-struct Stream {
+struct OpenStream {
     /// What `open` returned, or null. Only `RegisteredFile::open` sets it.
     pointer: *mut c_void,
     /// Whether it was opened to create a file, and cannot be read.
@@ -115,13 +115,13 @@ unsafe impl<G> Send for RegisteredFile<G> {}
 unsafe impl<G> Sync for RegisteredFile<G> {}
 
 impl<G> RegisteredFile<G> {
-    fn alone<T>(&self, work: impl FnOnce(&mut Stream) -> T) -> T {
+    fn alone<T>(&self, work: impl FnOnce(&mut OpenStream) -> T) -> T {
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         let _call: G = (self.backend.around)();
         work(&mut stream)
     }
 
-    fn open(&self, stream: &mut Stream, mode: &CStr) -> Result<()> {
+    fn open(&self, stream: &mut OpenStream, mode: &CStr) -> Result<()> {
         let open = self.backend.functions.open.ok_or(Error::PluginIo)?;
         // SAFETY: `Registered::new` requires that `open` may be called so; path and mode are C strings.
         stream.pointer = catching_exceptions(null_mut(), || unsafe {
@@ -133,7 +133,7 @@ impl<G> RegisteredFile<G> {
         Ok(())
     }
 
-    fn close(&self, stream: &mut Stream) -> Result<()> {
+    fn close(&self, stream: &mut OpenStream) -> Result<()> {
         let pointer = std::mem::replace(&mut stream.pointer, null_mut());
         if pointer.is_null() {
             return Ok(());
@@ -147,7 +147,7 @@ impl<G> RegisteredFile<G> {
     }
 
     /// The stream to read from. If it cannot be opened again for reading, the next call tries again.
-    fn to_read(&self, stream: &mut Stream) -> Result<*mut c_void> {
+    fn to_read(&self, stream: &mut OpenStream) -> Result<*mut c_void> {
         if stream.writes_only {
             self.close(stream)?;
             stream.writes_only = false;
@@ -156,7 +156,7 @@ impl<G> RegisteredFile<G> {
     }
 
     /// The stream for anything but reading.
-    fn to_use(&self, stream: &mut Stream) -> Result<*mut c_void> {
+    fn to_use(&self, stream: &mut OpenStream) -> Result<*mut c_void> {
         if stream.pointer.is_null() {
             self.open(stream, c"rb+")?;
         }

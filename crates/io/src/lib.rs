@@ -17,7 +17,7 @@
 use oxiblosc_error::Result;
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
 pub use oxiblosc_system::files::Written;
-use oxiblosc_system::files::{self, Access, How};
+use oxiblosc_system::files::{self, How, NewFileAccess};
 use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
@@ -193,7 +193,7 @@ impl Mode {
             Self::Create => How::EMPTIED,
             Self::New => How::NEW,
         };
-        files::open(path, how, Access::All)
+        files::open(path, how, NewFileAccess::All)
     }
 }
 

@@ -9,7 +9,7 @@ use super::file::{read_up_to, write_up_to};
 use super::{operation, turnstile};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
-use oxiblosc_system::files::{self, Access, How};
+use oxiblosc_system::files::{self, How, NewFileAccess};
 use oxiblosc_system::locks::{self, OwnFile};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
@@ -223,7 +223,7 @@ impl SidecarLock {
     }
 
     fn open(&self) -> Result<OwnFile> {
-        let file = files::open(&self.path, How::MADE, Access::All);
+        let file = files::open(&self.path, How::MADE, NewFileAccess::All);
         file.map(OwnFile::new).map_err(|_| Error::Lock)
     }
 

@@ -18,7 +18,7 @@ const MAX_NESTING: usize = 8;
 
 /// How an operation has locked a super-chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum LockLevel {
     /// It reads.
     Shared,
     /// It prepares a change, while others read.
@@ -38,10 +38,12 @@ enum Callback {
     Backend,
 }
 
+/// An operation of this thread.
 #[derive(Clone, Copy)]
-struct Entry {
+struct Operation {
+    /// The super-chunk that it has locked.
     id: usize,
-    access: Access,
+    level: LockLevel,
     /// The chunk that it works on, if that was recorded.
     nchunk: Option<usize>,
     /// Device and inode of the lock file that it has locked.
@@ -55,7 +57,7 @@ type FileId = (u64, u64);
 
 /// The operations of one thread, the outermost first.
 struct Operations {
-    entries: [Cell<Entry>; MAX_NESTING],
+    all: [Cell<Operation>; MAX_NESTING],
     len: Cell<usize>,
     /// The kind of callback that the innermost of them has called.
     callback: Cell<Callback>,
@@ -63,15 +65,15 @@ struct Operations {
 
 impl Default for Operations {
     fn default() -> Self {
-        let none = Entry {
+        let none = Operation {
             id: 0,
-            access: Access::Shared,
+            level: LockLevel::Shared,
             nchunk: None,
             lock_file: None,
             within: Callback::No,
         };
         Self {
-            entries: [none; MAX_NESTING].map(Cell::new),
+            all: [none; MAX_NESTING].map(Cell::new),
             len: Cell::new(0),
             callback: Cell::new(Callback::No),
         }
@@ -81,48 +83,48 @@ impl Default for Operations {
 static CURRENT: PerThread<Operations> = PerThread::empty();
 
 impl Operations {
-    fn entries(&self) -> &[Cell<Entry>] {
-        &self.entries[..self.len.get()]
+    fn nested(&self) -> &[Cell<Operation>] {
+        &self.all[..self.len.get()]
     }
 
     /// The innermost operation on the super-chunk `id`.
     fn position(&self, id: usize) -> Option<usize> {
-        self.entries()
+        self.nested()
             .iter()
-            .rposition(|entry| entry.get().id == id)
+            .rposition(|operation| operation.get().id == id)
     }
 
     /// The kind of callback that the operation at `at`, or one within it, has called.
     fn callback_of(&self, at: usize) -> Callback {
-        let within = self.entries()[at + 1..]
+        let within = self.nested()[at + 1..]
             .iter()
-            .map(|entry| entry.get().within);
+            .map(|operation| operation.get().within);
         within.fold(self.callback.get(), Callback::max)
     }
 
-    fn entry(&self, id: usize) -> Option<Entry> {
-        self.position(id).map(|at| self.entries[at].get())
+    fn get(&self, id: usize) -> Option<Operation> {
+        self.position(id).map(|at| self.all[at].get())
     }
 
-    fn change(&self, id: usize, change: impl FnOnce(&mut Entry)) {
+    fn change(&self, id: usize, change: impl FnOnce(&mut Operation)) {
         if let Some(at) = self.position(id) {
-            let mut entry = self.entries[at].get();
-            change(&mut entry);
-            self.entries[at].set(entry);
+            let mut operation = self.all[at].get();
+            change(&mut operation);
+            self.all[at].set(operation);
         }
     }
 
     fn copy(&self) -> Inherited {
         Inherited {
-            entries: std::array::from_fn(|at| self.entries[at].get()),
+            all: std::array::from_fn(|at| self.all[at].get()),
             len: self.len.get(),
             callback: self.callback.get(),
         }
     }
 
     fn take_over(&self, other: &Inherited) {
-        for (mine, entry) in self.entries.iter().zip(other.entries) {
-            mine.set(entry);
+        for (mine, operation) in self.all.iter().zip(other.all) {
+            mine.set(operation);
         }
         self.len.set(other.len);
         self.callback.set(other.callback);
@@ -133,9 +135,9 @@ impl Operations {
 ///
 /// # Errors
 /// [`Error::Lock`] if the super-chunk cannot even be read: in a callback of its back end.
-pub fn access(id: usize) -> Result<Option<Access>> {
+pub fn lock_level(id: usize) -> Result<Option<LockLevel>> {
     Ok(match standing(id)? {
-        Standing::Within(access) => Some(access),
+        Standing::Within(level) => Some(level),
         Standing::Idle | Standing::Elsewhere => None,
     })
 }
@@ -148,13 +150,13 @@ pub enum Standing {
     /// Operations on other super-chunks.
     Elsewhere,
     /// An operation that has locked the super-chunk like this.
-    Within(Access),
+    Within(LockLevel),
 }
 
 /// The operations that this thread is in, as seen by the super-chunk `id`.
 ///
 /// # Errors
-/// As for [`access`].
+/// As for [`lock_level`].
 #[inline]
 pub fn standing(id: usize) -> Result<Standing> {
     let standing = CURRENT.with(|operations| {
@@ -164,12 +166,9 @@ pub fn standing(id: usize) -> Result<Standing> {
         let Some(at) = operations.position(id) else {
             return Ok(Standing::Elsewhere);
         };
-        match (
-            operations.entries[at].get().access,
-            operations.callback_of(at),
-        ) {
-            (_, Callback::Backend) | (Access::Exclusive, Callback::Blocks) => Err(Error::Lock),
-            (access, _) => Ok(Standing::Within(access)),
+        match (operations.all[at].get().level, operations.callback_of(at)) {
+            (_, Callback::Backend) | (LockLevel::Exclusive, Callback::Blocks) => Err(Error::Lock),
+            (level, _) => Ok(Standing::Within(level)),
         }
     });
     standing.unwrap_or(Ok(Standing::Idle))
@@ -185,13 +184,13 @@ pub fn timeout(own: usize) -> Option<Duration> {
 
 /// Records which lock file the operation on the super-chunk `id` has locked.
 pub fn set_lock_file(id: usize, lock_file: Option<FileId>) {
-    CURRENT.with(|operations| operations.change(id, |entry| entry.lock_file = lock_file));
+    CURRENT.with(|operations| operations.change(id, |operation| operation.lock_file = lock_file));
 }
 
 /// Whether an operation of this thread has locked this lock file.
 pub fn has_locked(lock_file: FileId) -> bool {
-    let locked = |entry: &Cell<Entry>| entry.get().lock_file == Some(lock_file);
-    let locked = CURRENT.with(|operations| operations.entries().iter().any(locked));
+    let locked = |operation: &Cell<Operation>| operation.get().lock_file == Some(lock_file);
+    let locked = CURRENT.with(|operations| operations.nested().iter().any(locked));
     locked.unwrap_or(false)
 }
 
@@ -221,8 +220,8 @@ pub struct OperationGuard(usize, PhantomData<MutexGuard<'static, ()>>);
 ///
 /// # Errors
 /// [`Error::Lock`] if operations are nested too deeply, [`Error::MemoryAlloc`].
-pub fn enter(id: usize, access: Access) -> Result<OperationGuard> {
-    enter_for(id, access, None)
+pub fn enter(id: usize, level: LockLevel) -> Result<OperationGuard> {
+    enter_for(id, level, None)
 }
 
 /// As [`enter`], for the chunk `nchunk`, if it is known; see [`set_chunk`].
@@ -230,13 +229,13 @@ pub fn enter(id: usize, access: Access) -> Result<OperationGuard> {
 /// # Errors
 /// As for that.
 #[inline]
-pub fn enter_for(id: usize, access: Access, nchunk: Option<usize>) -> Result<OperationGuard> {
+pub fn enter_for(id: usize, level: LockLevel, nchunk: Option<usize>) -> Result<OperationGuard> {
     CURRENT.with_new(|operations| {
         let len = operations.len.get();
-        let entry = operations.entries.get(len).ok_or(Error::Lock)?;
-        entry.set(Entry {
+        let place = operations.all.get(len).ok_or(Error::Lock)?;
+        place.set(Operation {
             id,
-            access,
+            level,
             nchunk,
             lock_file: None,
             within: operations.callback.replace(Callback::No),
@@ -247,23 +246,23 @@ pub fn enter_for(id: usize, access: Access, nchunk: Option<usize>) -> Result<Ope
 }
 
 /// Records how the operation of this thread has locked the super-chunk `id` now.
-pub fn set_access(id: usize, access: Access) {
-    CURRENT.with(|operations| operations.change(id, |entry| entry.access = access));
+pub fn set_lock_level(id: usize, level: LockLevel) {
+    CURRENT.with(|operations| operations.change(id, |operation| operation.level = level));
 }
 
 impl Drop for OperationGuard {
     fn drop(&mut self) {
         CURRENT.with(|operations| {
-            if let [.., last] = operations.entries()
+            if let [.., last] = operations.nested()
                 && last.get().id == self.0
             {
                 // It is nearly always the innermost operation.
                 operations.callback.set(last.get().within);
                 operations.len.set(operations.len.get() - 1);
             } else if let Some(at) = operations.position(self.0) {
-                let entries = operations.entries();
-                let within = entries[at].get().within;
-                match entries.get(at + 1) {
+                let nested = operations.nested();
+                let within = nested[at].get().within;
+                match nested.get(at + 1) {
                     Some(next) => {
                         let mut inner = next.get();
                         inner.within = inner.within.max(within);
@@ -271,10 +270,10 @@ impl Drop for OperationGuard {
                     }
                     None => operations.callback.set(within),
                 }
-                for (to, from) in entries[at..].iter().zip(&entries[at + 1..]) {
+                for (to, from) in nested[at..].iter().zip(&nested[at + 1..]) {
                     to.set(from.get());
                 }
-                operations.len.set(entries.len() - 1);
+                operations.len.set(nested.len() - 1);
             }
         });
     }
@@ -282,12 +281,12 @@ impl Drop for OperationGuard {
 
 /// Records which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
 pub fn set_chunk(id: usize, nchunk: usize) {
-    CURRENT.with(|operations| operations.change(id, |entry| entry.nchunk = Some(nchunk)));
+    CURRENT.with(|operations| operations.change(id, |operation| operation.nchunk = Some(nchunk)));
 }
 
 /// Which chunk of the super-chunk `id` the operation of this thread works on, if it was recorded.
 pub fn chunk(id: usize) -> Option<usize> {
-    CURRENT.with(|operations| operations.entry(id))??.nchunk
+    CURRENT.with(|operations| operations.get(id))??.nchunk
 }
 
 /// The operations of this thread, to be inherited by its workers; none if there are none.
@@ -298,7 +297,7 @@ pub fn shared() -> Option<Inherited> {
 /// The operations of a thread, for its workers.
 #[derive(Clone, Copy)]
 pub struct Inherited {
-    entries: [Entry; MAX_NESTING],
+    all: [Operation; MAX_NESTING],
     len: usize,
     callback: Callback,
 }
@@ -367,31 +366,31 @@ mod tests {
     #[test]
     fn operations_nest() {
         assert!(is_idle());
-        let first = enter(1, Access::Shared).unwrap();
-        let second = enter(2, Access::Reserved).unwrap();
+        let first = enter(1, LockLevel::Shared).unwrap();
+        let second = enter(2, LockLevel::Reserved).unwrap();
         set_chunk(1, 7);
         assert_eq!((chunk(1), chunk(2), chunk(3)), (Some(7), None, None));
-        set_access(2, Access::Exclusive);
-        assert_eq!(access(2), Ok(Some(Access::Exclusive)));
+        set_lock_level(2, LockLevel::Exclusive);
+        assert_eq!(lock_level(2), Ok(Some(LockLevel::Exclusive)));
         {
             let _call = call_on_blocks();
-            assert_eq!(access(1), Ok(Some(Access::Shared)));
-            assert_eq!(access(2), Err(Error::Lock));
+            assert_eq!(lock_level(1), Ok(Some(LockLevel::Shared)));
+            assert_eq!(lock_level(2), Err(Error::Lock));
             {
                 // What another super-chunk's operation does there is no callback of its own.
-                let _third = enter(3, Access::Reserved).unwrap();
+                let _third = enter(3, LockLevel::Reserved).unwrap();
                 assert!(in_callback_of(1) && in_callback_of(2) && !in_callback_of(3));
             }
             let _backend = call_backend();
-            assert_eq!(access(1), Err(Error::Lock));
-            assert_eq!(access(3), Ok(None));
+            assert_eq!(lock_level(1), Err(Error::Lock));
+            assert_eq!(lock_level(3), Ok(None));
         }
         assert!(!in_callback_of(1));
         // In any order.
         drop(first);
         assert_eq!(
-            (access(1), access(2)),
-            (Ok(None), Ok(Some(Access::Exclusive)))
+            (lock_level(1), lock_level(2)),
+            (Ok(None), Ok(Some(LockLevel::Exclusive)))
         );
         drop(second);
         assert!(is_idle());
@@ -399,7 +398,7 @@ mod tests {
 
     #[test]
     fn helpers_take_operations_over() {
-        let _entered = enter(5, Access::Shared).unwrap();
+        let _entered = enter(5, LockLevel::Shared).unwrap();
         set_chunk(5, 3);
         let operations = shared().unwrap();
         std::thread::spawn(move || {
@@ -417,10 +416,10 @@ mod tests {
     #[test]
     fn there_is_an_end() {
         let all: Vec<_> = (1..=MAX_NESTING)
-            .map(|id| enter(id, Access::Shared))
+            .map(|id| enter(id, LockLevel::Shared))
             .collect();
         assert!(all.iter().all(|entered| entered.is_ok()));
-        assert_eq!(enter(99, Access::Shared).err(), Some(Error::Lock));
+        assert_eq!(enter(99, LockLevel::Shared).err(), Some(Error::Lock));
         drop(all);
         assert!(is_idle());
     }

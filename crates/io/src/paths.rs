@@ -3,7 +3,7 @@
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, List};
 pub use oxiblosc_system::files::path_bytes;
-use oxiblosc_system::files::{self, Access, How, is_separator};
+use oxiblosc_system::files::{self, How, NewFileAccess, is_separator};
 use std::ffi::CStr;
 use std::io::ErrorKind;
 
@@ -12,7 +12,7 @@ const MAX_LINKS: usize = 40;
 
 /// The kind of thing at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileType {
     /// A directory, or a link to one.
     Directory,
     /// Anything else, or a link to it.
@@ -27,10 +27,10 @@ pub fn local(path: &CStr) -> &CStr {
 }
 
 /// What is at `name`; none if there is no such path. `Error::Failure` if that cannot be checked.
-pub fn kind(name: &CStr) -> Result<Option<Kind>> {
+pub fn kind(name: &CStr) -> Result<Option<FileType>> {
     match files::stat(name, true) {
-        Ok(there) if there.is_dir() => Ok(Some(Kind::Directory)),
-        Ok(_) => Ok(Some(Kind::File)),
+        Ok(there) if there.is_dir() => Ok(Some(FileType::Directory)),
+        Ok(_) => Ok(Some(FileType::File)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(_) => Err(Error::Failure),
     }
@@ -155,7 +155,7 @@ pub fn sync_dir(name: &CStr) -> Result<()> {
 /// `Error::FileWrite`. Linux does that in one call, for all of the file system.
 #[cfg(target_os = "linux")]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
-    files::open(name, How::READ, Access::All)
+    files::open(name, How::READ, NewFileAccess::All)
         .and_then(|directory| files::sync_file_system(&directory))
         .map_err(|_| Error::FileWrite)
 }
@@ -171,7 +171,7 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
 #[cfg(any(test, not(target_os = "linux")))]
 fn sync_each_file(name: &CStr) -> Result<()> {
     each_entry(name, |entry| {
-        match files::open(entry, How::SYNC, Access::All) {
+        match files::open(entry, How::SYNC, NewFileAccess::All) {
             Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
             // Another process has removed the file.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -267,8 +267,8 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
 pub fn remove_frame(path: &CStr) -> Result<()> {
     match kind(path)? {
         None => Ok(()),
-        Some(Kind::Directory) => remove_dir_with_files(path),
-        Some(Kind::File) => {
+        Some(FileType::Directory) => remove_dir_with_files(path),
+        Some(FileType::File) => {
             let lock = CStrBuf::concat(&[path.to_bytes(), b".b2lock"])?;
             remove_file(path)?;
             // It exists only with locking.
@@ -297,7 +297,7 @@ mod tests {
         let (a, b) = (folder.path("a"), folder.path("b"));
         assert_eq!(kind(&a), Ok(None));
         touch(&a);
-        assert_eq!(kind(&a), Ok(Some(Kind::File)));
+        assert_eq!(kind(&a), Ok(Some(FileType::File)));
         // Windows says of this that nothing is there.
         let in_a_file = if cfg!(windows) {
             Ok(None)
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(remove_file(&b), Err(Error::FileRemove));
         assert_eq!(create_dir(&a), Ok(()));
         assert_eq!(create_dir(&a), Err(Error::FileOpen));
-        assert_eq!(kind(&a), Ok(Some(Kind::Directory)));
+        assert_eq!(kind(&a), Ok(Some(FileType::Directory)));
         assert_eq!(sync_dir(&a), Ok(()));
         assert_eq!(sync_parent(&a), Ok(()));
         assert_eq!(sync_dir(&b), Err(Error::FileWrite));
@@ -370,13 +370,13 @@ mod tests {
         touch(&b);
         rename(&b, &a).expect("renamed");
         made.remove();
-        assert_eq!(kind(&a), Ok(Some(Kind::File)), "another file by then");
+        assert_eq!(kind(&a), Ok(Some(FileType::File)), "another file by then");
         NewPath::planned(&a, false, Some(&lock))
             .expect("memory")
             .created()
             .remove();
         assert_eq!(kind(&a), Ok(None));
-        assert_eq!(kind(&lock), Ok(Some(Kind::File)), "it was there before");
+        assert_eq!(kind(&lock), Ok(Some(FileType::File)), "it was there before");
         create_dir(&a).expect("made");
         let made = NewPath::planned(&a, true, None).expect("memory").created();
         touch(&folder.path("a/file"));
@@ -400,7 +400,7 @@ mod tests {
         symlink("nowhere", path(&folder.path("inside/dangling"))).expect("linked");
         assert_eq!(remove_dir_with_files(&inside), Ok(()));
         assert_eq!(kind(&inside), Ok(None));
-        assert_eq!(kind(&folder.path("outside/kept")), Ok(Some(Kind::File)));
+        assert_eq!(kind(&folder.path("outside/kept")), Ok(Some(FileType::File)));
         assert_eq!(remove_dir_with_files(&inside), Err(Error::NotFound));
         assert_eq!(
             remove_dir_with_files(&folder.path("outside/kept")),
@@ -411,12 +411,12 @@ mod tests {
         touch(&folder.path("inside/a"));
         create_dir(&folder.path("inside/b")).expect("made");
         assert_eq!(remove_dir_with_files(&inside), Err(Error::Failure));
-        assert_eq!(kind(&folder.path("inside/a")), Ok(Some(Kind::File)));
+        assert_eq!(kind(&folder.path("inside/a")), Ok(Some(FileType::File)));
 
         let link = folder.path("link");
         symlink(path(&outside), path(&link)).expect("linked");
         assert_eq!(remove_dir_with_files(&link), Ok(()));
-        assert_eq!(kind(&outside), Ok(Some(Kind::Directory)));
+        assert_eq!(kind(&outside), Ok(Some(FileType::Directory)));
         assert_eq!(kind(&folder.path("outside/kept")), Ok(None));
     }
 

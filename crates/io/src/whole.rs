@@ -8,7 +8,7 @@ use super::file::write_up_to;
 use super::{Backend, Mode, StorageLock, attributes, paths};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Text};
-use oxiblosc_system::files::{self, Access, How, Rights};
+use oxiblosc_system::files::{self, How, NewFileAccess, Rights};
 use std::ffi::CStr;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -35,7 +35,11 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     // A replacement is private until it has the mode of the old file, so that the bytes are never readable to more users. Otherwise the file gets
     // the default mode.
     let is_there = old.is_some();
-    let access = if is_there { Access::Owner } else { Access::All };
+    let access = if is_there {
+        NewFileAccess::Owner
+    } else {
+        NewFileAccess::All
+    };
     let (new, file) = Temporary::beside(target, access)?;
     fill(file, bytes, old, durable)?;
     if durable {
@@ -94,7 +98,7 @@ struct Old {
 /// A regular file that this process may write.
 fn writable(target: &CStr) -> Result<Old> {
     let open = || {
-        let file = files::open(target, How::WRITE_FILE, Access::All)?;
+        let file = files::open(target, How::WRITE_FILE, NewFileAccess::All)?;
         let rights = files::rights(&file)?;
         Ok(Old { file, rights })
     };
@@ -102,7 +106,8 @@ fn writable(target: &CStr) -> Result<Old> {
 }
 
 fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
-    let mut file = files::open(target, How::WRITE, Access::All).map_err(|_| Error::FileOpen)?;
+    let mut file =
+        files::open(target, How::WRITE, NewFileAccess::All).map_err(|_| Error::FileOpen)?;
     file.write_all(bytes).map_err(|_| Error::FileWrite)
 }
 
@@ -129,7 +134,7 @@ struct Temporary(Option<CStrBuf>);
 impl Temporary {
     /// Creates an empty file in the directory of `target`. Its name is random, so that another user cannot prepare it; if anything has that name, even a
     /// link, the next one is tried. The length of the name does not depend on that of `target`, which may be the longest possible.
-    fn beside(target: &CStr, access: Access) -> Result<(Self, File)> {
+    fn beside(target: &CStr, access: NewFileAccess) -> Result<(Self, File)> {
         for _ in 0..NAMES {
             let name = Self::name(target)?;
             match files::open(&name, How::TEMPORARY, access) {
@@ -298,7 +303,7 @@ mod tests {
         assert_eq!(write(&inside, b"no", false), Err(Error::FileOpen));
         assert_eq!(names(path(&directory)), ["directory"]);
         let file = folder.path("file");
-        let (_, other) = Temporary::beside(&file, Access::Owner).expect("a new file");
+        let (_, other) = Temporary::beside(&file, NewFileAccess::Owner).expect("a new file");
         assert_eq!(fill(other, b"bytes", None, true), Ok(()));
         assert_eq!(
             names(path(&directory)),

@@ -4,7 +4,7 @@ use crate::map::Region;
 
 /// What a map is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MapMode {
     /// Reading the file.
     Read,
     /// Reading and writing it.

@@ -13,7 +13,7 @@ use oxiblosc_core::coder::Coders;
 use oxiblosc_core::encoding::EncodeContext;
 use oxiblosc_core::environment::{checksums, durable};
 use oxiblosc_core::schunk::open::NewSuperChunk;
-use oxiblosc_core::schunk::save::{FrameFile, Savable};
+use oxiblosc_core::schunk::save::{Savable, SaveTarget};
 use oxiblosc_core::schunk::{Parameters, Store};
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
@@ -186,11 +186,11 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
 unsafe fn with_file<'a>(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
-    save: impl FnOnce(&'a Handle, &FrameFile) -> Result<u64>,
+    save: impl FnOnce(&'a Handle, &SaveTarget) -> Result<u64>,
 ) -> Result<u64> {
     not_null!(urlpath; InvalidParam)?;
     let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
-    let file = FrameFile {
+    let file = SaveTarget {
         path: local(path),
         // SAFETY: the storage of a handle is from `storage::copy`, so its back end is not null; the program keeps its parameters valid as long as the
         // super-chunk, as `blosc2_schunk_new` and the functions that open one require.

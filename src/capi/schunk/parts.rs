@@ -7,7 +7,7 @@ use crate::capi::context::{self, Context};
 use crate::capi::prelude::*;
 use oxiblosc_core::process;
 use oxiblosc_core::schunk::Parameters;
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::header::{FrameKind, Header};
 
 /// Writes the parameters into the fields of these names.
 macro_rules! show {
@@ -57,7 +57,7 @@ pub fn set_parameters_from(schunk: &mut Unfinished, header: &Header) -> Result<(
         c.cctx = context::compression(cparams)?.into_c();
         c.dctx = context::decompression(dparams)?.into_c();
         let storage = blosc2_storage {
-            contiguous: header.kind == Kind::Contiguous,
+            contiguous: header.kind == FrameKind::Contiguous,
             urlpath: null_mut(),
             cparams: &raw mut cparams,
             dparams: &raw mut dparams,

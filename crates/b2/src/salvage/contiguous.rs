@@ -9,7 +9,7 @@ use super::{Chunks, HEADER, Image, Parts, Salvage, Slot, shortfall, specials, st
 use crate::failure::Result;
 use crate::library::SuperChunk;
 use crate::state::State;
-use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
+use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -173,7 +173,7 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
     let is_lost = frame.front.is_none();
     let from_chunks = || header_from(&found, |pos| proven.contains(&pos));
     let header = Header {
-        kind: Kind::Contiguous,
+        kind: FrameKind::Contiguous,
         ..header_or(frame.front.take(), state, &mut notes, from_chunks)?
     };
     let said = (frame.extent != NO_EXTENT).then_some(start);

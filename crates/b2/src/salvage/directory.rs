@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::library::SuperChunk;
 use crate::state::State;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::header::{FrameKind, Header};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub fn sparse(
     let numbers = numbers(folder)?;
     let from_chunks = || header_of(&numbers, &chunks);
     let mut header = header_or(front, state, &mut notes, from_chunks)?;
-    header.kind = Kind::Sparse;
+    header.kind = FrameKind::Sparse;
     let sum = end.sums.as_ref().map(|sums| sums.index);
     let said = Index::at(image, contexts, extent.header_len.into(), sum);
     let index = said

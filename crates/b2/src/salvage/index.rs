@@ -7,7 +7,7 @@ use crate::library::SuperChunk;
 use crate::state::State;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::fingerprint::of_index;
-use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
+use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
 
 /// Bytes that are searched at once.
@@ -84,7 +84,7 @@ impl Index {
             state,
             growing,
         };
-        match Offsets::decode(&chunk, None, Kind::Contiguous, chunk.len() as u64) {
+        match Offsets::decode(&chunk, None, FrameKind::Contiguous, chunk.len() as u64) {
             Ok(offsets) => {
                 // Where all offsets are the same there may be very many; then there is nothing to find, either.
                 let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();

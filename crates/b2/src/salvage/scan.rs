@@ -7,7 +7,7 @@ use crate::library::SuperChunk;
 use oxiblosc_chunk::checksum::Layout;
 use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
 use oxiblosc_codecs::MAX_DICT_SIZE;
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_memory::List;
@@ -213,7 +213,7 @@ pub(super) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Optio
     let (_, first) = first.or_else(|| scan.chunks.first())?;
     let codec = oxiblosc_codecs::Codec::from_format(first.flags >> 5);
     Some(Header {
-        kind: Kind::Contiguous,
+        kind: FrameKind::Contiguous,
         nbytes: scan
             .chunks
             .iter()

@@ -12,7 +12,7 @@ use crate::schunk::state::{Plan, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Slot};
+use oxiblosc_frame::change::{ArrangedChunk, Change};
 use oxiblosc_memory::{Buffer, Collect, List, ToList, boxed};
 
 /// Makes the chunks that the new shape needs.
@@ -266,18 +266,18 @@ impl ArrayRef<'_> {
                     if separate {
                         owned.push(std::mem::take(bytes))?;
                     }
-                    Slot::New(state.item(size, &info, bytes))
+                    ArrangedChunk::New(state.item(size, &info, bytes))
                 }
                 (None, Some(old)) => {
                     *gone.get_mut(old).ok_or(Error::Failure)? = false;
-                    Slot::Old(old)
+                    ArrangedChunk::Old(old)
                 }
                 (None, None) => {
                     coming.push(zeros_info)?;
                     if separate {
                         owned.push(Buffer::copy_of(&zeros)?)?;
                     }
-                    Slot::New(state.item(size, &zeros_info, &zeros))
+                    ArrangedChunk::New(state.item(size, &zeros_info, &zeros))
                 }
             };
             slots.push(slot)?;

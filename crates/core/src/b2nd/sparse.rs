@@ -10,14 +10,14 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List};
 
 /// An item: where it is, and where it goes.
-struct Entry<'a> {
+struct SparseItem<'a> {
     nchunk: usize,
     /// Its place in the chunk's data, counted in items.
     inside: i64,
     dest: &'a mut [u8],
 }
 
-fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Entry<'a> {
+fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> SparseItem<'a> {
     let (mut place, mut nblock, mut inside) = (super::Dims::default(), 0, 0);
     for d in (0..geometry.ndim).rev() {
         let (chunk, block) = (
@@ -31,7 +31,7 @@ fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Entry<
         nblock += item / block * geometry.strides.block_chunk[d];
         inside += item % block * geometry.strides.item_block[d];
     }
-    Entry {
+    SparseItem {
         nchunk: geometry.nchunk(&place),
         inside: nblock * i64::from(geometry.blocknitems) + inside,
         dest,
@@ -54,7 +54,7 @@ pub fn read(
     if item == 0 || needed.is_none_or(|needed| needed > buffer.len()) {
         return Err(Error::InvalidParam);
     }
-    let mut entries: List<Entry> = List::new();
+    let mut entries: List<SparseItem> = List::new();
     entries.reserve_exact(coords.len())?;
     for (coord, dest) in coords.iter().zip(buffer.chunks_exact_mut(item)) {
         if !(0..geometry.nitems).contains(coord) {
@@ -65,7 +65,7 @@ pub fn read(
     entries.sort_unstable_by_key(|entry| (entry.nchunk, entry.inside));
     let nbytes = entries.len().saturating_mul(sizes.block);
     let groups = entries.chunk_by_mut(|a, b| a.nchunk == b.nchunk);
-    let groups: List<&mut [Entry]> = groups.list()?;
+    let groups: List<&mut [SparseItem]> = groups.list()?;
     let nthreads = if chunks.is_shared() {
         workers.nthreads
     } else {
@@ -102,13 +102,13 @@ pub fn read(
 fn read_chunk(
     reader: &BlockReader,
     tid: usize,
-    entries: &mut [Entry],
+    entries: &mut [SparseItem],
     sizes: PartSizes,
 ) -> Result<()> {
     let PartSizes {
         item, block: size, ..
     } = sizes;
-    let place = |entry: &Entry| {
+    let place = |entry: &SparseItem| {
         let at = entry.inside as usize * item;
         (at / size, at % size)
     };

@@ -10,7 +10,7 @@ use oxiblosc_chunk::header::{
 };
 use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::FrameKind;
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List, boxed};
 
@@ -132,11 +132,11 @@ impl State {
         let disk = lock(disk);
         let offset = disk.offsets().get(nchunk).ok_or(Error::InvalidParam)?;
         Ok(match disk.kind() {
-            Kind::Contiguous => LazyTrailer {
+            FrameKind::Contiguous => LazyTrailer {
                 nchunk: nchunk as i32,
                 offset: offset + disk.header_len() as i64,
             },
-            Kind::Sparse => LazyTrailer {
+            FrameKind::Sparse => LazyTrailer {
                 nchunk: offset as i32,
                 offset,
             },

@@ -54,7 +54,7 @@ impl State {
 }
 
 /// Which metalayers a change is about, and what is done with them.
-enum Edit<'a> {
+enum MetalayerEdit<'a> {
     AddFixed(&'a [u8], &'a [u8]),
     /// As long as before.
     SetFixed(usize, &'a [u8]),
@@ -65,13 +65,15 @@ enum Edit<'a> {
 
 impl State {
     /// Makes a change of metalayers.
-    fn edit_metalayers(&mut self, schunk: &SuperChunk, edit: &Edit) -> Result<()> {
+    fn edit_metalayers(&mut self, schunk: &SuperChunk, edit: &MetalayerEdit) -> Result<()> {
         let host = schunk.host();
         let (mut count, new) = (self.count(), edit.layer()?);
         match edit {
-            Edit::AddFixed(..) => count.metalayers += 1,
-            Edit::AddVariable(..) => count.vlmetalayers += 1,
-            Edit::SetFixed(..) | Edit::SetVariable(..) | Edit::DeleteVariable(_) => {}
+            MetalayerEdit::AddFixed(..) => count.metalayers += 1,
+            MetalayerEdit::AddVariable(..) => count.vlmetalayers += 1,
+            MetalayerEdit::SetFixed(..)
+            | MetalayerEdit::SetVariable(..)
+            | MetalayerEdit::DeleteVariable(_) => {}
         }
         self.reserve_metalayers(count)?;
         self.keep_metalayers(host, count)?;
@@ -82,15 +84,19 @@ impl State {
             let mut fixed = meta::borrow(&self.metalayers)?;
             let mut variable = None;
             match edit {
-                Edit::AddFixed(name, content) => fixed.push((name, content))?,
-                Edit::SetFixed(at, content) => fixed[*at].1 = content,
-                Edit::AddVariable(..) | Edit::SetVariable(..) | Edit::DeleteVariable(_) => {
+                MetalayerEdit::AddFixed(name, content) => fixed.push((name, content))?,
+                MetalayerEdit::SetFixed(at, content) => fixed[*at].1 = content,
+                MetalayerEdit::AddVariable(..)
+                | MetalayerEdit::SetVariable(..)
+                | MetalayerEdit::DeleteVariable(_) => {
                     let mut layers = meta::borrow(&self.vlmetalayers)?;
                     match edit {
-                        Edit::AddVariable(name, content) => layers.push((name, content))?,
-                        Edit::SetVariable(at, content) => layers[*at].1 = content,
-                        Edit::DeleteVariable(at) => drop(layers.remove(*at)),
-                        Edit::AddFixed(..) | Edit::SetFixed(..) => {}
+                        MetalayerEdit::AddVariable(name, content) => {
+                            layers.push((name, content))?
+                        }
+                        MetalayerEdit::SetVariable(at, content) => layers[*at].1 = content,
+                        MetalayerEdit::DeleteVariable(at) => drop(layers.remove(*at)),
+                        MetalayerEdit::AddFixed(..) | MetalayerEdit::SetFixed(..) => {}
                     }
                     header.has_vlmetalayers = !layers.is_empty();
                     variable = Some(layers);
@@ -107,16 +113,25 @@ impl State {
         // Nothing fails from here on.
         let mut old = List::new();
         match (edit, new) {
-            (Edit::AddFixed(..), Some(layer)) => self.metalayers.push_within_capacity(layer),
-            (Edit::SetFixed(at, content), _) => {
+            (MetalayerEdit::AddFixed(..), Some(layer)) => {
+                self.metalayers.push_within_capacity(layer)
+            }
+            (MetalayerEdit::SetFixed(at, content), _) => {
                 self.metalayers[*at].content.copy_from_slice(content);
             }
-            (Edit::AddVariable(..), Some(layer)) => self.vlmetalayers.push_within_capacity(layer),
-            (Edit::SetVariable(at, _), Some(layer)) => {
+            (MetalayerEdit::AddVariable(..), Some(layer)) => {
+                self.vlmetalayers.push_within_capacity(layer)
+            }
+            (MetalayerEdit::SetVariable(at, _), Some(layer)) => {
                 old = std::mem::replace(&mut self.vlmetalayers[*at].content, layer.content);
             }
-            (Edit::DeleteVariable(at), _) => old = self.vlmetalayers.remove(*at).content,
-            (Edit::AddFixed(..) | Edit::AddVariable(..) | Edit::SetVariable(..), None) => {}
+            (MetalayerEdit::DeleteVariable(at), _) => old = self.vlmetalayers.remove(*at).content,
+            (
+                MetalayerEdit::AddFixed(..)
+                | MetalayerEdit::AddVariable(..)
+                | MetalayerEdit::SetVariable(..),
+                None,
+            ) => {}
         }
         self.tick += 1;
         host.show(self, Changed::Metalayers);
@@ -133,7 +148,7 @@ impl State {
     }
 }
 
-impl Edit<'_> {
+impl MetalayerEdit<'_> {
     /// The new metalayer, if the change adds one.
     fn layer(&self) -> Result<Option<Metalayer>> {
         Ok(match self {
@@ -167,7 +182,7 @@ impl SuperChunk {
             }
             at
         };
-        let edit = Edit::AddFixed(name, content);
+        let edit = MetalayerEdit::AddFixed(name, content);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
         Ok(at)
     }
@@ -190,7 +205,7 @@ impl SuperChunk {
             new[..content.len()].copy_from_slice(content);
             (at, new)
         };
-        let edit = Edit::SetFixed(at, &new);
+        let edit = MetalayerEdit::SetFixed(at, &new);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
         Ok(at)
     }
@@ -224,7 +239,7 @@ impl SuperChunk {
         if at >= most {
             return Err(Error::Failure);
         }
-        let edit = Edit::AddVariable(name, &chunk);
+        let edit = MetalayerEdit::AddVariable(name, &chunk);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
         Ok(at)
     }
@@ -242,7 +257,7 @@ impl SuperChunk {
         let mut changing = self.reserve()?;
         let at = changing.state()?.find_vlmetalayer(name)?;
         let chunk = compressed(content, encoder)?;
-        let edit = Edit::SetVariable(at, &chunk);
+        let edit = MetalayerEdit::SetVariable(at, &chunk);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
         Ok(at)
     }
@@ -257,7 +272,7 @@ impl SuperChunk {
             let state = changing.state()?;
             (state.find_vlmetalayer(name)?, state.vlmetalayers.len())
         };
-        let edit = Edit::DeleteVariable(at);
+        let edit = MetalayerEdit::DeleteVariable(at);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
         Ok(count - 1)
     }

@@ -13,7 +13,7 @@ use crate::params::{CParams, DParams};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{Disk, Loaded, Options};
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::paths::path_bytes;
@@ -108,18 +108,18 @@ impl Store {
     pub fn create(
         path: Option<&CStr>,
         contiguous: bool,
-        header: impl Fn(Kind) -> Header,
+        header: impl Fn(FrameKind) -> Header,
         options: impl FnOnce() -> Result<Options>,
     ) -> Result<Self> {
         let (kind, path) = match (path, contiguous) {
             (None, false) => return Ok(Self::Separate(List::new())),
             (None, true) => {
-                let memory = Memory::new(&header(Kind::Contiguous))?;
+                let memory = Memory::new(&header(FrameKind::Contiguous))?;
                 return Ok(Self::Memory(memory));
             }
             (Some(path), true) if paths::kind(path)?.is_some() => return Err(Error::FileOpen),
-            (Some(path), true) => (Kind::Contiguous, CStrBuf::copy_of(path)?),
-            (Some(path), false) => (Kind::Sparse, without_slash(path)?),
+            (Some(path), true) => (FrameKind::Contiguous, CStrBuf::copy_of(path)?),
+            (Some(path), false) => (FrameKind::Sparse, without_slash(path)?),
         };
         let options = options()?;
         // Its place comes first: once the frame is there, nothing may fail.
@@ -139,8 +139,8 @@ impl Store {
     ) -> Result<(Self, Loaded)> {
         let (path, kind) = match paths::kind(path)? {
             None => return Err(Error::FileOpen),
-            Some(paths::Kind::Directory) => (without_slash(path)?, Kind::Sparse),
-            Some(paths::Kind::File) => (CStrBuf::copy_of(path)?, Kind::Contiguous),
+            Some(paths::FileType::Directory) => (without_slash(path)?, FrameKind::Sparse),
+            Some(paths::FileType::File) => (CStrBuf::copy_of(path)?, FrameKind::Contiguous),
         };
         let (disk, loaded) = Disk::open(options()?, &path, offset, kind)?;
         Ok((Self::Disk(Mutex::new(boxed(disk)?)), loaded))

@@ -48,13 +48,13 @@ impl ChunkPart {
 
 /// Reads ranges of a super-chunk.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct RangeReader<'a> {
     pub schunk: &'a SuperChunk,
     pub state: &'a State,
     pub decoder: &'a dyn Decoder,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RangeReader<'a> {
     pub fn new(schunk: &'a SuperChunk, state: &'a State) -> Result<Self> {
         Ok(Self {
             schunk,
@@ -195,14 +195,14 @@ impl<'a> Iterator for Queue<'a> {
 }
 
 /// Writes parts of chunks.
-struct Writer<'a> {
+struct RangeWriter<'a> {
     state: &'a State,
     encoder: &'a dyn Encoder,
     decoder: &'a dyn Decoder,
     schunk: &'a SuperChunk,
 }
 
-impl Writer<'_> {
+impl RangeWriter<'_> {
     /// A chunk of special values with other bytes in a part of it, made block by block: a few bytes can stand for two gigabytes.
     /// None where that needs the program's functions.
     fn fill_special(&self, chunk: &Chunk, part: &ChunkPart, new: &[u8]) -> Result<Option<Buffer>> {
@@ -354,7 +354,7 @@ impl SuperChunk {
         if range.end > sizes.nbytes() || range.end - range.start != dest.len() as u64 {
             return Err(Error::Failure);
         }
-        Reader::new(self, state)?
+        RangeReader::new(self, state)?
             .read(&sizes, range.start, dest)
             .map_err(Error::or_failure)?;
         self.set_current(sizes.chunk_of(range.end - 1));
@@ -408,7 +408,7 @@ impl SuperChunk {
             let sizes = state.sizes()?;
             let stop = start.checked_add(new.len() as u64);
             let parts = sizes.parts(start, stop.ok_or(Error::Failure)?)?;
-            let writer = Writer {
+            let writer = RangeWriter {
                 state: &state,
                 encoder: self.encoder()?,
                 decoder: self.decoder()?,

@@ -11,7 +11,7 @@ use std::ffi::CStr;
 use std::path::Path;
 
 /// A file that a frame is written to.
-pub struct FrameFile<'a> {
+pub struct SaveTarget<'a> {
     /// The path.
     pub path: &'a CStr,
     /// The back end for a frame that is in memory already. Copies are written to the file system.
@@ -46,7 +46,7 @@ pub trait Savable {
     ///
     /// # Errors
     /// As for that.
-    fn save_to(&self, file: &FrameFile) -> Result<u64> {
+    fn save_to(&self, file: &SaveTarget) -> Result<u64> {
         let written = self.with_own_frame(|bytes| {
             let backend = (file.backend)()?;
             whole::write_through(&*backend, file.path, bytes, file.durable)?;
@@ -65,7 +65,7 @@ pub trait Savable {
     ///
     /// # Errors
     /// As for that.
-    fn append_to(&self, file: &FrameFile) -> Result<u64> {
+    fn append_to(&self, file: &SaveTarget) -> Result<u64> {
         let append = |backend: &dyn Backend, bytes: &[u8]| {
             container::append(backend, file.path, bytes, file.durable)
         };
@@ -112,7 +112,7 @@ impl SuperChunk {
     /// # Errors
     /// [`oxiblosc_error::Error::FileOpen`] where something is already; those of damaged chunks, and of output. Then the file is as it was.
     pub fn save(&self, path: &Path, durable: bool) -> Result<u64> {
-        self.save_to(&FrameFile {
+        self.save_to(&SaveTarget {
             path: &c_path(path)?,
             backend: &|| shared(Filesystem),
             durable,
@@ -125,7 +125,7 @@ impl SuperChunk {
     /// # Errors
     /// Those of damaged chunks, and of output. Then the file is as it was.
     pub fn append_to_file(&self, path: &Path, durable: bool) -> Result<u64> {
-        self.append_to(&FrameFile {
+        self.append_to(&SaveTarget {
             path: &c_path(path)?,
             backend: &|| shared(Filesystem),
             durable,

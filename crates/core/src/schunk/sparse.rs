@@ -1,7 +1,7 @@
 //! Single items, in any order.
 
 use super::parsed::Wanted;
-use super::ranges::{Reader, is_plain};
+use super::ranges::{RangeReader, is_plain};
 use super::slices::ChunkPart;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::encode::lock;
@@ -12,17 +12,17 @@ use oxiblosc_memory::List;
 use std::sync::{Mutex, PoisonError};
 
 /// A coordinate, and where its item goes.
-type Entry<'a> = (u64, &'a mut [u8]);
+type SparseItem<'a> = (u64, &'a mut [u8]);
 
 /// Items of one chunk, which are sorted.
 struct Group<'g, 'a> {
     nchunk: usize,
     /// The first item of the chunk.
     first: u64,
-    entries: &'g mut [Entry<'a>],
+    entries: &'g mut [SparseItem<'a>],
 }
 
-impl Reader<'_> {
+impl RangeReader<'_> {
     /// Reads items of one chunk, unless that needs the program's functions. Gives whether it did.
     fn read_items(&self, group: &mut Group, typesize: usize) -> Result<bool> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
@@ -37,9 +37,9 @@ impl Reader<'_> {
                 return Ok(false);
             }
             let blocksize = header.blocksize_field().max(1);
-            let at = |entry: &Entry| (entry.0 - first) as usize * typesize;
+            let at = |entry: &SparseItem| (entry.0 - first) as usize * typesize;
             // Items that are in one block alone are read together, since it is decompressed anyway.
-            let block = |entry: &Entry| {
+            let block = |entry: &SparseItem| {
                 let (from, to) = (
                     at(entry) / blocksize,
                     (at(entry) + typesize - 1) / blocksize,
@@ -47,7 +47,8 @@ impl Reader<'_> {
                 (from == to).then_some(from)
             };
             let mut data = List::new();
-            let together = |a: &Entry, b: &Entry| block(a).is_some() && block(a) == block(b);
+            let together =
+                |a: &SparseItem, b: &SparseItem| block(a).is_some() && block(a) == block(b);
             for run in group.entries.chunk_by_mut(together) {
                 let (start, stop) = (at(&run[0]), at(&run[run.len() - 1]) + typesize);
                 data.resize(stop - start, 0)?;
@@ -82,7 +83,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn read_sparse(&self, entries: &mut [Entry], chunkitems: u64, typesize: usize) -> Result<()> {
+    fn read_sparse(
+        &self,
+        entries: &mut [SparseItem],
+        chunkitems: u64,
+        typesize: usize,
+    ) -> Result<()> {
         let mut groups = entries
             .chunk_by_mut(|a, b| a.0 / chunkitems == b.0 / chunkitems)
             .map(|entries| {
@@ -149,11 +155,11 @@ impl SuperChunk {
         if coords.len().checked_mul(typesize) != Some(dest.len()) {
             return Err(Error::InvalidParam);
         }
-        let mut entries: List<Entry> = List::new();
+        let mut entries: List<SparseItem> = List::new();
         entries.reserve_exact(coords.len())?;
         entries.extend(coords.iter().copied().zip(dest.chunks_exact_mut(typesize)))?;
         entries.sort_unstable_by_key(|(coord, _)| *coord);
-        Reader::new(self, &state)?.read_sparse(&mut entries, chunkitems, typesize)?;
+        RangeReader::new(self, &state)?.read_sparse(&mut entries, chunkitems, typesize)?;
         self.set_current((last / chunkitems) as usize);
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::state::Plan;
 use super::superchunk::{Changing, SuperChunk};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item, Slot};
+use oxiblosc_frame::change::{ArrangedChunk, Change, Item};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
 use oxiblosc_memory::{Buffer, List};
 
@@ -127,12 +127,12 @@ impl SuperChunk {
         let (mut slots, mut owned) = (List::new(), List::new());
         slots.reserve_exact(there + nchunks)?;
         owned.reserve_exact(nchunks)?;
-        slots.extend((0..there).map(Slot::Old))?;
+        slots.extend((0..there).map(ArrangedChunk::Old))?;
         for nchunk in 1..=nchunks {
             let bytes = if nchunk == nchunks { last } else { chunk };
             let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
             counts = counts.appended(&info, keeping)?;
-            slots.push_within_capacity(Slot::New(Item::Stored(bytes)));
+            slots.push_within_capacity(ArrangedChunk::New(Item::Stored(bytes)));
             owned.push_within_capacity(Buffer::copy_of(bytes)?);
         }
         self.set_current((there + nchunks).saturating_sub(1));

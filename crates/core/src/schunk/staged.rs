@@ -5,7 +5,7 @@ use super::store::{Location, Store};
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item, Slot};
+use oxiblosc_frame::change::{ArrangedChunk, Change, Item};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
@@ -302,13 +302,13 @@ impl Staged {
                         *stays.get_mut(old).ok_or(Error::Failure)? = true;
                         same &= old == at;
                         old_ones += 1;
-                        slots.push(Slot::Old(old))?;
+                        slots.push(ArrangedChunk::Old(old))?;
                         continue;
                     }
                     Origin::New(new) => Item::Stored(&self.new[new]),
                     Origin::Special(kind) => Item::Special(kind),
                 };
-                slots.push(Slot::New(item))?;
+                slots.push(ArrangedChunk::New(item))?;
                 items.push((at, item))?;
             }
             for (old, stays) in stays.iter().enumerate() {

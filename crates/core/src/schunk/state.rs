@@ -15,7 +15,7 @@ use oxiblosc_chunk::{checksum, special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Item;
 use oxiblosc_frame::disk::Loaded;
-use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{Buffer, List};
 use std::sync::Mutex;
@@ -150,8 +150,8 @@ impl State {
     pub(crate) fn keeping(&self) -> StorageKind {
         match (self.store.is_frame(), self.store.kind()) {
             (false, _) => StorageKind::Separate,
-            (true, Kind::Contiguous) => StorageKind::Contiguous,
-            (true, Kind::Sparse) => StorageKind::Sparse,
+            (true, FrameKind::Contiguous) => StorageKind::Contiguous,
+            (true, FrameKind::Sparse) => StorageKind::Sparse,
         }
     }
 
@@ -216,12 +216,12 @@ impl State {
     }
 
     /// The header of a frame that is made for this state.
-    pub fn new_header(&self, host: &dyn Host, kind: Kind) -> Header {
+    pub fn new_header(&self, host: &dyn Host, kind: FrameKind) -> Header {
         self.header(host, &self.counts, kind)
     }
 
     /// The header that a frame gets.
-    pub(crate) fn header(&self, host: &dyn Host, counts: &Counts, kind: Kind) -> Header {
+    pub(crate) fn header(&self, host: &dyn Host, counts: &Counts, kind: FrameKind) -> Header {
         let (nthreads_c, nthreads_d) = host.nthreads();
         Header {
             kind,

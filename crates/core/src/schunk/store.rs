@@ -5,9 +5,9 @@ use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item, Slot, check_listable};
+use oxiblosc_frame::change::{ArrangedChunk, Change, Item, check_listable};
 use oxiblosc_frame::disk::{Disk, Metadata, Stored};
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_frame::offsets::Found;
 use oxiblosc_memory::{Buffer, Collect, Edit, List};
@@ -174,9 +174,9 @@ impl Store {
     }
 
     /// What kind of frame there is, or would be.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FrameKind {
         self.disk()
-            .map_or(Kind::Contiguous, |disk| lock(disk).kind())
+            .map_or(FrameKind::Contiguous, |disk| lock(disk).kind())
     }
 
     /// Whether a chunk can be changed where it is.
@@ -193,7 +193,7 @@ impl Store {
     pub fn edits(&self) -> bool {
         match self {
             Self::Separate(_) | Self::Memory(_) => true,
-            Self::Disk(disk) => lock(disk).kind() == Kind::Contiguous,
+            Self::Disk(disk) => lock(disk).kind() == FrameKind::Contiguous,
             Self::Staged(_) => false,
         }
     }
@@ -438,9 +438,9 @@ pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) 
         Change::Arrange { slots, .. } => {
             let mut old = taken(chunks, slots.len())?;
             let mut new = new.drain(..);
-            let chunk = |slot: &Slot| match slot {
-                Slot::Old(from) => old[*from].take(),
-                Slot::New(_) => new.next(),
+            let chunk = |slot: &ArrangedChunk| match slot {
+                ArrangedChunk::Old(from) => old[*from].take(),
+                ArrangedChunk::New(_) => new.next(),
             };
             let there = slots.iter().filter_map(chunk);
             there.for_each(|chunk| chunks.push_within_capacity(chunk));

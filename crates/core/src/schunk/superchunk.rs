@@ -246,7 +246,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::Lock`] within an operation on the super-chunk, which has its own lock; those of locking.
     pub fn lock(&self) -> Result<()> {
-        if operation::access(self.id)?.is_some() {
+        if operation::lock_level(self.id)?.is_some() {
             return Err(Error::Lock);
         }
         let timeout = operation::timeout(0);

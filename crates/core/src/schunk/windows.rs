@@ -61,10 +61,18 @@ impl<W: Default> LayerWindows<W> {
 
     /// Gives each metalayer a window, and calls `show` for it: first for all of fixed length, then for those of variable length. `show` gets
     /// the kind, the index, the window, and the metalayer.
-    pub fn update(&mut self, state: &State, mut show: impl FnMut(Kind, usize, &mut W, &Metalayer)) {
+    pub fn update(
+        &mut self,
+        state: &State,
+        mut show: impl FnMut(MetalayerKind, usize, &mut W, &Metalayer),
+    ) {
         let kinds = [
-            (Kind::Fixed, &mut self.fixed, state.metalayers()),
-            (Kind::Variable, &mut self.variable, state.vlmetalayers()),
+            (MetalayerKind::Fixed, &mut self.fixed, state.metalayers()),
+            (
+                MetalayerKind::Variable,
+                &mut self.variable,
+                state.vlmetalayers(),
+            ),
         ];
         for (kind, windows, layers) in kinds {
             windows.update(&mut self.spare, layers);
@@ -78,7 +86,7 @@ impl<W: Default> LayerWindows<W> {
 
 /// Which metalayers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetalayerKind {
     /// Those of fixed length.
     Fixed,
     /// Those of variable length.
@@ -130,7 +138,7 @@ mod tests {
         windows.prepare(&state.count()).expect("has memory");
         let mut all = Vec::new();
         windows.update(state, |kind, at, window, layer| {
-            assert_eq!((kind, at), (Kind::Fixed, all.len()));
+            assert_eq!((kind, at), (MetalayerKind::Fixed, all.len()));
             *window = String::from_utf8_lossy(&layer.name).into_owned();
             all.push((window.clone(), std::ptr::from_ref(window)));
         });

@@ -5,7 +5,7 @@
 use super::Disk;
 use crate::header::{Extent, Header, MIN_LEN};
 use crate::journal::{Patch, Record, hash, put_back};
-use crate::leftovers::{Part, hold_back};
+use crate::leftovers::{FileWrite, hold_back};
 use crate::meta::MetalayerRef;
 use crate::trailer;
 use oxiblosc_error::{Error, Result};
@@ -64,7 +64,7 @@ pub struct Overwrite<'a> {
 #[derive(Default)]
 pub struct Writes<'a> {
     /// Bytes that go where no bytes of the old frame are.
-    pub dead: List<Part<'a>>,
+    pub dead: List<FileWrite<'a>>,
     /// Bytes that go over those of the old frame. They do not overlap.
     pub live: List<Overwrite<'a>>,
     /// The header, all of it, with its sizes.
@@ -83,12 +83,12 @@ impl<'a> Writes<'a> {
 
 /// A change that is ready to be written.
 struct Prepared<'a> {
-    dead: List<Part<'a>>,
+    dead: List<FileWrite<'a>>,
     /// In the order of writing: the header comes last.
-    live: List<Part<'a>>,
+    live: List<FileWrite<'a>>,
     /// The first byte of what may look like a frame behind the old one. It is written last: if it is where the old frame ends, the record no
     /// longer counts once it is there.
-    last: Option<Part<'a>>,
+    last: Option<FileWrite<'a>>,
     record: Record,
 }
 
@@ -333,7 +333,7 @@ impl Disk {
     }
 
     /// Rolls back a change that was begun and not committed. If that fails, its record stays, and the frame has to be read again.
-    fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<Part>) {
+    fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<FileWrite>) {
         let durable = self.options.durable;
         let counts = match last {
             Some((pos, _)) => file

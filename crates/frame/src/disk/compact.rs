@@ -10,7 +10,7 @@ use super::places::ChunkWrite;
 use super::{Disk, SMALL};
 use crate::change::Delta;
 use crate::free_list::FreeList;
-use crate::header::Kind;
+use crate::header::FrameKind;
 use crate::offsets::Offsets;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::repack::repack;
@@ -55,7 +55,7 @@ impl Disk {
             return Ok(());
         }
         let mut holes = 0;
-        if self.kind == Kind::Contiguous {
+        if self.kind == FrameKind::Contiguous {
             self.pack_chunks(&*file)?;
             let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
             if end > SMALL && free > end / WORTH && !self.free_list().is_fixed() {

@@ -7,7 +7,7 @@ use super::{Disk, FEW, SMALL};
 use crate::change::{Change, Delta, Item};
 use crate::fingerprint;
 use crate::free_list::FreeList;
-use crate::header::{Kind, set_extent};
+use crate::header::{FrameKind, set_extent};
 use crate::index::stored_header;
 use crate::offsets::{Offsets, special_offset};
 use oxiblosc_error::{Error, Result};
@@ -90,8 +90,8 @@ impl Disk {
     fn after_change(&mut self, change: &Change) {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
         let _ = match self.kind {
-            Kind::Sparse if change.leaves().next().is_some() => self.lower_numbers(),
-            Kind::Contiguous if comes_and_goes => self.limit_room(),
+            FrameKind::Sparse if change.leaves().next().is_some() => self.lower_numbers(),
+            FrameKind::Contiguous if comes_and_goes => self.limit_room(),
             _ => Ok(()),
         };
     }
@@ -173,12 +173,12 @@ impl Disk {
     /// free bytes behind it, which only large frames have, stays large for this change even if it became shorter.
     fn stays_small(&self, change: ChunkChange, next: &EncodedMetadata) -> bool {
         let chunks = match self.kind {
-            Kind::Contiguous => {
+            FrameKind::Contiguous => {
                 let new = change.new_chunks();
                 let new: u64 = new.map(|chunk| chunk.len() as u64).sum();
                 self.free_list().end() - self.free_list().free_bytes() + new
             }
-            Kind::Sparse => next.cbytes,
+            FrameKind::Sparse => next.cbytes,
         };
         if change.change.items().any(|item| item.grows()) {
             return false;
@@ -225,14 +225,14 @@ impl Disk {
         }
         let mut added: List<ChunkWrite> = List::new();
         let places = match self.kind {
-            Kind::Contiguous => {
+            FrameKind::Contiguous => {
                 let limit = self.index_pos() - u64::from(self.view.extent.header_len);
                 let places = self.place_each(&mut free, &chunks, limit, |i| tails[i])?;
                 let placed = places.iter().zip(&chunks);
                 added.extend(placed.map(|(place, chunk)| (*place, 0, *chunk)))?;
                 places
             }
-            Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
+            FrameKind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
         let written = self.delta(change, specials, &places).and_then(|delta| {
             let over = self.edited(change, Some((&mut free, &mut added)))?;
@@ -242,7 +242,7 @@ impl Disk {
         });
         match written {
             Ok(loose) => {
-                if self.kind == Kind::Contiguous {
+                if self.kind == FrameKind::Contiguous {
                     for (place, len) in leaves {
                         free.free(*place, *len);
                     }
@@ -256,7 +256,7 @@ impl Disk {
             }
             Err(error) => {
                 // If the frame is stale, the change could not be undone, and the new files may count.
-                if self.kind == Kind::Sparse && !self.stale {
+                if self.kind == FrameKind::Sparse && !self.stale {
                     self.remove_files(&places);
                 }
                 Err(error)
@@ -315,8 +315,8 @@ impl Disk {
         };
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
         let cbytes = match self.kind {
-            Kind::Contiguous => extent.cbytes,
-            Kind::Sparse => next.cbytes,
+            FrameKind::Contiguous => extent.cbytes,
+            FrameKind::Sparse => next.cbytes,
         };
         let frame_len = trailer_pos + trailer.len() as u64;
         set_extent(&mut writes.header, frame_len, cbytes);

@@ -5,7 +5,7 @@ use super::commit::{Overwrite, Writes};
 use super::edit::slack;
 use crate::change::Delta;
 use crate::fingerprint;
-use crate::header::{Extent, Kind, set_extent};
+use crate::header::{Extent, FrameKind, set_extent};
 use crate::offsets::WIDTH;
 use oxiblosc_chunk::checksum::{crc32c, extended};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
@@ -47,8 +47,8 @@ impl Disk {
         let extent = self.view.extent;
         u64::from(extent.header_len)
             + match self.kind {
-                Kind::Contiguous => extent.cbytes,
-                Kind::Sparse => 0,
+                FrameKind::Contiguous => extent.cbytes,
+                FrameKind::Sparse => 0,
             }
     }
 
@@ -57,7 +57,7 @@ impl Disk {
         let header_len = u64::from(self.view.extent.header_len);
         let room = self.index_pos() - header_len;
         let end = self.free_list().end();
-        let fits = self.kind == Kind::Sparse || end.saturating_add(len) <= room;
+        let fits = self.kind == FrameKind::Sparse || end.saturating_add(len) <= room;
         if fits && self.view.capacity.is_some_and(|capacity| capacity >= count) {
             return Ok(());
         }
@@ -80,11 +80,11 @@ impl Disk {
         let (pos, trailer_pos) = self.places_of_index(capacity, trailer_len, len);
         let new = &index[..];
         let cbytes = match self.kind {
-            Kind::Contiguous => {
+            FrameKind::Contiguous => {
                 writes.dead.push((pos, new))?;
                 pos - header_len
             }
-            Kind::Sparse => {
+            FrameKind::Sparse => {
                 writes.over(pos, new)?;
                 self.view.extent.cbytes
             }
@@ -121,7 +121,7 @@ impl Disk {
         } = self.view.extent;
         let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
         let (header_len, end) = (u64::from(header_len), self.free_list().end());
-        if self.kind == Kind::Sparse {
+        if self.kind == FrameKind::Sparse {
             return (header_len, (header_len + index_len).max(frame_len));
         }
         // The old index and trailer must stay as they are until the new ones are written. So the new ones go in front of them or, if they do

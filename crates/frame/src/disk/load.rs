@@ -2,7 +2,7 @@
 
 use super::{Loaded, Pending, RETRIES, View, patches};
 use crate::fingerprint;
-use crate::header::{self, Extent, Header, Kind};
+use crate::header::{self, Extent, FrameKind, Header};
 use crate::index::stored_header;
 use crate::journal::{Overlay, overlay};
 use crate::meta::Metalayer;
@@ -58,7 +58,7 @@ pub type Loading = (View, Loaded);
 pub fn load_patiently(
     file: &dyn Storage,
     base: u64,
-    kind: Kind,
+    kind: FrameKind,
     patient: bool,
     has_lock: bool,
 ) -> Result<Loading> {
@@ -94,7 +94,7 @@ pub fn load_patiently(
 }
 
 /// Reads a frame. `None` if it changed meanwhile; with `patient`, also if it cannot be read now but could be before.
-fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Option<Loading>> {
+fn load(file: &dyn Storage, base: u64, kind: FrameKind, patient: bool) -> Result<Option<Loading>> {
     let size = file.size()?;
     let mut source = FrameFile {
         file,
@@ -123,7 +123,7 @@ fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Opti
     }
 }
 
-fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
+fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
     if !Header::has_magic(front) {
         return Err(Error::InvalidHeader);
     }
@@ -139,8 +139,8 @@ fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
     }
     let (trailer_pos, trailer, vlmetalayers) = read_trailer(source, &extent, parsed.nbytes)?;
     let index_pos = match kind {
-        Kind::Contiguous => header_len.checked_add(extent.cbytes),
-        Kind::Sparse => Some(header_len),
+        FrameKind::Contiguous => header_len.checked_add(extent.cbytes),
+        FrameKind::Sparse => Some(header_len),
     };
     let index_pos = index_pos.ok_or(Error::InvalidHeader)?;
     let index = read_index(source, &parsed, index_pos, trailer_pos, &trailer)?;

@@ -37,7 +37,7 @@ pub use writer::{LockGuard, LockState, Waiter};
 use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};
-use super::header::{Extent, Header, Kind};
+use super::header::{Extent, FrameKind, Header};
 use super::journal::{Overlay, Patch};
 use super::meta::Metalayer;
 use super::offsets::{ChunkPlace, Offsets};
@@ -151,7 +151,7 @@ pub struct Disk {
     path: CStrBuf,
     /// The file with header, index and trailer.
     file: Shared<CStrBuf>,
-    kind: Kind,
+    kind: FrameKind,
     /// Where the frame begins in its file.
     base: u64,
     view: View,
@@ -217,11 +217,16 @@ impl Disk {
     }
 
     /// Opens the frame that begins at `base` in the file at `path`, or in a directory.
-    pub fn open(options: Options, path: &CStr, base: u64, kind: Kind) -> Result<(Self, Loaded)> {
+    pub fn open(
+        options: Options,
+        path: &CStr,
+        base: u64,
+        kind: FrameKind,
+    ) -> Result<(Self, Loaded)> {
         let file = frame_file(path, kind)?;
         let mut lock = options
             .locking
-            .then(|| SidecarLock::of_frame(path, kind == Kind::Sparse))
+            .then(|| SidecarLock::of_frame(path, kind == FrameKind::Sparse))
             .transpose()?;
         let load = || {
             let storage = options.backend.open(&file, Mode::Read)?;
@@ -266,7 +271,7 @@ impl Disk {
     }
 
     /// Where the chunks are.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FrameKind {
         self.kind
     }
 
@@ -289,7 +294,7 @@ impl Disk {
     /// Bytes of all chunks, as in the header, but without the room before the index of a large frame.
     pub fn cbytes(&mut self) -> u64 {
         let cbytes = self.view.extent.cbytes;
-        if self.kind == Kind::Sparse || self.view.capacity.is_none() {
+        if self.kind == FrameKind::Sparse || self.view.capacity.is_none() {
             return cbytes;
         }
         match &self.writer {
@@ -308,8 +313,8 @@ impl Disk {
         let Ok(ChunkPlace::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
         };
-        if self.kind != Kind::Contiguous || self.has_distinct_places() {
-            return self.kind == Kind::Contiguous;
+        if self.kind != FrameKind::Contiguous || self.has_distinct_places() {
+            return self.kind == FrameKind::Contiguous;
         }
         let mut here = self.view.offsets.places().filter(|other| *other == place);
         here.nth(1).is_none()

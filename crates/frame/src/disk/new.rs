@@ -3,7 +3,7 @@
 use super::Options;
 use super::image::Image;
 use super::paths::{ChunkPaths, with_suffix};
-use crate::header::Kind;
+use crate::header::FrameKind;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Mode, Storage};
@@ -41,11 +41,11 @@ impl NewFrame {
 pub fn make(
     options: &Options,
     path: &CStr,
-    kind: Kind,
+    kind: FrameKind,
     file: &CStr,
 ) -> Result<(Shared<dyn Storage>, Option<NewFrame>)> {
     let backend = &options.backend;
-    if kind == Kind::Sparse {
+    if kind == FrameKind::Sparse {
         let made = NewPath::planned(path, true, None)?;
         let lock = with_suffix(path, b"/.b2lock")?;
         let files = Some((
@@ -99,7 +99,7 @@ pub fn make(
 pub fn fill(
     options: &Options,
     path: &CStr,
-    kind: Kind,
+    kind: FrameKind,
     storage: &dyn Storage,
     image: &Image,
 ) -> Result<()> {
@@ -113,7 +113,7 @@ pub fn fill(
         return Ok(());
     }
     storage.sync()?;
-    if kind == Kind::Sparse {
+    if kind == FrameKind::Sparse {
         paths::sync_dir(path)?;
     }
     if backend.is_filesystem() || backend.is_mmap() {

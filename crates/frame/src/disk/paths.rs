@@ -1,6 +1,6 @@
 //! The paths of the files of a frame.
 
-use crate::header::Kind;
+use crate::header::FrameKind;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, List, Text};
 use std::ffi::CStr;
@@ -37,9 +37,9 @@ impl ChunkPaths {
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
-pub fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
+pub fn frame_file(path: &CStr, kind: FrameKind) -> Result<CStrBuf> {
     match kind {
-        Kind::Contiguous => CStrBuf::copy_of(path),
-        Kind::Sparse => with_suffix(path, b"/chunks.b2frame"),
+        FrameKind::Contiguous => CStrBuf::copy_of(path),
+        FrameKind::Sparse => with_suffix(path, b"/chunks.b2frame"),
     }
 }

@@ -4,7 +4,7 @@ use super::Disk;
 use super::paths::ChunkPaths;
 use crate::change::{Change, Item};
 use crate::free_list::FreeList;
-use crate::header::Kind;
+use crate::header::FrameKind;
 use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_error::{Error, Result};
@@ -36,7 +36,7 @@ impl Disk {
     /// comes instead of a special chunk is written for the first time, and gets none.
     pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
         let mut tails = List::filled(0, chunks.len())?;
-        let (Kind::Contiguous, Change::Update(items)) = (self.kind, change) else {
+        let (FrameKind::Contiguous, Change::Update(items)) = (self.kind, change) else {
             return Ok(tails);
         };
         let list = self.free_list();
@@ -240,7 +240,7 @@ impl Disk {
             let ChunkPlace::At(place) = self.view.offsets.place(nchunk)? else {
                 continue;
             };
-            if self.kind == Kind::Sparse {
+            if self.kind == FrameKind::Sparse {
                 left.push((place, 0))?;
                 continue;
             }
@@ -302,7 +302,7 @@ impl Disk {
     /// Removes the files of chunks that left a directory.
     pub(super) fn drop_left(&mut self, left: &[(u64, u64)]) {
         // An append need not look at other chunks.
-        if self.kind == Kind::Contiguous || left.is_empty() {
+        if self.kind == FrameKind::Contiguous || left.is_empty() {
             return;
         }
         if let Some(writer) = &mut self.writer {

@@ -6,7 +6,7 @@ use super::edit::ChunkChange;
 use super::image::Image;
 use crate::fingerprint;
 use crate::free_list::FreeList;
-use crate::header::Kind;
+use crate::header::FrameKind;
 use crate::offsets::Offsets;
 use oxiblosc_error::Result;
 use oxiblosc_io::Storage;
@@ -27,7 +27,7 @@ impl Disk {
         let chunks = chunk_change.new_chunks().list()?;
         let mut free = FreeList::default();
         let places = match self.kind {
-            Kind::Contiguous => {
+            FrameKind::Contiguous => {
                 let stays = change.count(self.view.offsets.len()) > 0
                     && change.keeps_stored(&self.view.offsets);
                 if stays {
@@ -39,13 +39,13 @@ impl Disk {
                 }
                 self.place_each(&mut free, &chunks, u64::MAX, |_| 0)?
             }
-            Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
+            FrameKind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
         let added = (&chunks[..], &places[..]);
         let done = self.rewrite_around(file, chunk_change, next, added, (free, holes));
         match (done, self.kind) {
             (Ok(()), _) => self.drop_left(leaves),
-            (Err(error), Kind::Sparse) if !self.stale => {
+            (Err(error), FrameKind::Sparse) if !self.stale => {
                 self.remove_files(&places);
                 return Err(error);
             }
@@ -72,7 +72,7 @@ impl Disk {
         let edits = self.edited(change, None)?;
         let mut loose = self.loose_after(change, &[])?;
         let tight;
-        if self.kind == Kind::Contiguous {
+        if self.kind == FrameKind::Contiguous {
             let added = chunks.iter().zip(places);
             parts.extend(added.map(|(chunk, place)| (*place, *chunk)))?;
             parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
@@ -126,8 +126,8 @@ impl Disk {
         let is_other = *offsets != self.view.offsets
             || fingerprint::without(trailer) != fingerprint::without(before);
         let (data_len, cbytes) = match self.kind {
-            Kind::Contiguous => (end, end),
-            Kind::Sparse => (0, cbytes),
+            FrameKind::Contiguous => (end, end),
+            FrameKind::Sparse => (0, cbytes),
         };
         let mut image = Image::new(header, trailer, offsets, data_len, cbytes)?;
         image.stamp(self.view.checksums);

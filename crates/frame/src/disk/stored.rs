@@ -2,7 +2,7 @@
 
 use super::{Disk, Pending, SMALL, patches};
 use crate::fingerprint::ChecksumScope;
-use crate::header::Kind;
+use crate::header::FrameKind;
 use crate::journal::overlay;
 use crate::offsets::{ChunkPlace, Found};
 use oxiblosc_chunk::Chunk;
@@ -133,7 +133,7 @@ impl Disk {
         };
         let extent = self.view.extent;
         match self.kind {
-            Kind::Contiguous => {
+            FrameKind::Contiguous => {
                 if place > extent.cbytes {
                     return Err(Error::InvalidHeader);
                 }
@@ -145,7 +145,7 @@ impl Disk {
                     ..stored
                 }))
             }
-            Kind::Sparse => self.stored_apart(place).map(Found::Stored),
+            FrameKind::Sparse => self.stored_apart(place).map(Found::Stored),
         }
     }
 
@@ -195,7 +195,7 @@ impl Disk {
     pub fn at(&mut self, offset: i64) -> Result<Stored> {
         let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
         match self.kind {
-            Kind::Contiguous => {
+            FrameKind::Contiguous => {
                 let extent = self.view.extent;
                 let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
                 Ok(Stored {
@@ -204,7 +204,7 @@ impl Disk {
                     ..self.stored_at(0)?
                 })
             }
-            Kind::Sparse => self.stored_apart(offset),
+            FrameKind::Sparse => self.stored_apart(offset),
         }
     }
 

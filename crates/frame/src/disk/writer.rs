@@ -2,7 +2,7 @@
 
 use super::{Disk, is_there, is_written};
 use crate::free_list::FreeList;
-use crate::header::Kind;
+use crate::header::FrameKind;
 use crate::journal;
 use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
@@ -368,8 +368,8 @@ impl Disk {
         }
         if self.writer.is_none() {
             let end = match self.kind {
-                Kind::Contiguous => self.data_end()?,
-                Kind::Sparse => 0,
+                FrameKind::Contiguous => self.data_end()?,
+                FrameKind::Sparse => 0,
             };
             self.writer = Some(Writer {
                 free: FreeList::opaque(end),
@@ -401,7 +401,7 @@ impl Disk {
     /// other process has made.
     fn sync_what_is_there(&mut self, file: &dyn Storage) -> Result<()> {
         let backend = &self.options.backend;
-        if self.kind == Kind::Sparse && backend.is_filesystem() {
+        if self.kind == FrameKind::Sparse && backend.is_filesystem() {
             return paths::sync_dir_with_files(&self.path);
         }
         file.sync()?;

@@ -45,13 +45,16 @@ impl Counting {
 
 /// A frame of so many chunks of these bytes in memory.
 fn in_memory(count: usize, len: impl Fn(usize) -> usize) -> (Memory, Model) {
-    let kind = Kind::Contiguous;
+    let kind = FrameKind::Contiguous;
     let model = Model {
         chunks: (0..count).map(|i| Ok(chunk(len(i), i as u8))).collect(),
         ..Model::default()
     };
-    let slots = model.chunks.iter().map(|chunk| Slot::New(item(chunk)));
-    let slots: Vec<Slot> = slots.collect();
+    let slots = model
+        .chunks
+        .iter()
+        .map(|chunk| ArrangedChunk::New(item(chunk)));
+    let slots: Vec<ArrangedChunk> = slots.collect();
     let change = Change::Arrange {
         slots: &slots,
         left: &[],
@@ -101,9 +104,9 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
     grows_as_the_chunks("chunks replaced, edited, and the frame closed", |count| {
         // Few chunks are longer, so that the frame is a large one.
         let model = in_file(&path, count, |_| (2 << 20) / count);
-        let (mut disk, _) = Disk::open(plain(), &name, 0, Kind::Contiguous).unwrap();
+        let (mut disk, _) = Disk::open(plain(), &name, 0, FrameKind::Contiguous).unwrap();
         let kept = Step::Reorder(Vec::new());
-        let next = || kept.next(&model, Kind::Contiguous);
+        let next = || kept.next(&model, FrameKind::Contiguous);
         let replaced: Vec<_> = model.chunks.iter().map(item).enumerate().collect();
         let edited: Vec<_> = (0..count).map(|i| (i, Item::Edited(&edits))).collect();
         let start = now();
@@ -116,7 +119,7 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
     });
     grows_as_the_chunks("chunks replaced in memory", |count| {
         let (mut memory, model) = in_memory(count, |i| i % 90 + 20);
-        let next = Step::Reorder(Vec::new()).next(&model, Kind::Contiguous);
+        let next = Step::Reorder(Vec::new()).next(&model, FrameKind::Contiguous);
         let new = model.chunks.iter().rev().map(item).enumerate();
         let new: Vec<_> = new.collect();
         let start = now();
@@ -133,9 +136,9 @@ fn an_append_compresses_few_offsets() {
     let folder = Folder::new("appends");
     let count = if cfg!(miri) { 20 } else { FEW + 100 };
     for (kind, len) in [
-        (Kind::Contiguous, None),
-        (Kind::Contiguous, Some(1)),
-        (Kind::Sparse, None),
+        (FrameKind::Contiguous, None),
+        (FrameKind::Contiguous, Some(1)),
+        (FrameKind::Sparse, None),
     ] {
         let path = folder.0.join(format!("{kind:?}{len:?}"));
         let name = c_path(&path);
@@ -178,7 +181,7 @@ fn many_chunks_are_replaced_in_memory() {
             }
             let step = Step::Update(items);
             step.apply(&mut model);
-            let next = step.next(&model, Kind::Contiguous);
+            let next = step.next(&model, FrameKind::Contiguous);
             memory
                 .commit(&step.change(&step.items()), &[], next.header, next.trailer)
                 .unwrap();
@@ -202,10 +205,11 @@ fn an_update_before_a_long_trailer_moves_few_chunks() {
     for count in [80, 320] {
         let mut model = in_file(&path, count, |_| 50_000);
         let counting = Counting::default();
-        let (mut disk, _) = Disk::open(counting.options(), &name, 0, Kind::Contiguous).unwrap();
+        let (mut disk, _) =
+            Disk::open(counting.options(), &name, 0, FrameKind::Contiguous).unwrap();
         let commit = |disk: &mut Disk, model: &mut Model, step: Step| {
             step.apply(model);
-            let next = step.next(model, Kind::Contiguous);
+            let next = step.next(model, FrameKind::Contiguous);
             disk.commit(&step.change(&step.items()), &[], next).unwrap();
         };
         let layer = Metalayer {
@@ -244,7 +248,7 @@ fn an_update_before_a_long_trailer_moves_few_chunks() {
         disk.close().unwrap();
         let used = cbytes(&model) + (1 << 20);
         assert!(disk.frame_len() < used + used / 100);
-        let (mut disk, loaded) = Disk::open(plain(), &name, 0, Kind::Contiguous).unwrap();
+        let (mut disk, loaded) = Disk::open(plain(), &name, 0, FrameKind::Contiguous).unwrap();
         assert!(whole(&mut disk, loaded).unwrap() == model);
     }
     assert!(cost[1] < 2 * cost[0], "{cost:?}");
@@ -267,10 +271,10 @@ fn a_frame_with_a_record_is_read_as_others_are() {
             let left = Arc::new(AtomicI64::new(point));
             std::fs::copy(&path, &copy).unwrap();
             let backend = unlucky(&left, Fate::Dies);
-            let mut disk = Disk::open(backend, &c_path(&copy), 0, Kind::Contiguous)
+            let mut disk = Disk::open(backend, &c_path(&copy), 0, FrameKind::Contiguous)
                 .unwrap()
                 .0;
-            let next = step.next(&after, Kind::Contiguous);
+            let next = step.next(&after, FrameKind::Contiguous);
             let made = disk.commit(&step.change(&step.items()), &[], next);
             std::mem::forget(disk);
             if made.is_ok() {
@@ -283,7 +287,12 @@ fn a_frame_with_a_record_is_read_as_others_are() {
         let other = folder.0.join("other");
         let counting = Counting::default();
         let bytes = std::fs::read(&other).unwrap();
-        let opened = Disk::open(counting.options(), &c_path(&other), 0, Kind::Contiguous);
+        let opened = Disk::open(
+            counting.options(),
+            &c_path(&other),
+            0,
+            FrameKind::Contiguous,
+        );
         let (mut disk, loaded) = opened.unwrap();
         assert!(whole(&mut disk, loaded).unwrap() == before);
         assert!(bytes.len() as u64 > disk.frame_len(), "a record");

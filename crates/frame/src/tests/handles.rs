@@ -6,26 +6,26 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// A new frame with one chunk, and what is in it.
-fn frame(path: &Path, kind: Kind) -> Model {
+fn frame(path: &Path, kind: FrameKind) -> Model {
     let mut model = Model::default();
     let (mut disk, _) = Disk::create(plain(), &c_path(path), &header(&model, kind)).unwrap();
     append(&mut disk, &mut model, kind).unwrap();
     model
 }
 
-fn open(path: &Path, kind: Kind) -> Disk {
+fn open(path: &Path, kind: FrameKind) -> Disk {
     Disk::open(plain(), &c_path(path), 0, kind).unwrap().0
 }
 
 /// Appends a chunk as a caller of the library does it, to what the frame then is.
-fn append(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
+fn append(disk: &mut Disk, model: &mut Model, kind: FrameKind) -> Result<()> {
     disk.lock()?;
     let appended = append_locked(disk, model, kind);
     disk.unlock();
     appended
 }
 
-fn append_locked(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
+fn append_locked(disk: &mut Disk, model: &mut Model, kind: FrameKind) -> Result<()> {
     refresh(disk, model)?;
     append_known(disk, model, kind)
 }
@@ -37,11 +37,11 @@ fn refresh(disk: &mut Disk, model: &mut Model) -> Result<()> {
     Ok(())
 }
 
-fn append_known(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
+fn append_known(disk: &mut Disk, model: &mut Model, kind: FrameKind) -> Result<()> {
     append_chunk(disk, model, kind, 2000)
 }
 
-fn append_chunk(disk: &mut Disk, model: &mut Model, kind: Kind, len: usize) -> Result<()> {
+fn append_chunk(disk: &mut Disk, model: &mut Model, kind: FrameKind, len: usize) -> Result<()> {
     let step = Step::Append(Ok(chunk(len, model.chunks.len() as u8)));
     let mut after = model.clone();
     step.apply(&mut after);
@@ -50,12 +50,12 @@ fn append_chunk(disk: &mut Disk, model: &mut Model, kind: Kind, len: usize) -> R
     Ok(())
 }
 
-fn count(path: &Path, kind: Kind) -> usize {
+fn count(path: &Path, kind: FrameKind) -> usize {
     let (mut disk, loaded) = Disk::open(plain(), &c_path(path), 0, kind).unwrap();
     whole(&mut disk, loaded).unwrap().chunks.len()
 }
 
-const KINDS: [Kind; 2] = [Kind::Contiguous, Kind::Sparse];
+const KINDS: [FrameKind; 2] = [FrameKind::Contiguous, FrameKind::Sparse];
 
 #[test]
 fn a_change_that_takes_long_is_waited_for() {
@@ -130,8 +130,8 @@ fn what_is_left_behind_an_open_frame_is_cut_off() {
         disk.unlock();
         append(&mut disk, &mut model, kind).unwrap();
         let file = match kind {
-            Kind::Contiguous => path.clone(),
-            Kind::Sparse => path.join("chunks.b2frame"),
+            FrameKind::Contiguous => path.clone(),
+            FrameKind::Sparse => path.join("chunks.b2frame"),
         };
         let file = std::fs::File::options().append(true).open(file).unwrap();
         let before = file.metadata().unwrap();
@@ -174,8 +174,8 @@ fn a_change_goes_into_the_file_that_the_path_names() {
             let mut model = frame(&path, kind);
             let mut disk = open(&path, kind);
             let file = match kind {
-                Kind::Contiguous => path.clone(),
-                Kind::Sparse => path.join("chunks.b2frame"),
+                FrameKind::Contiguous => path.clone(),
+                FrameKind::Sparse => path.join("chunks.b2frame"),
             };
             let (other, before) = (folder.0.join("other"), folder.0.join("before"));
             append(&mut disk, &mut model, kind).unwrap();
@@ -205,7 +205,7 @@ fn what_was_appended_to_a_file_is_not_overwritten_by_a_new_frame() {
             move || crate::container::append(&Filesystem, &name, &[7; 100], false)
         });
         let model = Model::default();
-        let header = header(&model, Kind::Contiguous);
+        let header = header(&model, FrameKind::Contiguous);
         let made = Disk::create(plain(), &name, &header).is_ok();
         let at = appended.join().unwrap().unwrap() as usize;
         let bytes = std::fs::read(&path).unwrap();

@@ -10,8 +10,8 @@ pub(super) const DIED: i32 = 77;
 /// Tells a process what to do: the seed of the frame, the write to die in, whether half of that is to be done, and where.
 const JOB: &str = "OXIBLOSC_KILLED";
 
-fn kind(seed: u64) -> Kind {
-    [Kind::Contiguous, Kind::Sparse][seed as usize % 2]
+fn kind(seed: u64) -> FrameKind {
+    [FrameKind::Contiguous, FrameKind::Sparse][seed as usize % 2]
 }
 
 /// This program, to be started again. `OXIBLOSC_EMULATOR` is the command that runs programs for its processor, where the system does not.

@@ -25,7 +25,7 @@ pub struct Model {
     pub vlmetalayers: Vec<Metalayer>,
 }
 
-pub fn header(model: &Model, kind: Kind) -> Header {
+pub fn header(model: &Model, kind: FrameKind) -> Header {
     Header {
         kind,
         nbytes: model.chunks.len() as i64 * i64::from(CHUNKSIZE),
@@ -96,7 +96,7 @@ pub enum Arranged {
 #[derive(Default)]
 pub struct Parts<'a> {
     pub items: Vec<(usize, Item<'a>)>,
-    pub slots: Vec<Slot<'a>>,
+    pub slots: Vec<ArrangedChunk<'a>>,
 }
 
 pub fn random_arrangement(random: &mut Random, count: usize, fill: u8) -> Step {
@@ -225,8 +225,8 @@ impl Step {
             }
             Self::Arrange(slots, ..) => {
                 let slots = slots.iter().map(|slot| match slot {
-                    Arranged::Old(from) => Slot::Old(*from),
-                    Arranged::New(chunk) => Slot::New(item(chunk)),
+                    Arranged::Old(from) => ArrangedChunk::Old(*from),
+                    Arranged::New(chunk) => ArrangedChunk::New(item(chunk)),
                 });
                 parts.slots = slots.collect();
             }
@@ -250,7 +250,7 @@ impl Step {
         }
     }
 
-    pub fn next(&self, after: &Model, kind: Kind) -> EncodedMetadata {
+    pub fn next(&self, after: &Model, kind: FrameKind) -> EncodedMetadata {
         let vlmetalayers = meta::borrow(&after.vlmetalayers).unwrap();
         let changed: Option<&[MetalayerRef]> =
             matches!(self, Self::VlMeta(_)).then_some(&vlmetalayers);

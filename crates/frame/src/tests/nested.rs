@@ -11,8 +11,8 @@ fn frame(stored: &[u8]) -> Vec<u8> {
     inner[32..].copy_from_slice(stored);
     let step = Step::Append(Ok(inner));
     step.apply(&mut model);
-    let mut memory = Memory::new(&header(&model, Kind::Contiguous)).unwrap();
-    let next = step.next(&model, Kind::Contiguous);
+    let mut memory = Memory::new(&header(&model, FrameKind::Contiguous)).unwrap();
+    let next = step.next(&model, FrameKind::Contiguous);
     memory
         .commit(&step.change(&step.items()), &[], next.header, next.trailer)
         .unwrap();
@@ -55,7 +55,7 @@ fn commit(disk: &mut Disk, model: &mut Model, step: &Step) -> Result<()> {
 }
 
 /// A frame whose chunks and metalayer nest others, with one chunk of `len` bytes among them.
-fn made(path: &Path, kind: Kind, len: usize) -> (Disk, Model) {
+fn made(path: &Path, kind: FrameKind, len: usize) -> (Disk, Model) {
     remove(path);
     let name = c_path(path);
     let mut model = Model::default();
@@ -108,7 +108,7 @@ fn steps(disk: &mut Disk) -> Vec<Step> {
 }
 
 /// What was left opens as one of these, takes another chunk, and has nothing behind it that may be taken for a frame or a record.
-fn lives_on(path: &Path, kind: Kind, states: &[&Model], context: &str) {
+fn lives_on(path: &Path, kind: FrameKind, states: &[&Model], context: &str) {
     let (mut disk, loaded) = Disk::open(plain(), &c_path(path), 0, kind).expect(context);
     let mut found = whole(&mut disk, loaded).expect(context);
     assert!(states.contains(&&found), "{context}");
@@ -130,10 +130,10 @@ fn lives_on(path: &Path, kind: Kind, states: &[&Model], context: &str) {
     assert!(whole(&mut disk, loaded).unwrap() == found, "{context}");
 }
 
-fn frame_file_of(path: &Path, kind: Kind) -> PathBuf {
+fn frame_file_of(path: &Path, kind: FrameKind) -> PathBuf {
     match kind {
-        Kind::Contiguous => path.to_owned(),
-        Kind::Sparse => path.join("chunks.b2frame"),
+        FrameKind::Contiguous => path.to_owned(),
+        FrameKind::Sparse => path.join("chunks.b2frame"),
     }
 }
 
@@ -143,9 +143,9 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
     let base = folder.0.join("base");
     let mut tried = 0;
     let sizes = [
-        (Kind::Contiguous, 2000),
-        (Kind::Contiguous, 1 << 20),
-        (Kind::Sparse, 2000),
+        (FrameKind::Contiguous, 2000),
+        (FrameKind::Contiguous, 1 << 20),
+        (FrameKind::Sparse, 2000),
     ];
     for (kind, len) in sizes {
         let (mut disk, before) = made(&base, kind, len);
@@ -203,7 +203,7 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
 /// The frame at 0 takes no change, and the one at `pos` stays as it is.
 fn is_kept(path: &Path, pos: u64, inner: &[u8]) {
     let name = c_path(path);
-    let (mut first, loaded) = Disk::open(plain(), &name, 0, Kind::Contiguous).unwrap();
+    let (mut first, loaded) = Disk::open(plain(), &name, 0, FrameKind::Contiguous).unwrap();
     let mut model = whole(&mut first, loaded).unwrap();
     let step = Step::Append(Ok(chunk(77, 7)));
     let result = commit(&mut first, &mut model, &step);
@@ -211,7 +211,7 @@ fn is_kept(path: &Path, pos: u64, inner: &[u8]) {
     drop(first);
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(&bytes[pos as usize..][..inner.len()], inner);
-    Disk::open(plain(), &name, pos, Kind::Contiguous).unwrap();
+    Disk::open(plain(), &name, pos, FrameKind::Contiguous).unwrap();
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_frame_behind_what_was_left_over_is_kept() {
     let path = folder.0.join("frame");
     let inner = frame(&[1; 100]);
     for left in [0, 1, 300, (1 << 20) - 3, (1 << 20) + 5, 3 << 20] {
-        drop(made(&path, Kind::Contiguous, 2000));
+        drop(made(&path, FrameKind::Contiguous, 2000));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.resize(bytes.len() + left, 3);
         std::fs::write(&path, &bytes).unwrap();
@@ -246,7 +246,7 @@ fn half_a_frame_behind_another_is_none() {
             .into_iter()
             .flat_map(|fate| (0..10).map(move |point| (fate, point)))
         {
-            drop(made(&path, Kind::Contiguous, 2000));
+            drop(made(&path, FrameKind::Contiguous, 2000));
             let left = Arc::new(AtomicI64::new(point));
             let unlucky = Hooked(Unlucky {
                 left: Arc::clone(&left),
@@ -271,12 +271,12 @@ fn half_a_frame_behind_another_is_none() {
             is_kept(&path, end, &other);
             std::fs::write(&path, bytes).unwrap();
             let (mut disk, loaded) =
-                Disk::open(plain(), &c_path(&path), 0, Kind::Contiguous).unwrap();
+                Disk::open(plain(), &c_path(&path), 0, FrameKind::Contiguous).unwrap();
             let model = whole(&mut disk, loaded).unwrap();
             drop(disk);
             lives_on(
                 &path,
-                Kind::Contiguous,
+                FrameKind::Contiguous,
                 &[&model],
                 &format!("{fate:?} {point}"),
             );

@@ -39,7 +39,7 @@ impl Eventful {
 
     fn open_frame(&self, path: &Path) -> Disk {
         let options = options(Hooked(self.clone()).shared());
-        let opened = Disk::open(options, &c_path(path), 0, Kind::Contiguous);
+        let opened = Disk::open(options, &c_path(path), 0, FrameKind::Contiguous);
         opened.unwrap().0
     }
 }
@@ -47,11 +47,11 @@ impl Eventful {
 /// A frame with a chunk, and its bytes.
 fn frame(path: &Path) -> (Model, Vec<u8>) {
     let mut model = Model::default();
-    let header = header(&model, Kind::Contiguous);
+    let header = header(&model, FrameKind::Contiguous);
     let (mut disk, _) = Disk::create(plain(), &c_path(path), &header).unwrap();
     let step = Step::Append(Ok(chunk(2000, 1)));
     step.apply(&mut model);
-    let next = step.next(&model, Kind::Contiguous);
+    let next = step.next(&model, FrameKind::Contiguous);
     disk.commit(&step.change(&step.items()), &[], next).unwrap();
     drop(disk);
     (model, std::fs::read(path).unwrap())
@@ -68,7 +68,7 @@ fn append(disk: &mut Disk, model: &mut Model) -> Result<()> {
     let appended = disk.refresh().and_then(|_| {
         let step = Step::Append(Ok(chunk(2000, 2)));
         step.apply(model);
-        let next = step.next(model, Kind::Contiguous);
+        let next = step.next(model, FrameKind::Contiguous);
         disk.commit(&step.change(&step.items()), &[], next)
     });
     disk.unlock();
@@ -117,6 +117,6 @@ fn a_file_that_somebody_writes_to_is_waited_for() {
         eventful.looks()
     );
     drop(disk);
-    let (mut disk, loaded) = Disk::open(plain(), &c_path(&path), 0, Kind::Contiguous).unwrap();
+    let (mut disk, loaded) = Disk::open(plain(), &c_path(&path), 0, FrameKind::Contiguous).unwrap();
     assert_eq!(whole(&mut disk, loaded).unwrap(), model);
 }

@@ -12,7 +12,7 @@ use crate::file::{identity_once, read_up_to, write_up_to, written_after};
 use lock::MapLock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::files;
-use oxiblosc_system::map::{Kind, Region, whole_pages};
+use oxiblosc_system::map::{MapMode, Region, whole_pages};
 use std::ffi::CStr;
 use std::fs::File;
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -25,7 +25,7 @@ mod tests;
 
 /// What a map is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum OpenMode {
     /// `r`: reading a file that exists.
     Read,
     /// `r+`: reading and writing a file that exists.
@@ -36,7 +36,7 @@ pub enum Access {
     Copy,
 }
 
-impl Access {
+impl OpenMode {
     /// The access of a mode string.
     pub fn from_mode(mode: &[u8]) -> Option<Self> {
         match mode {
@@ -54,11 +54,11 @@ impl Access {
     }
 
     /// The kind of map that it takes.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> MapMode {
         match self {
-            Self::Read => Kind::Read,
-            Self::ReadWrite | Self::Create => Kind::Write,
-            Self::Copy => Kind::Copy,
+            Self::Read => MapMode::Read,
+            Self::ReadWrite | Self::Create => MapMode::Write,
+            Self::Copy => MapMode::Copy,
         }
     }
 
@@ -79,14 +79,14 @@ pub struct Extent {
     pub address: *mut u8,
     /// Bytes of address space.
     pub mapped: usize,
-    /// Bytes of the file; with [`Access::Copy`], of what the file looks like from here.
+    /// Bytes of the file; with [`OpenMode::Copy`], of what the file looks like from here.
     pub size: usize,
 }
 
 /// A mapped file. Unmapped and closed when dropped.
 pub struct Map {
     file: File,
-    access: Access,
+    access: OpenMode,
     region: RwLock<Region>,
     lock: MapLock,
     /// Once asked for: it stays as long as the file is open.
@@ -96,13 +96,13 @@ pub struct Map {
 impl Map {
     /// Opens and maps the file at `name`, with room for `room` bytes where the map may grow. `Error::FileOpen` if it
     /// cannot be opened, `Error::MemoryAlloc` if there is not so much address space.
-    pub fn open(name: &CStr, access: Access, room: usize) -> Result<Self> {
+    pub fn open(name: &CStr, access: OpenMode, room: usize) -> Result<Self> {
         let file = access.open(name).map_err(|_| Error::FileOpen)?;
         let size = file.metadata().map_err(|_| Error::FileRead)?.len();
         let size = usize::try_from(size).map_err(|_| Error::MemoryAlloc)?;
-        let room = if access == Access::Read { 0 } else { room };
+        let room = if access == OpenMode::Read { 0 } else { room };
         let mapped = size.max(room).max(1);
-        let region = if access == Access::Copy {
+        let region = if access == OpenMode::Copy {
             Region::copy(&file, mapped, size)?
         } else {
             Region::shared(&file, access.kind(), mapped, size)?
@@ -117,7 +117,7 @@ impl Map {
     }
 
     /// What the map is for.
-    pub fn access(&self) -> Access {
+    pub fn access(&self) -> OpenMode {
         self.access
     }
 
@@ -142,7 +142,7 @@ impl Map {
         let region = self.look();
         let pos = region.find(pos, len)?;
         let needed = match self.access {
-            Access::Copy => region.needed(pos, pos + len),
+            OpenMode::Copy => region.needed(pos, pos + len),
             _ if len == 0 => 0,
             _ => pos + len,
         };
@@ -171,7 +171,7 @@ impl Map {
         }
     }
 
-    /// Writes to the memory of a map with [`Access::Copy`].
+    /// Writes to the memory of a map with [`OpenMode::Copy`].
     fn write_copy(&self, pos: usize, end: usize, bytes: &[u8]) -> Result<()> {
         let mut region = self.change();
         self.check_file(region.needed(pos, end), Error::FileWrite)?;
@@ -187,7 +187,7 @@ impl Map {
 impl Storage for Map {
     /// Of a shared map that of the file as it is now: another handle may have put the frame in order since.
     fn size(&self) -> Result<u64> {
-        if self.access == Access::Copy {
+        if self.access == OpenMode::Copy {
             return Ok(self.look().size as u64);
         }
         let there = self.file.metadata().map_err(|_| Error::FileRead)?;
@@ -195,7 +195,7 @@ impl Storage for Map {
     }
 
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        if self.access != Access::Copy {
+        if self.access != OpenMode::Copy {
             let whole = read_up_to(&self.file, pos, buf) == buf.len();
             return if whole { Ok(()) } else { Err(Error::FileRead) };
         }
@@ -210,7 +210,7 @@ impl Storage for Map {
         if buf.is_empty() {
             return Ok(());
         }
-        if self.access == Access::Read {
+        if self.access == OpenMode::Read {
             return Err(Error::FileWrite);
         }
         let from = usize::try_from(pos).map_err(|_| Error::FileWrite)?;
@@ -218,7 +218,7 @@ impl Storage for Map {
             .checked_add(buf.len())
             .filter(|end| isize::try_from(*end).is_ok())
             .ok_or(Error::FileWrite)?;
-        if self.access == Access::Copy {
+        if self.access == OpenMode::Copy {
             return self
                 .write_copy(from, end, buf)
                 .map_err(|_| Error::FileWrite);
@@ -257,24 +257,24 @@ impl Storage for Map {
             .filter(|size| isize::try_from(*size).is_ok())
             .ok_or(Error::FileTruncate)?;
         // What another handle made longer or shorter is cut, too.
-        if size == region.size && (self.access == Access::Copy || self.size()? == size as u64) {
+        if size == region.size && (self.access == OpenMode::Copy || self.size()? == size as u64) {
             return Ok(());
         }
         let grown = match self.access {
-            Access::Read => Err(Error::FileTruncate),
-            Access::Copy if size < region.size => self
+            OpenMode::Read => Err(Error::FileTruncate),
+            OpenMode::Copy if size < region.size => self
                 .check_file(region.needed(size, whole_pages(size)?), Error::FileTruncate)
                 .and_then(|()| region.cut_copy(size)),
-            Access::Copy if size > region.mapped => {
+            OpenMode::Copy if size > region.mapped => {
                 whole_pages(size).and_then(|mapped| region.grow_copy(mapped))
             }
-            Access::ReadWrite | Access::Create if size > region.mapped => {
+            OpenMode::ReadWrite | OpenMode::Create if size > region.mapped => {
                 region.grow_shared(size, self.access.kind(), &self.file)
             }
             _ => Ok(()),
         };
         grown.map_err(|_| Error::FileTruncate)?;
-        if self.access != Access::Copy {
+        if self.access != OpenMode::Copy {
             region.release();
             let cut = self.file.set_len(size as u64);
             if cut.is_ok() {
@@ -298,17 +298,17 @@ impl Storage for Map {
     fn lock_exclusive(&self) -> Result<()> {
         // What is written to memory alone is seen by no other process.
         match self.access {
-            Access::Copy => Ok(()),
+            OpenMode::Copy => Ok(()),
             _ => self.lock.take(self),
         }
     }
 
     fn try_lock_exclusive(&self) -> bool {
-        self.access == Access::Copy || self.lock.try_take(self)
+        self.access == OpenMode::Copy || self.lock.try_take(self)
     }
 
     fn lock_shared(&self, timeout: Duration) -> bool {
-        self.access == Access::Copy || self.lock.share(self, timeout)
+        self.access == OpenMode::Copy || self.lock.share(self, timeout)
     }
 
     fn unlock(&self) {
@@ -316,7 +316,7 @@ impl Storage for Map {
     }
 
     fn has_name(&self) -> bool {
-        self.access == Access::Copy || files::has_name(&self.file)
+        self.access == OpenMode::Copy || files::has_name(&self.file)
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
@@ -326,7 +326,7 @@ impl Storage for Map {
     fn written(&self) -> Option<Written> {
         match self.access {
             // What others write there is not all that is seen here.
-            Access::Copy => None,
+            OpenMode::Copy => None,
             _ => files::written(&self.file),
         }
     }

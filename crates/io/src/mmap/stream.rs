@@ -1,6 +1,6 @@
 //! Maps as the C functions of their back end use them: opened with a mode string, and read in place.
 
-use super::{Access, Map};
+use super::{Map, OpenMode};
 use crate::Storage;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::info;
@@ -25,9 +25,9 @@ impl Opened {
     /// # Errors
     /// [`Error::FileOpen`] for an unknown mode; those of [`Map::open`].
     pub fn new(path: &CStr, mode: &CStr, room: usize) -> Result<Self> {
-        let access = Access::from_mode(mode.to_bytes()).ok_or(Error::FileOpen)?;
+        let access = OpenMode::from_mode(mode.to_bytes()).ok_or(Error::FileOpen)?;
         let room = match access {
-            Access::Read => 0,
+            OpenMode::Read => 0,
             _ => room,
         };
         let map = Shared::new(Map::open(path, access, room)?)?;
@@ -53,7 +53,7 @@ impl Opened {
 }
 
 /// Bytes that are read and written in place.
-pub struct Stream(Bytes);
+pub struct MappedStream(Bytes);
 
 enum Bytes {
     /// The bytes of a file.
@@ -62,7 +62,7 @@ enum Bytes {
     Memory { address: *mut u8, size: usize },
 }
 
-impl Stream {
+impl MappedStream {
     /// A mapped file.
     pub fn of_map(map: Shared<Map>) -> Self {
         Self(Bytes::Map(map))
@@ -144,7 +144,7 @@ mod tests {
     fn memory_is_read_and_written_where_it_lies() {
         let mut memory = *b"0123456789";
         // SAFETY: all of it is there until the end, and this thread alone uses it.
-        let stream = unsafe { Stream::of_memory(memory.as_mut_ptr(), memory.len()) };
+        let stream = unsafe { MappedStream::of_memory(memory.as_mut_ptr(), memory.len()) };
         assert!(stream.map().is_none());
         assert_eq!(stream.size(), 10);
         assert_eq!(stream.write_at(8, b"ab"), Ok(()));

@@ -31,11 +31,11 @@ fn whole(map: &Map) -> Vec<u8> {
 fn modes_do_what_they_say() {
     let folder = Folder::new("map");
     let name = folder.path("a");
-    for access in [Access::Read, Access::ReadWrite, Access::Copy] {
+    for access in [OpenMode::Read, OpenMode::ReadWrite, OpenMode::Copy] {
         assert_eq!(Map::open(&name, access, 10).err(), Some(Error::FileOpen));
     }
     write(&name, b"0123456789");
-    let map = Map::open(&name, Access::Read, 1 << 20).expect("opens");
+    let map = Map::open(&name, OpenMode::Read, 1 << 20).expect("opens");
     assert_eq!(
         (whole(&map), map.extent().mapped),
         (b"0123456789".to_vec(), 10)
@@ -48,7 +48,7 @@ fn modes_do_what_they_say() {
     assert_eq!(map.sync(), Ok(()));
     drop(map);
 
-    let map = Map::open(&name, Access::Copy, 1).expect("opens");
+    let map = Map::open(&name, OpenMode::Copy, 1).expect("opens");
     map.write_at(8, b"abcd").expect("writes");
     map.write_at(50_000, b"e").expect("writes and grows");
     assert_eq!(map.extent().size, 50_001);
@@ -56,7 +56,7 @@ fn modes_do_what_they_say() {
     assert_eq!(read(&name), b"0123456789");
     drop(map);
 
-    let map = Map::open(&name, Access::ReadWrite, 1).expect("opens");
+    let map = Map::open(&name, OpenMode::ReadWrite, 1).expect("opens");
     map.write_at(8, b"abcd").expect("writes");
     assert_eq!(read(&name), b"01234567abcd");
     map.truncate(3).expect("truncates");
@@ -67,7 +67,7 @@ fn modes_do_what_they_say() {
     drop(map);
     assert_eq!(read(&name).len(), 100_000);
 
-    let map = Map::open(&name, Access::Create, 1 << 20).expect("opens");
+    let map = Map::open(&name, OpenMode::Create, 1 << 20).expect("opens");
     // Windows maps no file longer than it is.
     let room = if cfg!(windows) { 0 } else { 1 << 20 };
     assert_eq!((map.size(), map.extent().mapped), (Ok(0), room));
@@ -75,8 +75,8 @@ fn modes_do_what_they_say() {
     assert_eq!(map.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
     assert_eq!(map.truncate(u64::MAX), Err(Error::FileTruncate));
     assert!(map.identity().is_some());
-    assert!(Map::open(&name, Access::Create, usize::MAX).is_err());
-    assert!(Map::open(&name, Access::Copy, usize::MAX).is_err());
+    assert!(Map::open(&name, OpenMode::Create, usize::MAX).is_err());
+    assert!(Map::open(&name, OpenMode::Copy, usize::MAX).is_err());
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn maps_are_as_a_list_of_bytes() {
         (seed >> 33) % below
     };
     for round in 0..60 {
-        let access = [Access::ReadWrite, Access::Copy, Access::Create][round % 3];
+        let access = [OpenMode::ReadWrite, OpenMode::Copy, OpenMode::Create][round % 3];
         let begin: Vec<u8> = (0..random(20_000)).map(|i| (i % 250) as u8 + 1).collect();
         write(&name, &begin);
         let map = Map::open(&name, access, random(30_000) as usize).expect("opens");
-        let mut model = if access == Access::Create {
+        let mut model = if access == OpenMode::Create {
             Vec::new()
         } else {
             begin.clone()
@@ -126,7 +126,7 @@ fn maps_are_as_a_list_of_bytes() {
             assert!(whole(&map) == model, "round {round} step {step}");
         }
         drop(map);
-        let expected = if access == Access::Copy {
+        let expected = if access == OpenMode::Copy {
             &begin
         } else {
             &model
@@ -140,7 +140,7 @@ fn maps_are_as_a_list_of_bytes() {
 fn a_file_cut_short_is_an_error() {
     let folder = Folder::new("cut");
     let name = folder.path("a");
-    for access in [Access::Read, Access::ReadWrite, Access::Copy] {
+    for access in [OpenMode::Read, OpenMode::ReadWrite, OpenMode::Copy] {
         write(&name, &[1; 100_100]);
         let map = Map::open(&name, access, 200_000).expect("opens");
         let file = OpenOptions::new()
@@ -153,7 +153,7 @@ fn a_file_cut_short_is_an_error() {
         assert_eq!(map.read_at(4950, &mut back), Err(Error::FileRead));
         assert_eq!(map.address(60_000, 100), Err(Error::FileRead));
         assert_eq!(map.read_at(4900, &mut back), Ok(()));
-        if access == Access::Copy {
+        if access == OpenMode::Copy {
             assert_eq!(map.write_at(60_000, &back), Err(Error::FileWrite));
             // In the page of the file's old end, behind that end.
             assert_eq!(map.write_at(100_200, &back), Err(Error::FileWrite));
@@ -174,8 +174,8 @@ fn a_file_that_is_mapped_twice_is_not_cut() {
     let folder = Folder::new("twice");
     let name = folder.path("a");
     write(&name, &[1; 100_000]);
-    let map = Map::open(&name, Access::ReadWrite, 0).expect("opens");
-    let other = Map::open(&name, Access::Read, 0).expect("opens");
+    let map = Map::open(&name, OpenMode::ReadWrite, 0).expect("opens");
+    let other = Map::open(&name, OpenMode::Read, 0).expect("opens");
     assert_eq!(map.truncate(10), Err(Error::FileTruncate));
     assert_eq!(whole(&map), [1; 100_000]);
     map.write_at(99_999, &[2; 2]).expect("it may grow");
@@ -191,7 +191,7 @@ fn a_file_that_another_handle_made_longer() {
     let folder = Folder::new("longer");
     let name = folder.path("a");
     write(&name, &[1; 100]);
-    let map = Map::open(&name, Access::ReadWrite, 1000).expect("opens");
+    let map = Map::open(&name, OpenMode::ReadWrite, 1000).expect("opens");
     write(&name, &[2; 300]);
     map.truncate(100).expect("cuts what the other added");
     assert_eq!(read(&name), [2; 100]);
@@ -207,7 +207,7 @@ fn a_file_that_outgrew_the_map() {
     let folder = Folder::new("outgrown");
     let name = folder.path("a");
     write(&name, &[1; 100]);
-    let map = Map::open(&name, Access::ReadWrite, 0).expect("opens");
+    let map = Map::open(&name, OpenMode::ReadWrite, 0).expect("opens");
     write(&name, &vec![2; 1 << 20]);
     assert_eq!(map.address(60_000, 1000), Err(Error::FileRead));
     map.write_at(98, &[4; 8]).expect("writes");
@@ -228,7 +228,7 @@ fn threads_lock_one_after_the_other() {
     let folder = Folder::new("turns");
     let name = folder.path("a");
     write(&name, &[1; 100]);
-    let map = Map::open(&name, Access::ReadWrite, 0).expect("opens");
+    let map = Map::open(&name, OpenMode::ReadWrite, 0).expect("opens");
     let inside = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -258,7 +258,7 @@ fn threads_lock_one_after_the_other() {
 fn readers_beside_a_writer_that_grows_the_map() {
     let folder = Folder::new("grow");
     let name = folder.path("a");
-    for access in [Access::ReadWrite, Access::Copy] {
+    for access in [OpenMode::ReadWrite, OpenMode::Copy] {
         write(&name, &[7; 9000]);
         let map = Map::open(&name, access, 1).expect("opens");
         std::thread::scope(|scope| {
@@ -284,7 +284,7 @@ fn a_change_through_a_map_keeps_others_out() {
     let folder = Folder::new("map-lock");
     let name = folder.path("a");
     write(&name, b"0123456789");
-    let map = Map::open(&name, Access::ReadWrite, 1).expect("opens");
+    let map = Map::open(&name, OpenMode::ReadWrite, 1).expect("opens");
     let open = |mode| Filesystem.open(&name, mode).expect("opens");
     let (one, two) = (open(Mode::ReadWrite), open(Mode::Read));
     for _ in 0..2 {
@@ -333,7 +333,7 @@ fn a_change_through_a_map_keeps_others_out() {
             assert_eq!(waits.join().expect("joins"), Ok(()));
         });
     }
-    let copy = Map::open(&name, Access::Copy, 1).expect("opens");
+    let copy = Map::open(&name, OpenMode::Copy, 1).expect("opens");
     assert_eq!(copy.lock_exclusive(), Ok(()));
     assert!(map.try_lock_exclusive(), "a copy changes nothing");
 }

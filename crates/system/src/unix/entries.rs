@@ -4,7 +4,7 @@ pub use system::each_entry;
 
 #[cfg(target_os = "linux")]
 mod system {
-    use crate::unix::files::{Access, How, open};
+    use crate::unix::files::{How, NewFileAccess, open};
     use oxiblosc_error::{Error, Result};
     use std::ffi::CStr;
     use std::io::ErrorKind;
@@ -25,7 +25,7 @@ mod system {
         const LENGTH: usize = 16;
         const NAME: usize = 19;
         let directory =
-            open(path, How::DIRECTORY, Access::All).map_err(|error| match error.kind() {
+            open(path, How::DIRECTORY, NewFileAccess::All).map_err(|error| match error.kind() {
                 ErrorKind::OutOfMemory => Error::MemoryAlloc,
                 _ => Error::NotFound,
             })?;

@@ -53,7 +53,7 @@ impl How {
 
 /// Who may do what with a file that is made, as far as the process allows it.
 #[derive(Clone, Copy)]
-pub enum Access {
+pub enum NewFileAccess {
     /// Its owner alone.
     Owner,
     /// Everyone.
@@ -94,14 +94,14 @@ fn done(rc: c_int) -> io::Result<()> {
 }
 
 /// Opens a file, which child processes that run another program do not inherit. Opening a pipe does not wait for a writer.
-pub fn open(path: &CStr, how: How, access: Access) -> io::Result<File> {
+pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
     let mut flags = how.0 | libc::O_CLOEXEC;
     if flags & libc::O_ACCMODE == libc::O_RDONLY {
         flags |= libc::O_NONBLOCK;
     }
     let mode: c_int = match access {
-        Access::Owner => 0o600,
-        Access::All => 0o666,
+        NewFileAccess::Owner => 0o600,
+        NewFileAccess::All => 0o666,
     };
     loop {
         // SAFETY: a C string.
@@ -486,7 +486,7 @@ fn remove_acl(file: &File) -> bool {
 
 /// Returns once the names in a directory would survive a loss of power.
 pub fn sync_names(directory: &CStr) -> io::Result<()> {
-    open(directory, How::READ, Access::All).and_then(|directory| directory.sync_all())
+    open(directory, How::READ, NewFileAccess::All).and_then(|directory| directory.sync_all())
 }
 
 /// How many files the process may have open; none if it has no limit.

@@ -1,12 +1,12 @@
 //! The address space of a map: how it is laid out, grown and cut. Everything unsafe about maps is here and in `region`.
 
-pub use crate::region::Kind;
+pub use crate::region::MapMode;
 use oxiblosc_error::{Error, Result};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-impl Kind {
+impl MapMode {
     /// What the map is protected for, as the system takes it.
     pub fn protection(self) -> i32 {
         match self {
@@ -31,10 +31,10 @@ pub struct Region {
     pub mapped: usize,
     /// Bytes of the file, or of what it looks like from here.
     pub size: usize,
-    /// Only for [`Kind::Copy`]: the bytes before this one come from the file, those behind it never did. A multiple
+    /// Only for [`MapMode::Copy`]: the bytes before this one come from the file, those behind it never did. A multiple
     /// of the page size.
     split: usize,
-    /// Only for [`Kind::Copy`]: as many bytes at the front must be in the file when they are touched.
+    /// Only for [`MapMode::Copy`]: as many bytes at the front must be in the file when they are touched.
     backed: usize,
 }
 
@@ -82,7 +82,7 @@ const ZEROS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE
 
 impl Region {
     /// A map that shares `mapped` bytes of address space with a file of `size` bytes.
-    pub fn shared(file: &File, kind: Kind, mapped: usize, size: usize) -> Result<Self> {
+    pub fn shared(file: &File, kind: MapMode, mapped: usize, size: usize) -> Result<Self> {
         Ok(Self {
             base: map(mapped, kind.protection(), kind.flags(), Some(file))?,
             mapped,
@@ -97,7 +97,7 @@ impl Region {
     pub fn copy(file: &File, mapped: usize, size: usize) -> Result<Self> {
         let mapped = whole_pages(mapped)?;
         let mut region = Self {
-            base: map(mapped, Kind::Copy.protection(), ZEROS, None)?,
+            base: map(mapped, MapMode::Copy.protection(), ZEROS, None)?,
             mapped,
             size,
             split: 0,
@@ -116,7 +116,7 @@ impl Region {
         }
     }
 
-    /// Only for [`Kind::Copy`]: how many bytes the file must have for those from `from` to `end` to be touched. The
+    /// Only for [`MapMode::Copy`]: how many bytes the file must have for those from `from` to `end` to be touched. The
     /// last page that comes from the file needs all of it, wherever in that page they lie.
     pub fn needed(&self, from: usize, end: usize) -> usize {
         if from < self.split && from < end {
@@ -136,8 +136,8 @@ impl Region {
                 libc::mmap(
                     self.base.as_ptr().cast(),
                     split,
-                    Kind::Copy.protection(),
-                    Kind::Copy.flags() | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                    MapMode::Copy.protection(),
+                    MapMode::Copy.flags() | libc::MAP_FIXED | libc::MAP_NORESERVE,
                     file.as_raw_fd(),
                     0,
                 )
@@ -151,7 +151,7 @@ impl Region {
     }
 
     /// Maps the file anew, with room for more bytes than it has.
-    pub fn grow_shared(&mut self, mapped: usize, kind: Kind, file: &File) -> Result<()> {
+    pub fn grow_shared(&mut self, mapped: usize, kind: MapMode, file: &File) -> Result<()> {
         // The old region goes with what is assigned over.
         *self = Self::shared(file, kind, mapped, self.size)?;
         Ok(())
@@ -161,11 +161,11 @@ impl Region {
     pub fn release(&mut self) {}
 
     /// To be called when the file has another size than before. Here, a map may be longer than its file.
-    pub fn follow(&mut self, _kind: Kind, _file: &File) {}
+    pub fn follow(&mut self, _kind: MapMode, _file: &File) {}
 
     /// Moves what is in memory alone to a larger region; on failure all stays as it is.
     pub fn grow_copy(&mut self, mapped: usize) -> Result<()> {
-        let base = map(mapped, Kind::Copy.protection(), ZEROS, None)?;
+        let base = map(mapped, MapMode::Copy.protection(), ZEROS, None)?;
         let mut fresh = Self {
             base,
             mapped,
@@ -231,7 +231,7 @@ impl Region {
                 libc::mmap(
                     self.base.as_ptr().add(keep).cast(),
                     self.mapped - keep,
-                    Kind::Copy.protection(),
+                    MapMode::Copy.protection(),
                     ZEROS | libc::MAP_FIXED,
                     -1,
                     0,

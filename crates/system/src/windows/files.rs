@@ -70,7 +70,7 @@ impl How {
 
 /// Who may do what with a file that is made: here what its directory says.
 #[derive(Clone, Copy)]
-pub enum Access {
+pub enum NewFileAccess {
     /// Its owner alone, where that can be said.
     Owner,
     /// Everyone.
@@ -124,7 +124,7 @@ fn open_wide(path: &Wide, access: u32, make: u32, flags: u32) -> io::Result<File
 }
 
 /// Opens a file, which child processes do not inherit.
-pub fn open(path: &CStr, how: How, _access: Access) -> io::Result<File> {
+pub fn open(path: &CStr, how: How, _access: NewFileAccess) -> io::Result<File> {
     let file = open_wide(&Wide::path(path)?, how.access, how.make, how.flags)?;
     if how.empty {
         file.set_len(0)?;

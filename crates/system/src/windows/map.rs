@@ -1,6 +1,6 @@
 //! The address space of a map. A file cannot be mapped longer than it is, nor be cut while it is mapped.
 
-pub use crate::region::Kind;
+pub use crate::region::MapMode;
 use oxiblosc_error::{Error, Result};
 use std::fs::File;
 use std::os::windows::io::AsRawHandle;
@@ -14,7 +14,7 @@ use windows_sys::Win32::System::Memory::{
 };
 use windows_sys::Win32::System::SystemInformation::GetSystemInfo;
 
-impl Kind {
+impl MapMode {
     /// What the map is protected for, as the system takes it.
     pub fn protection(self) -> i32 {
         let protection = match self {
@@ -105,7 +105,7 @@ fn memory(len: usize, usable: bool) -> Result<NonNull<u8>> {
 }
 
 /// A view of the first `len` bytes of a file, which are there and more than none.
-fn view(file: &File, kind: Kind, len: usize) -> Result<NonNull<u8>> {
+fn view(file: &File, kind: MapMode, len: usize) -> Result<NonNull<u8>> {
     let (file, protection) = (file.as_raw_handle(), kind.protection() as u32);
     // SAFETY: an open handle; a mapping of all that the file has. It lives on in its view.
     let at = unsafe {
@@ -122,7 +122,7 @@ fn view(file: &File, kind: Kind, len: usize) -> Result<NonNull<u8>> {
 
 impl Region {
     /// A map that shares its bytes with a file of `size` bytes. There is never more room than that.
-    pub fn shared(file: &File, kind: Kind, mapped: usize, size: usize) -> Result<Self> {
+    pub fn shared(file: &File, kind: MapMode, mapped: usize, size: usize) -> Result<Self> {
         whole_pages(mapped)?;
         let (base, holds) = match size {
             0 => (memory(page(), false)?, Holds::Memory),
@@ -142,7 +142,7 @@ impl Region {
         let mapped = whole_pages(size.max(1))?;
         let (base, holds) = match size {
             0 => (memory(mapped, true)?, Holds::Memory),
-            _ => (view(file, Kind::Copy, size)?, Holds::View),
+            _ => (view(file, MapMode::Copy, size)?, Holds::View),
         };
         Ok(Self {
             base,
@@ -167,7 +167,7 @@ impl Region {
     }
 
     /// Does nothing: the file has to grow first. See [`Self::follow`].
-    pub fn grow_shared(&mut self, _mapped: usize, _kind: Kind, _file: &File) -> Result<()> {
+    pub fn grow_shared(&mut self, _mapped: usize, _kind: MapMode, _file: &File) -> Result<()> {
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Region {
     }
 
     /// Maps a shared file anew, as long as it is now. Where the system refuses, the map stays as it is.
-    pub fn follow(&mut self, kind: Kind, file: &File) {
+    pub fn follow(&mut self, kind: MapMode, file: &File) {
         if self.mapped != self.size
             && let Ok(new) = Self::shared(file, kind, self.size, self.size)
         {

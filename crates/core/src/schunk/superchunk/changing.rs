@@ -4,7 +4,7 @@ use super::{Peek, SuperChunk};
 use crate::schunk::state::State;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{LockGuard, LockState, Waiter};
-use oxiblosc_io::operation::{self, Access, Standing};
+use oxiblosc_io::operation::{self, LockLevel, Standing};
 use oxiblosc_memory::Reserved;
 
 impl SuperChunk {
@@ -26,7 +26,7 @@ impl SuperChunk {
     pub(crate) fn reserve_here(&self) -> Result<Changing<'_>> {
         let standing = operation::standing(self.id)?;
         match standing {
-            Standing::Within(Access::Reserved) if !operation::in_callback_of(self.id) => {
+            Standing::Within(LockLevel::Reserved) if !operation::in_callback_of(self.id) => {
                 return Ok(Changing {
                     schunk: self,
                     begun: None,
@@ -41,7 +41,7 @@ impl SuperChunk {
             begun: Some(Begun {
                 locked: Locked::No,
                 is_first: standing == Standing::Idle,
-                _operation: operation::enter(self.id, Access::Reserved)?,
+                _operation: operation::enter(self.id, LockLevel::Reserved)?,
                 reserved: Some(reserved),
             }),
         })
@@ -222,13 +222,13 @@ struct ExclusiveAccess(usize);
 
 impl ExclusiveAccess {
     fn of(schunk: &SuperChunk) -> Self {
-        operation::set_access(schunk.id, Access::Exclusive);
+        operation::set_lock_level(schunk.id, LockLevel::Exclusive);
         Self(schunk.id)
     }
 }
 
 impl Drop for ExclusiveAccess {
     fn drop(&mut self) {
-        operation::set_access(self.0, Access::Reserved);
+        operation::set_lock_level(self.0, LockLevel::Reserved);
     }
 }

@@ -6,7 +6,7 @@ use crate::schunk::store::lock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::LockState;
 use oxiblosc_frame::disk::look::Seen;
-use oxiblosc_io::operation::{self, Access, Standing};
+use oxiblosc_io::operation::{self, LockLevel, Standing};
 use oxiblosc_memory::Reader;
 use std::ops::Deref;
 
@@ -41,7 +41,7 @@ impl SuperChunk {
             Some(current) => current,
             None => self.read_later(standing)?,
         };
-        let entered = operation::enter_for(self.id, Access::Shared, nchunk);
+        let entered = operation::enter_for(self.id, LockLevel::Shared, nchunk);
         let operation = entered.inspect_err(|_| {
             if locked {
                 self.unlock_shared();
@@ -72,7 +72,7 @@ impl SuperChunk {
                 let state = self.shared(standing)?;
                 let access = SharedAccess {
                     locked: None,
-                    _operation: operation::enter(self.id, Access::Shared)?,
+                    _operation: operation::enter(self.id, LockLevel::Shared)?,
                 };
                 (state, Some(access))
             }
