@@ -1,14 +1,17 @@
 //! The system's calls on paths and open files.
 
 pub use super::entries::each_entry;
+pub use super::versions::{
+    FileVersion, Written, has_name, identity, identity_at, identity_of, version_of, write_after,
+    written,
+};
 use crate::attributes;
 use std::ffi::{CStr, c_int};
-use std::fs::{File, FileTimes, Metadata, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
-use std::time::{Duration, UNIX_EPOCH};
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
@@ -86,7 +89,7 @@ impl Stat {
     }
 }
 
-fn done(rc: c_int) -> io::Result<()> {
+pub(super) fn done(rc: c_int) -> io::Result<()> {
     match rc {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -143,13 +146,6 @@ pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
     })
 }
 
-/// When a file was last written to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Written {
-    seconds: i64,
-    nanos: u32,
-}
-
 #[cfg(target_os = "linux")]
 fn device(device: libc::dev_t) -> u64 {
     device
@@ -158,148 +154,6 @@ fn device(device: libc::dev_t) -> u64 {
 #[cfg(not(target_os = "linux"))]
 fn device(device: libc::dev_t) -> u64 {
     device as u64
-}
-
-/// Device and inode that the path names. Nothing else is asked for: some systems note that a program saw the time of the
-/// last change, so that the next write has to set a new time, which takes longer than the write.
-#[cfg(target_os = "linux")]
-pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-    let there = ask(libc::AT_FDCWD, path, 0, libc::STATX_INO).ok()?;
-    Some(identity_in(&there))
-}
-
-/// Device and inode of a file, when it was last written to, and how many bytes it has, as far as these are known.
-pub type FileVersion = ((u64, u64), Option<Written>, Option<u64>);
-
-/// The version of the file that the path names.
-#[cfg(target_os = "linux")]
-pub fn version_of(path: &CStr) -> Option<FileVersion> {
-    let mask = libc::STATX_INO | libc::STATX_MTIME | libc::STATX_SIZE;
-    let there = ask(libc::AT_FDCWD, path, 0, mask).ok()?;
-    let size = (there.stx_mask & libc::STATX_SIZE != 0).then_some(there.stx_size);
-    Some((identity_in(&there), written_in(&there), size))
-}
-
-/// When an open file was last written to, where the system knows.
-#[cfg(target_os = "linux")]
-pub fn written(file: &File) -> Option<Written> {
-    let mask = libc::STATX_MTIME;
-    let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, mask).ok()?;
-    written_in(&there)
-}
-
-#[cfg(target_os = "linux")]
-fn identity_in(there: &libc::statx) -> (u64, u64) {
-    let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
-    (device, there.stx_ino)
-}
-
-#[cfg(target_os = "linux")]
-fn written_in(there: &libc::statx) -> Option<Written> {
-    (there.stx_mask & libc::STATX_MTIME != 0).then_some(Written {
-        seconds: there.stx_mtime.tv_sec,
-        nanos: there.stx_mtime.tv_nsec,
-    })
-}
-
-/// The version of the file that the path names.
-#[cfg(not(target_os = "linux"))]
-pub fn version_of(path: &CStr) -> Option<FileVersion> {
-    let there = stat(path, true).ok()?;
-    Some((there.identity, Some(there.written), None))
-}
-
-/// When an open file was last written to, where the system knows.
-#[cfg(not(target_os = "linux"))]
-pub fn written(file: &File) -> Option<Written> {
-    let there = file.metadata().ok()?;
-    Some(Written {
-        seconds: there.mtime(),
-        nanos: there.mtime_nsec() as u32,
-    })
-}
-
-/// Makes it look as if an open file was written to later than `before`, where it does not. A system whose clock for this goes in
-/// steps would not show the last of two writes otherwise.
-pub fn write_after(file: &File, before: Written) -> io::Result<()> {
-    let at = UNIX_EPOCH + Duration::new(before.seconds.max(0) as u64, before.nanos);
-    let times = FileTimes::new().set_modified(at + Duration::from_nanos(1));
-    file.set_times(times)
-}
-
-/// Device and inode of an open file, with as little asked for.
-#[cfg(target_os = "linux")]
-pub fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, libc::STATX_INO)?;
-    Ok(identity_in(&there))
-}
-
-#[cfg(target_os = "linux")]
-fn ask(from: c_int, path: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
-    let mut there = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: a C string, and room for what the call fills in.
-    let rc = unsafe { statx(from, path.as_ptr(), flags, mask, there.as_mut_ptr()) };
-    done(rc as c_int)?;
-    // SAFETY: numbers, zero where nothing was filled in.
-    Ok(unsafe { there.assume_init() })
-}
-
-/// Asks for what `mask` says of the file that a path names.
-///
-/// # Safety
-///
-/// `path` is a C string, and `there` has room.
-#[cfg(all(target_os = "linux", not(target_env = "musl")))]
-unsafe fn statx(
-    from: c_int,
-    path: *const libc::c_char,
-    flags: c_int,
-    mask: u32,
-    there: *mut libc::statx,
-) -> c_int {
-    // SAFETY: as the caller promises.
-    unsafe { libc::statx(from, path, flags, mask, there) }
-}
-
-/// The same, for musl has had that function since version 1.2.5 only, and distributions have older ones.
-///
-/// # Safety
-///
-/// `path` is a C string, and `there` has room.
-#[cfg(all(target_os = "linux", target_env = "musl"))]
-unsafe fn statx(
-    from: c_int,
-    path: *const libc::c_char,
-    flags: c_int,
-    mask: u32,
-    there: *mut libc::statx,
-) -> libc::c_long {
-    // SAFETY: as the caller promises.
-    unsafe { libc::syscall(libc::SYS_statx, from, path, flags, mask, there) }
-}
-
-/// Device and inode that the path names.
-#[cfg(not(target_os = "linux"))]
-pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-    stat(path, true).ok().map(|there| there.identity)
-}
-
-/// Device and inode of an open file.
-#[cfg(not(target_os = "linux"))]
-pub fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let file = file.metadata()?;
-    Ok((file.dev(), file.ino()))
-}
-
-/// Whether an open file has a name still: else it is gone once it is closed.
-pub fn has_name(file: &File) -> bool {
-    file.metadata().is_ok_and(|there| there.nlink() > 0)
-}
-
-/// Device and inode of what a path of the standard library names.
-pub fn identity_at(path: &std::path::Path) -> io::Result<(u64, u64)> {
-    let there = path.metadata()?;
-    Ok((there.dev(), there.ino()))
 }
 
 /// Removes a file or a link.

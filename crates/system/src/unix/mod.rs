@@ -17,3 +17,4 @@ pub mod process;
 pub mod streams;
 /// Threads and values of theirs.
 pub mod thread;
+mod versions;

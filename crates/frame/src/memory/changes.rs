@@ -1,0 +1,185 @@
+//! Changes of a frame in a buffer.
+
+use super::Memory;
+use crate::change::{Change, Delta, Item};
+use crate::offsets::{ChunkPlace, special_offset};
+use crate::replace::{Replaced, Replacement};
+use oxiblosc_chunk::checked::CheckedChunks;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, List};
+
+impl Memory {
+    /// Applies a change; see [`Disk::commit`](crate::disk::Disk::commit). If it fails, the frame is as it was.
+    pub fn commit(
+        &mut self,
+        change: &Change,
+        specials: &[(usize, List<u8>)],
+        header: List<u8>,
+        trailer: Option<List<u8>>,
+    ) -> Result<()> {
+        if header.len() != self.header_len && change.keeps_stored(&self.offsets) {
+            return Err(Error::InvalidParam);
+        }
+        change.check(&self.offsets)?;
+        self.forget_checked(change, specials);
+        self.checksums = change.checksums(self.checksums);
+        let coming: usize = change.items().map(|item| item_len(&item)).sum();
+        let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
+        // Everything that can fail comes before everything that changes something.
+        self.open_end()?
+            .reserve_to_grow(coming + parted + header.len())?;
+        for nchunk in change.leaves() {
+            self.stored_len(nchunk)?;
+        }
+        if let Change::Update(items) = change {
+            let over = self.replaced(items)?;
+            if !specials.is_empty() || !items.is_empty() {
+                self.offsets.list_mut()?;
+            }
+            for (nchunk, chunk) in specials {
+                let at = self.put(chunk)?;
+                Delta::Set(*nchunk, at).apply(&mut self.offsets)?;
+            }
+            self.loose = true;
+            self.update(items, over)?;
+        } else {
+            let delta = self.delta(change, specials)?;
+            delta.reserve(&mut self.offsets)?;
+            for (_, chunk) in specials {
+                self.put(chunk)?;
+            }
+            for item in change.items() {
+                if let Item::Stored(chunk) = item {
+                    self.put(chunk)?;
+                }
+            }
+            delta.apply(&mut self.offsets)?;
+        }
+        if self.offsets.is_empty() {
+            self.data_len = 0;
+            self.open_end()?;
+        }
+        self.set_header(&header)?;
+        if let Some(trailer) = trailer {
+            self.trailer = trailer;
+        }
+        Ok(())
+    }
+
+    /// Forgets what was checked of chunks that a change replaces or moves. If the change fails, they are checked again.
+    fn forget_checked(&mut self, change: &Change, specials: &[(usize, List<u8>)]) {
+        match change {
+            Change::Nothing if specials.is_empty() => {}
+            Change::Append(_) if specials.is_empty() => self.checked.append(),
+            Change::Update(items) if specials.is_empty() => {
+                (items.iter()).for_each(|(nchunk, _)| self.checked.forget(*nchunk));
+            }
+            _ => self.checked = CheckedChunks::default(),
+        }
+    }
+
+    /// How the offsets change when the chunks of `specials`, and then the new ones, are put behind the others.
+    fn delta(&self, change: &Change, specials: &[(usize, List<u8>)]) -> Result<Delta> {
+        let mut end = self.data_len;
+        let mut next = |len: usize| {
+            let at = end as i64;
+            end += len;
+            at
+        };
+        let parted = specials.iter();
+        let parted = parted.map(|(nchunk, chunk)| (*nchunk, next(chunk.len())));
+        let placed = parted.list()?;
+        let new = change.items().map(|item| match item {
+            Item::Stored(chunk) => Ok(next(chunk.len())),
+            Item::Special(kind) => Ok(special_offset(kind)),
+            Item::Edited(_) => Err(Error::InvalidParam),
+        });
+        let new = new.try_list()?;
+        change.delta_with(&self.offsets, placed.iter().copied(), &new)
+    }
+
+    /// Puts a chunk behind the others; gives its offset.
+    fn put(&mut self, chunk: &[u8]) -> Result<i64> {
+        self.open_end()?.extend(chunk)?;
+        let at = self.data_len as i64;
+        self.data_len += chunk.len();
+        Ok(at)
+    }
+
+    /// The chunks that are replaced. None if they share bytes with others: then each new chunk gets bytes of its own.
+    fn replaced<'a>(&self, items: &[(usize, Item<'a>)]) -> Result<Option<Replacement<'a>>> {
+        let mut over = List::with_capacity(items.len())?;
+        for (nchunk, item) in items {
+            let ChunkPlace::At(place) = self.offsets.place(*nchunk)? else {
+                continue;
+            };
+            over.push_within_capacity(Replaced {
+                at: place as usize,
+                len: self.stored_len(*nchunk)?,
+                new: match item {
+                    Item::Stored(chunk) => chunk,
+                    Item::Special(_) => &[],
+                    Item::Edited(_) => return Err(Error::InvalidParam),
+                },
+            });
+        }
+        Replacement::new(over)
+    }
+
+    /// Puts chunks in the places of others. Those that cannot have that place go behind the last chunk.
+    fn update(&mut self, items: &[(usize, Item)], over: Option<Replacement>) -> Result<()> {
+        let in_place = over.is_some();
+        let (header_len, data_len) = (self.header_len, self.data_len);
+        if let Some(over) = over {
+            self.open_end()?;
+            if let Some(buffer) = self.bytes.owned_mut() {
+                self.data_len = over.apply(buffer, header_len, data_len, &mut self.offsets)?;
+            }
+        }
+        for (nchunk, item) in items {
+            let has_place = matches!(self.offsets.place(*nchunk)?, ChunkPlace::At(_));
+            let offset = match item {
+                Item::Stored(_) if in_place && has_place => continue,
+                Item::Stored(chunk) => self.put(chunk)?,
+                Item::Special(kind) => special_offset(*kind),
+                Item::Edited(_) => return Err(Error::InvalidParam),
+            };
+            Delta::Set(*nchunk, offset).apply(&mut self.offsets)?;
+        }
+        Ok(())
+    }
+
+    fn set_header(&mut self, header: &[u8]) -> Result<()> {
+        let old = self.header_len;
+        if let Some(buffer) = self.bytes.owned_mut() {
+            if header.len() == old {
+                buffer[..old].copy_from_slice(header);
+            } else {
+                replace(buffer, 0, old, header)?;
+                self.header_len = header.len();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn item_len(item: &Item) -> usize {
+    match item {
+        Item::Stored(chunk) => chunk.len(),
+        Item::Special(_) | Item::Edited(_) => 0,
+    }
+}
+
+/// Writes `new` over `len` bytes at `at`, moving those behind if the sizes differ.
+fn replace(buffer: &mut Buffer, at: usize, len: usize, new: &[u8]) -> Result<()> {
+    let end = buffer.len();
+    if new.len() > len {
+        buffer.resize(end + new.len() - len)?;
+    }
+    if new.len() != len {
+        buffer.copy_within(at + len..end, at + new.len());
+        buffer.resize(end + new.len() - len)?;
+    }
+    buffer[at..at + new.len()].copy_from_slice(new);
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Reading a frame in a buffer.
+
+use crate::disk::Loaded;
+use crate::fingerprint;
+use crate::header::{Extent, FrameKind, Header};
+use crate::offsets::{Offsets, WIDTH};
+use crate::trailer;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{List, ToList};
+
+/// The index at the front of bytes.
+fn index_bytes(bytes: &[u8]) -> &[u8] {
+    let len = ChunkHeader::parse_basic(bytes).map_or(0, |header| header.cbytes);
+    bytes.get(..len).unwrap_or_default()
+}
+
+/// How many offsets an index has.
+fn held(index: &[u8]) -> Result<usize> {
+    Ok(ChunkHeader::parse_basic(index)?.nbytes / WIDTH)
+}
+
+/// The offsets in the index of a frame with this header; there may be no index.
+fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<Offsets> {
+    let count = match (header.nchunks(), index) {
+        // The reference leaves the size as it is when the last chunk is deleted.
+        (Some(0), None | Some([])) => Some(0),
+        (_, None) => return Err(Error::InvalidHeader),
+        (Some(0) | None, _) => None,
+        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+    };
+    match (count, index) {
+        // Only in a file may an index have more offsets than count, during an append.
+        (Some(count), Some(index)) if count > 0 && held(index)? != count => {
+            Err(Error::InvalidHeader)
+        }
+        (Some(0), _) | (_, None) => Ok(Offsets::EMPTY),
+        (count, Some(index)) => match Offsets::decode(index, count, header.kind, frame_len) {
+            Err(_) if header.nbytes <= 0 => Ok(Offsets::EMPTY),
+            other => other,
+        },
+    }
+}
+
+/// Parses a frame: its sizes, what was found, the offsets, and the bytes of the trailer.
+pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
+    if !Header::has_magic(bytes) {
+        return Err(Error::InvalidHeader);
+    }
+    let extent = Extent::parse(bytes)?;
+    if extent.frame_len != bytes.len() as u64 {
+        return Err(Error::InvalidHeader);
+    }
+    let header = Header::parse(bytes)?;
+    if header.kind != FrameKind::Contiguous {
+        return Err(Error::FrameType);
+    }
+    let header_len = u64::from(extent.header_len);
+    let end = bytes
+        .len()
+        .checked_sub(trailer::MIN_LEN)
+        .ok_or(Error::InvalidHeader)?;
+    let trailer_len = trailer::len(&bytes[end..], extent.frame_len, header_len)?;
+    let mut trailer_pos = bytes.len() - trailer_len;
+    let mut trailer = bytes[trailer_pos..].to_list()?;
+    let vlmetalayers = match trailer::parse(&trailer) {
+        // In a frame without data the trailer begins behind the header, whatever length it records at its end.
+        Err(_) if header.nbytes <= 0 => {
+            trailer_pos = extent.header_len as usize;
+            trailer = bytes[trailer_pos..].to_list()?;
+            trailer::correct_len(&mut trailer)?;
+            trailer::parse(&trailer)?
+        }
+        parsed => parsed?,
+    };
+    let index = header_len
+        .checked_add(extent.cbytes)
+        .filter(|pos| *pos <= trailer_pos as u64)
+        .map(|pos| &bytes[pos as usize..trailer_pos]);
+    let offsets = offsets_in(index, &header, extent.frame_len)?;
+    offsets.check(header.kind, &extent)?;
+    let index_crc = || match index {
+        Some(index) if !offsets.is_empty() => fingerprint::of_index(index_bytes(index)),
+        _ => 0,
+    };
+    let coverage = fingerprint::check(&bytes[..extent.header_len as usize], index_crc, &trailer)?;
+    Ok((
+        extent,
+        Loaded {
+            header,
+            vlmetalayers,
+            coverage,
+        },
+        offsets,
+        trailer,
+    ))
+}
