@@ -33,9 +33,9 @@ const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// Bytes of the destination that any sequence may write before the position of its match is checked: a step of literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
 /// After so many short sequences one after the other, [`decode_short`] is called; after more where that was not worth the call.
-const SHORT_RUN: usize = 4;
+const SHORT_RUN: usize = 8;
 /// A call of [`decode_short`] that decodes less of the stream was not worth it: its end is a branch that is predicted wrong.
-const MIN_CALL_BYTES: usize = 32;
+const MIN_CALL_BYTES: usize = 96;
 /// The longest run that is waited for.
 const MAX_SHORT_RUN: usize = 1024;
 // Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
@@ -218,6 +218,8 @@ pub(super) fn decode(
             out = end + match_code + MIN_MATCH;
             short_run += 1;
             if short_run >= run_threshold {
+                // Out of line, since the loop is for streams where calls are rare.
+                cold_path();
                 let (before, lasts) = (at, (limits.short_token, limits.out));
                 // SAFETY: the limits leave `SRC_MARGIN` and `DST_MARGIN` bytes, and `out` is at least `SHORT_RUN * MIN_MATCH`.
                 (at, out) = unsafe { decode_short(src, dst.reborrow(), (at, out), lasts) };
