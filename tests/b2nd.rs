@@ -264,7 +264,7 @@ fn the_public_shapes_are_shown_and_not_read_back() {
 }
 
 /// Leaves a block as it is, but has every chunk compressed again where it is copied.
-unsafe extern "C" fn same(params: *mut blosc2_postfilter_params) -> c_int {
+unsafe extern "C-unwind" fn same(params: *mut blosc2_postfilter_params) -> c_int {
     // SAFETY: the library gives buffers of this size.
     unsafe {
         let params = &*params;

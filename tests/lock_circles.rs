@@ -161,7 +161,7 @@ fn use_other(own: *mut blosc2_schunk) {
     WORST.fetch_min(rc, Ordering::SeqCst);
 }
 
-unsafe extern "C" fn postfilter(params: *mut blosc2_postfilter_params) -> c_int {
+unsafe extern "C-unwind" fn postfilter(params: *mut blosc2_postfilter_params) -> c_int {
     // SAFETY: the buffers are as long as it says.
     unsafe {
         let params = &*params;
@@ -171,7 +171,7 @@ unsafe extern "C" fn postfilter(params: *mut blosc2_postfilter_params) -> c_int 
     0
 }
 
-unsafe extern "C" fn prefilter(params: *mut blosc2_prefilter_params) -> c_int {
+unsafe extern "C-unwind" fn prefilter(params: *mut blosc2_prefilter_params) -> c_int {
     // SAFETY: the buffers are as long as it says.
     unsafe {
         let params = &*params;
@@ -181,7 +181,7 @@ unsafe extern "C" fn prefilter(params: *mut blosc2_prefilter_params) -> c_int {
     0
 }
 
-unsafe extern "C" fn forward(
+unsafe extern "C-unwind" fn forward(
     input: *const u8,
     output: *mut u8,
     size: i32,
@@ -197,7 +197,7 @@ unsafe extern "C" fn forward(
     0
 }
 
-unsafe extern "C" fn backward(
+unsafe extern "C-unwind" fn backward(
     input: *const u8,
     output: *mut u8,
     size: i32,

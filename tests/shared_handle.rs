@@ -344,7 +344,7 @@ fn ask() {
     DEPTH.set(DEPTH.get() - 1);
 }
 
-unsafe extern "C" fn asking_prefilter(params: *mut blosc2_prefilter_params) -> c_int {
+unsafe extern "C-unwind" fn asking_prefilter(params: *mut blosc2_prefilter_params) -> c_int {
     ask();
     // SAFETY: the buffers are as long as the block.
     unsafe {
@@ -355,7 +355,7 @@ unsafe extern "C" fn asking_prefilter(params: *mut blosc2_prefilter_params) -> c
     0
 }
 
-unsafe extern "C" fn asking_postfilter(params: *mut blosc2_postfilter_params) -> c_int {
+unsafe extern "C-unwind" fn asking_postfilter(params: *mut blosc2_postfilter_params) -> c_int {
     ask();
     // SAFETY: as above.
     unsafe {
@@ -367,7 +367,7 @@ unsafe extern "C" fn asking_postfilter(params: *mut blosc2_postfilter_params) ->
 
 /// Parameters with a postfilter.
 fn with_postfilter(
-    function: unsafe extern "C" fn(*mut blosc2_postfilter_params) -> c_int,
+    function: unsafe extern "C-unwind" fn(*mut blosc2_postfilter_params) -> c_int,
     nthreads: i16,
 ) -> blosc2_dparams {
     let mut dparams = blosc2_dparams::defaults();
@@ -501,7 +501,7 @@ fn functions_may_use_the_array_they_are_called_for() {
 /// How many blocks said that they are of another chunk.
 static OTHERS: AtomicI64 = AtomicI64::new(0);
 
-unsafe extern "C" fn checking_postfilter(params: *mut blosc2_postfilter_params) -> c_int {
+unsafe extern "C-unwind" fn checking_postfilter(params: *mut blosc2_postfilter_params) -> c_int {
     // SAFETY: the buffers are as long as the block, which has items of four bytes.
     unsafe {
         let params = &*params;
