@@ -7,7 +7,7 @@ use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{Bufs, CodecState};
 use super::store::prefilter;
-use oxiblosc_codecs::{Codec, Dict, Layout};
+use oxiblosc_codecs::{Codec, Dict, StreamContent};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, run_of};
 use std::ops::Range;
@@ -311,18 +311,18 @@ impl BlockEncoder<'_> {
         Ok(Some(4 + cbytes))
     }
 
-    /// What the filters say of the layout of a stream, for codecs that make use of it.
-    fn layout(&self, stream: &[u8]) -> Layout {
+    /// What a stream holds, judging by the filters, for codecs that make use of it.
+    fn stream_content(&self, stream: &[u8]) -> StreamContent {
         let stages = self.pipeline.stages();
         let is = |kind: fn(&Stage) -> bool| stages.iter().any(kind);
         if is(|stage| matches!(stage, Stage::BitShuffle)) {
-            Layout::Planes
+            StreamContent::Planes
         } else if !is(|stage| matches!(stage, Stage::Shuffle(_))) {
-            Layout::Unknown
+            StreamContent::Unknown
         } else if self.split && stream.len() * self.params.typesize == self.params.blocksize {
-            Layout::Plane
+            StreamContent::Plane
         } else {
-            Layout::Planes
+            StreamContent::Planes
         }
     }
 
@@ -334,7 +334,7 @@ impl BlockEncoder<'_> {
         let cbytes = match Codec::from_code(self.params.compcode.into()) {
             Some(known) => {
                 if known == Codec::Zstd {
-                    codec.encoder.layout = self.layout(stream);
+                    codec.encoder.content = self.stream_content(stream);
                 }
                 codec.encoder.release = self.params.release(self.split);
                 codec

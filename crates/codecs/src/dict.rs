@@ -9,14 +9,14 @@ pub const MAX_DICT_SIZE: usize = 32 * 1024;
 /// A smaller dictionary does not pay, and the chunk is written without one.
 pub const MIN_USEFUL_DICT: usize = 256;
 
-/// Unused bytes behind a dictionary. LZ4 writes other bytes if the data happen to follow the dictionary in memory. The gap prevents
-/// that, so that the output does not depend on addresses.
+/// Unused bytes behind a dictionary. If the data happened to follow the dictionary in memory, the LZ4 library would find other matches.
+/// The gap prevents that, so that the output does not depend on addresses.
 const GAP: usize = 16;
 
-/// The digested form of the bytes.
+/// What is made of the bytes for one codec.
 enum Prepared {
-    Lz4Encode(lz4::FastDict),
-    Lz4hcEncode(lz4::HighDict, u8),
+    Lz4Encode(lz4::EncodeDict),
+    Lz4hcEncode(lz4::HcEncodeDict, u8),
     ZstdEncode(zstd::EncodeDict),
     Lz4Decode,
     ZstdDecode(zstd::DecodeDict),
@@ -24,9 +24,11 @@ enum Prepared {
 
 /// A dictionary that is prepared for one codec, to compress or to decompress. All workers of a chunk share it.
 pub struct Dict {
-    // Dropped before `bytes`, since one variant points into them.
+    // Before `bytes`, so that it is dropped first: one variant points into them.
     prepared: Prepared,
+    /// The dictionary, with a gap behind it.
     bytes: List<u8>,
+    /// The length without the gap.
     len: usize,
 }
 
@@ -37,12 +39,12 @@ impl Dict {
     /// [`Error::CodecDict`] when the codec takes no dictionaries, or these bytes are empty or over [`MAX_DICT_SIZE`];
     /// [`Error::MemoryAlloc`].
     pub fn for_compression(codec: Codec, clevel: u8, bytes: &[u8]) -> Result<Self> {
-        let (owned, len) = own(bytes)?;
+        let (owned, len) = copy_with_gap(bytes)?;
         let prepared = match codec {
-            // SAFETY: `owned` moves into the same value as the prepared form, which is dropped first (see `Dict`). Its heap allocation
-            // neither moves with it nor changes, since nothing borrows `bytes` mutably.
-            Codec::Lz4 => Prepared::Lz4Encode(unsafe { lz4::FastDict::new(&owned[..len]) }?),
-            Codec::Lz4hc => Prepared::Lz4hcEncode(lz4::HighDict::new(bytes, clevel)?, clevel),
+            // SAFETY: `owned` moves into the same `Dict` as the prepared form, which is dropped first. The bytes are on the heap, so they
+            // stay where they are, and they do not change, since no method of `Dict` borrows them mutably.
+            Codec::Lz4 => Prepared::Lz4Encode(unsafe { lz4::EncodeDict::new(&owned[..len]) }?),
+            Codec::Lz4hc => Prepared::Lz4hcEncode(lz4::HcEncodeDict::new(bytes, clevel)?, clevel),
             Codec::Zstd => Prepared::ZstdEncode(zstd::EncodeDict::new(bytes)?),
             Codec::BloscLz | Codec::Zlib => return Err(Error::CodecDict),
         };
@@ -58,7 +60,7 @@ impl Dict {
     /// # Errors
     /// As for [`Dict::for_compression`], and [`Error::CodecDict`] when the bytes are a damaged Zstd dictionary.
     pub fn for_decompression(codec: Codec, bytes: &[u8]) -> Result<Self> {
-        let (owned, len) = own(bytes)?;
+        let (owned, len) = copy_with_gap(bytes)?;
         let prepared = match codec {
             Codec::Lz4 | Codec::Lz4hc => Prepared::Lz4Decode,
             Codec::Zstd => Prepared::ZstdDecode(zstd::DecodeDict::new(bytes)?),
@@ -71,9 +73,9 @@ impl Dict {
         })
     }
 
-    /// Makes a dictionary of at most `max_size` bytes from samples of the given sizes, which lie end to end at the start of
-    /// `samples`. For LZ4 and LZ4HC it consists of the samples themselves; Zstd trains on them. `None` if that gives no useful
-    /// dictionary; the chunk is to be written without one then.
+    /// Makes a dictionary of at most `max_size` bytes from samples of the given sizes, which lie one behind the other at the start of
+    /// `samples`. For LZ4 and LZ4HC it consists of the samples themselves; Zstd trains one. `None` if there is no useful dictionary; then
+    /// the chunk should be written without one.
     ///
     /// # Errors
     /// [`Error::CodecDict`] when the codec takes no dictionaries; [`Error::InvalidParam`] when `samples` is shorter
@@ -117,14 +119,14 @@ impl Dict {
         &self.bytes[..self.len]
     }
 
-    pub(super) fn lz4_encode(&self) -> Result<&lz4::FastDict> {
+    pub(super) fn lz4_encode(&self) -> Result<&lz4::EncodeDict> {
         match &self.prepared {
             Prepared::Lz4Encode(dict) => Ok(dict),
             _ => Err(Error::CodecDict),
         }
     }
 
-    pub(super) fn lz4hc_encode(&self, clevel: u8) -> Result<(&[u8], &lz4::HighDict)> {
+    pub(super) fn lz4hc_encode(&self, clevel: u8) -> Result<(&[u8], &lz4::HcEncodeDict)> {
         match &self.prepared {
             Prepared::Lz4hcEncode(dict, level) if *level == clevel => Ok((self.bytes(), dict)),
             _ => Err(Error::CodecDict),
@@ -154,7 +156,7 @@ impl Dict {
 }
 
 /// A copy of `bytes` with a gap behind it, and the length without the gap.
-fn own(bytes: &[u8]) -> Result<(List<u8>, usize)> {
+fn copy_with_gap(bytes: &[u8]) -> Result<(List<u8>, usize)> {
     if bytes.is_empty() || bytes.len() > MAX_DICT_SIZE {
         return Err(Error::CodecDict);
     }

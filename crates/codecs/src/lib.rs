@@ -1,8 +1,8 @@
-//! Codecs: they compress one stream of a block, and decompress it.
+//! Codecs: they compress and decompress the streams of a block.
 //!
 //! Each worker has an [`Encoder`] and a [`Decoder`] of its own and reuses them, so that the state of each codec is allocated
-//! once. Earlier streams never influence the bytes of later ones. Levels run from 1 to 9 as in the C API, and mean the same
-//! effort as in the reference.
+//! once. Earlier streams never influence the bytes of later ones. Levels run from 1 to 9 as in the C API, and each takes the same effort as
+//! in the reference.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
@@ -42,4 +42,4 @@ pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 pub use names::{Codec, registered_code, registered_name};
 pub use padded::{PaddedDst, PaddedSrc};
 pub use release::Release;
-pub use state::{Decoder, Encoder, Layout};
+pub use state::{Decoder, Encoder, StreamContent};

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-/// The names of globally registered codecs, by id from [`FIRST_REGISTERED`] on. Some are part of the library, others are plugins.
+/// The names of the globally registered codecs; the first has the id [`FIRST_REGISTERED`]. Some are part of the library, others are plugins.
 const REGISTERED: [&CStr; 9] = [
     c"ndlz",
     c"zfp_acc",
@@ -39,7 +39,7 @@ pub enum Codec {
     BloscLz = 0,
     /// LZ4, fast.
     Lz4 = 1,
-    /// LZ4HC: the LZ4 format, written with more effort.
+    /// LZ4HC: the LZ4 format, with a slower search that finds longer matches.
     Lz4hc = 2,
     /// Zlib: a deflate stream with zlib's header and checksum.
     Zlib = 4,
@@ -84,7 +84,7 @@ impl Codec {
         }
     }
 
-    /// As [`Self::c_name`].
+    /// The compressor name of the C API, as a `str`.
     pub fn name(self) -> &'static str {
         self.c_name().to_str().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl Codec {
         Self::ALL.into_iter().find(|c| c.format() == format)
     }
 
-    /// The version of the codec's format, which a chunk's header has. It is 1 for all codecs so far.
+    /// The version of the codec's format, as a chunk's header holds it. It is 1 for all codecs.
     pub const fn format_version(self) -> u8 {
         1
     }
@@ -130,7 +130,7 @@ impl Codec {
         }
     }
 
-    /// Whether chunks of this codec may carry a dictionary.
+    /// Whether chunks of this codec may contain a dictionary.
     pub const fn supports_dict(self) -> bool {
         matches!(self, Codec::Lz4 | Codec::Lz4hc | Codec::Zstd)
     }

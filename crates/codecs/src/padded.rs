@@ -1,9 +1,10 @@
 //! Sources and destinations with padding behind them.
 //!
-//! Decoders copy in fixed steps, which may read or write past the end of what is wanted. Where the caller owns the bytes behind a
-//! stream or its data (the next stream of the block), they serve as padding, and fewer copies need the exact, slower way.
+//! Decoders copy in fixed steps, which may read or write past the end of what is copied. Bytes behind a stream or behind its data that
+//! belong to the caller, such as those of the next stream of the block, serve as padding: then fewer copies have to be exact, which is
+//! slower.
 
-/// A compressed stream, followed by bytes that may be read but do not change the result.
+/// A compressed stream, followed by padding: bytes that a decoder may read, but on which its result does not depend.
 #[derive(Clone, Copy, Debug)]
 pub struct PaddedSrc<'a> {
     bytes: &'a [u8],
@@ -11,7 +12,7 @@ pub struct PaddedSrc<'a> {
 }
 
 impl<'a> PaddedSrc<'a> {
-    /// A stream of the first `len` of `bytes`, the rest being padding. `None` if there are fewer than `len` bytes.
+    /// A stream of the first `len` bytes; the rest is padding. `None` if there are fewer than `len` bytes.
     #[inline(always)]
     pub fn new(bytes: &'a [u8], len: usize) -> Option<Self> {
         (len <= bytes.len()).then_some(Self { bytes, len })
@@ -39,7 +40,7 @@ impl<'a> From<&'a [u8]> for PaddedSrc<'a> {
     }
 }
 
-/// The destination of decompressed data, followed by bytes that may be overwritten.
+/// The destination of decompressed data, followed by padding: bytes that a decoder may overwrite.
 #[derive(Debug)]
 pub struct PaddedDst<'a> {
     bytes: &'a mut [u8],
@@ -47,7 +48,7 @@ pub struct PaddedDst<'a> {
 }
 
 impl<'a> PaddedDst<'a> {
-    /// A destination of the first `len` of `bytes`, the rest being padding. `None` if there are fewer than `len` bytes.
+    /// A destination of the first `len` bytes; the rest is padding. `None` if there are fewer than `len` bytes.
     #[inline(always)]
     pub fn new(bytes: &'a mut [u8], len: usize) -> Option<Self> {
         (len <= bytes.len()).then_some(Self { bytes, len })

@@ -1,8 +1,8 @@
-//! Whose streams a codec writes. All can be read by both.
+//! The library whose streams a codec writes. Both libraries can read all of them.
 
-/// The library whose streams are written, where those of the same codec differ.
+/// The library whose streams are written, where the two libraries write different streams with the same codec.
 ///
-/// Without the feature `blosc1` there is only one, and nothing is left of the choice.
+/// Without the feature `blosc1` there is only one variant, and the choice costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Release {
     /// c-blosc2.

@@ -1,16 +1,17 @@
 //! Snappy's compressor. Only Blosc 1 has the codec; streams are read by the crate `snap`.
 //!
-//! A stream is the length of the data (a varint), then elements, each opened by a tag whose lower two bits say what it is
-//! (<https://github.com/google/snappy/blob/main/format_description.txt>): literals, or a copy of 4 to 11 bytes from less than 2 KiB back, or
-//! of up to 64 bytes from less than 64 KiB back. (Copies from farther back, which the format has too, are not written.)
+//! A stream is the length of the data (a varint), then elements, each of which begins with a tag. The lower two bits of the tag say what the
+//! element is (<https://github.com/google/snappy/blob/main/format_description.txt>): literals, a copy of 4 to 11 bytes at a distance below
+//! 2 KiB, or a copy of up to 64 bytes at a distance below 64 KiB. (The format also has copies from farther back. They are not written.)
 //!
-//! The parse is greedy, with one candidate for each position, and takes larger steps the longer it finds nothing, as Google's does. Other
-//! than there, matches reach over the ends of pieces of 64 KiB, and back into what would be literals, so streams are a little smaller.
+//! The parse is that of Google's compressor: greedy, with one candidate for each position, and steps that grow while it finds nothing. Unlike
+//! Google's, it does not treat pieces of 64 KiB separately, and it extends matches backward into pending literals, so streams are a little
+//! smaller.
 
 use core::hint::{cold_path, select_unpredictable};
 
 use crate::copy::{array_at, array_at_mut};
-use crate::lz4::{MF_LIMIT, SHORT_REACH, match_end, match_len_backward, short_match};
+use crate::lz4::{MF_LIMIT, SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match};
 use crate::table::{KNUTH_MULTIPLIER, zeros};
 use crate::unaligned::load;
 use oxiblosc_error::Result;
@@ -18,28 +19,29 @@ use oxiblosc_error::Result;
 /// Bits of the hash, for the longest streams and for the shortest.
 const MAX_HASH_BITS: u32 = 14;
 const MIN_HASH_BITS: u32 = 8;
-/// The longest stream whose positions are their own lower 16 bits.
+/// The longest stream whose positions fit into 16 bits.
 const SHORT_STREAM: usize = 1 << 16;
 /// The shortest match.
 const MIN_MATCH: usize = 4;
-/// No match begins within this many bytes of the end, so that a search may read more than a match.
+/// No match begins within this many bytes of the end, so that a search may read past the end of a match.
 const END_MARGIN: usize = 12;
-// `match_end` wants as many bytes behind a match's beginning.
+// `match_end` requires this many bytes behind the beginning of a match.
 const _: () = assert!(END_MARGIN >= MF_LIMIT);
-/// A search takes steps of one byte so many times, and then ever larger ones.
+/// After about `1 << SKIP_TRIGGER` positions without a match, the search step grows by one.
 const SKIP_TRIGGER: u32 = 5;
-/// The largest step, so that what comes behind noise is found.
+/// The largest step, so that the search does not pass over too much behind a stretch of noise.
 const MAX_STEP: usize = 512;
 /// The longest copy.
 const MAX_COPY: usize = 64;
-/// The longest copy that is written in two bytes, and the distance from which on none is.
+/// The longest copy that can be written in two bytes.
 const MAX_SHORT_COPY: usize = 11;
+/// Only copies with a distance below this can be written in two bytes.
 const SHORT_WINDOW: usize = 1 << 11;
-/// The most literals whose number is in the tag.
+/// The largest number of literals that fits into a tag.
 const MAX_TAG_LITERALS: usize = 60;
-/// The tag of a copy in two bytes.
+/// The tag of a copy that is written in two bytes (with one byte of offset, hence the name in the format).
 const COPY_1: usize = 1;
-/// The tag of a copy in three bytes.
+/// The tag of a copy that is written in three bytes.
 const COPY_2: usize = 2;
 
 /// The memory of a compressor, reused from stream to stream.
@@ -56,7 +58,7 @@ impl Compressor {
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         if u32::try_from(src.len()).is_err() {
-            // The format has no such length.
+            // The format cannot express a longer length.
             return Ok(0);
         }
         let slots = match &mut self.slots {
@@ -84,8 +86,8 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Inserts `at`, where `four` lie, and returns the candidate, which is `at` itself or before it: in a short stream, of up to 64 KiB, the position
-    /// that was in the slot; in others the position in the window that has its lower 16 bits. Positions are inserted in increasing order.
+    /// Inserts position `at`, whose four bytes are `four`. Returns the candidate, which is at most `at`: in a short stream the position that the
+    /// slot held before; in a longer one the last position with these lower 16 bits. Positions must be inserted in increasing order.
     #[inline(always)]
     fn insert<const SHORT: bool>(&mut self, at: usize, four: u32) -> usize {
         let slot = (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize;
@@ -93,32 +95,32 @@ impl Finder<'_> {
         let entry = core::mem::replace(slot, at as u16);
         let candidate = match SHORT {
             true => entry.into(),
-            // It reaches back at most to the position that was in the slot, which is 0 or was inserted before.
+            // The difference is at most that to the position that the slot held, which is 0 or was inserted before, so it is at most `at`.
             false => at - usize::from((at as u16).wrapping_sub(entry)),
         };
         debug_assert!(candidate <= at);
         candidate
     }
 
-    /// Inserts `at` and returns the candidate if it has `four`, too, which are the bytes at `at`.
+    /// Inserts `at`, whose four bytes are `four`, and returns the candidate if it has the same four bytes.
     ///
     /// # Safety
     /// `at + MIN_MATCH <= src.len()`.
     #[inline(always)]
     unsafe fn find<const SHORT: bool>(&mut self, at: usize, four: u32) -> Option<usize> {
         let from = self.insert::<SHORT>(at, four);
-        // SAFETY: the caller promises four bytes at `at`, and `from` is not after it.
+        // SAFETY: `MIN_MATCH` (4) bytes lie at `at` (# Safety), and `from <= at`, as `insert` asserts.
         let xor = u32::from_le(unsafe { load(self.src, from) }) ^ four;
         (xor | u32::from(from == at) == 0).then_some(from)
     }
 
-    /// The bytes at `at`, the first one lowest.
+    /// The four bytes at `at`, in little-endian order.
     ///
     /// # Safety
     /// `at + MIN_MATCH <= src.len()`.
     #[inline(always)]
     unsafe fn four(&self, at: usize) -> u32 {
-        // SAFETY: the caller promises four bytes at `at`.
+        // SAFETY: `MIN_MATCH` (4) bytes lie at `at` (# Safety).
         u32::from_le(unsafe { load(self.src, at) })
     }
 
@@ -128,7 +130,8 @@ impl Finder<'_> {
     /// `end + MIN_MATCH <= src.len()`, and `four` are the bytes there. `end` is not 0.
     #[inline(always)]
     unsafe fn find_at_end<const SHORT: bool>(&mut self, end: usize, four: u32) -> Option<usize> {
-        // SAFETY: the caller promises as much.
+        debug_assert!(end > 0 && end + MIN_MATCH <= self.src.len());
+        // SAFETY: four bytes lie at `end`, and so at `end - 1`, which is not negative (# Safety).
         unsafe {
             self.insert::<SHORT>(end - 1, self.four(end - 1));
             self.find::<SHORT>(end, four)
@@ -147,7 +150,7 @@ impl Finder<'_> {
     ) -> Option<(usize, usize)> {
         let mut tries = 1 << SKIP_TRIGGER;
         while at <= last {
-            // SAFETY: `at <= last`, so the caller promises four bytes there.
+            // SAFETY: `at <= last`, and `MIN_MATCH` bytes lie at `last` (# Safety).
             if let Some(from) = unsafe { self.find::<SHORT>(at, self.four(at)) } {
                 return Some((at, from));
             }
@@ -159,7 +162,7 @@ impl Finder<'_> {
     }
 }
 
-/// Writes a stream. `None` if there is no room, here and below.
+/// Writes a stream. Returns its length; `None` if it does not fit, here and below.
 fn encode<const SHORT: bool>(mut finder: Finder, dst: &mut [u8]) -> Option<usize> {
     let src = finder.src;
     let mut out = put_size(dst, src.len())?;
@@ -168,29 +171,30 @@ fn encode<const SHORT: bool>(mut finder: Finder, dst: &mut [u8]) -> Option<usize
         let mut at = 1;
         // SAFETY: `at <= last`, and `END_MARGIN` bytes, more than `MIN_MATCH`, lie at `last`.
         while let Some((found, from)) = unsafe { finder.search::<SHORT>(at, last) } {
-            let back = match_len_backward(src, from, found, from.min(found - anchor));
+            // SAFETY: the limit is at most `from`; `find` returned `from < found`, and `found <= last`.
+            let back = unsafe { match_len_backward(src, from, found, from.min(found - anchor)) };
             let start = found - back;
             out = put_literals(dst, out, src, (anchor, start))?;
             let (mut start, mut found, mut from) = (start, found, from);
             loop {
-                let reaches = found + SHORT_REACH <= src.len();
-                // SAFETY: `from < found`, and `SHORT_REACH` bytes lie at `found`.
-                let short = unsafe { reaches.then(|| short_match(src, from, found)) };
+                let has_margin = found + SHORT_MATCH_MARGIN <= src.len();
+                // SAFETY: `find` returned `from < found`, and `has_margin` says that `SHORT_MATCH_MARGIN` bytes lie at `found`.
+                let short = unsafe { has_margin.then(|| short_match(src, from, found)) };
                 // Another match often begins where this one ends.
-                let next = if let Some((end, there)) = short.flatten() {
+                let next = if let Some((end, end_bytes)) = short.flatten() {
                     out = put_match(dst, out, found - from, end - start)?;
                     anchor = end;
-                    // SAFETY: more than `MIN_MATCH` bytes lie at `end`.
-                    unsafe { finder.find_at_end::<SHORT>(end, there as u32) }
+                    // SAFETY: a short match ends `MF_LIMIT` bytes before the end of `src` or sooner (`SHORT_MATCH_MARGIN`).
+                    unsafe { finder.find_at_end::<SHORT>(end, end_bytes as u32) }
                 } else {
-                    // SAFETY: `from < found`, and `END_MARGIN` bytes lie at `found`, which is `last` at most.
+                    // SAFETY: `find` returned `from < found`. `found <= last`, where `END_MARGIN` bytes lie, at least `MF_LIMIT`.
                     let end = unsafe { match_end(src, from, found) };
                     out = put_match(dst, out, found - from, end - start)?;
                     anchor = end;
                     if end > last {
                         break;
                     }
-                    // SAFETY: `end <= last`.
+                    // SAFETY: `end <= last`, where `END_MARGIN` bytes lie.
                     unsafe { finder.find_at_end::<SHORT>(end, finder.four(end)) }
                 };
                 match next {
@@ -204,7 +208,7 @@ fn encode<const SHORT: bool>(mut finder: Finder, dst: &mut [u8]) -> Option<usize
     put_literals(dst, out, src, (anchor, src.len()))
 }
 
-/// Writes the length of the data. Returns where that ends.
+/// Writes the length of the data as a varint. Returns where it ends.
 fn put_size(dst: &mut [u8], mut size: usize) -> Option<usize> {
     let mut out = 0;
     while size >= 128 {
@@ -229,7 +233,7 @@ fn put_literals(
         && let Some(sixteen) = array_at::<16>(src, from)
         && let Some(room) = array_at_mut::<17>(dst, out)
     {
-        // Without literals the tag is overwritten.
+        // If there are no literals, the next element overwrites the tag.
         room[0] = (len.wrapping_sub(1) << 2) as u8;
         room[1..].copy_from_slice(sixteen);
         return Some(out + len + usize::from(len > 0));
@@ -237,7 +241,7 @@ fn put_literals(
     put_long_literals(dst, out, &src[from..to])
 }
 
-/// The same for many literals, and near the ends.
+/// Like [`put_literals`], for many literals and near the ends of the buffers.
 #[inline(never)]
 fn put_long_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usize> {
     let Some(less_one) = literals.len().checked_sub(1) else {
@@ -246,7 +250,7 @@ fn put_long_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usiz
     let (head, extra) = if less_one < MAX_TAG_LITERALS {
         (less_one, 0)
     } else {
-        // As many bytes as the number needs follow, at least one.
+        // The number follows in as many bytes as it needs, at least one.
         let extra = (usize::BITS - less_one.leading_zeros()).div_ceil(8) as usize;
         (MAX_TAG_LITERALS - 1 + extra, extra)
     };
@@ -263,7 +267,7 @@ fn put_match(dst: &mut [u8], mut out: usize, distance: usize, mut len: usize) ->
     debug_assert!(len >= MIN_MATCH && distance < 1 << 16);
     while len > MAX_COPY {
         cold_path();
-        // What is left is at least `MIN_MATCH`.
+        // Leave at least `MIN_MATCH` for the last copy.
         let this = MAX_COPY.min(len - MIN_MATCH);
         out = put_copy(dst, out, distance, this)?;
         len -= this;
@@ -274,7 +278,7 @@ fn put_match(dst: &mut [u8], mut out: usize, distance: usize, mut len: usize) ->
 /// Writes a copy of `MIN_MATCH..=MAX_COPY` bytes. Returns where it ends.
 #[inline(always)]
 fn put_copy(dst: &mut [u8], out: usize, distance: usize, len: usize) -> Option<usize> {
-    // No branch, since the distance is unpredictable.
+    // The distance is unpredictable, so there is no branch.
     let is_short = (len <= MAX_SHORT_COPY) & (distance < SHORT_WINDOW);
     let short = COPY_1 | (len - MIN_MATCH) << 2 | distance >> 8 << 5 | (distance & 0xFF) << 8;
     let long = COPY_2 | (len - 1) << 2 | distance << 8;

@@ -1,19 +1,20 @@
-//! The compressor and decompressor that a worker reuses for all streams. Each codec's state is made when it is first needed.
+//! The compressor and decompressor that a worker reuses for all streams. The state of each codec is allocated when it is first used.
 
 use super::{
-    Codec, Dict, PaddedDst, PaddedSrc, Release, blosclz, lz4, noise, noise::Noise, zlib, zstd,
+    Codec, Dict, PaddedDst, PaddedSrc, Release, blosclz, lz4, noise, noise::NoiseDetector, zlib,
+    zstd,
 };
 use oxiblosc_error::{Error, Result};
 
-/// What streams hold.
+/// What streams hold, as far as it helps to choose a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Layout {
-    /// Anything. Then Zstd's streams are the library's byte for byte, unless they are incompressible, or short or longer than 128 KB at
-    /// level 5.
+pub enum StreamContent {
+    /// Any bytes. Zstd writes the same streams as its library would at the level, except for incompressible streams, and at level 5 for
+    /// streams that are short or longer than 128 KB.
     #[default]
     Unknown,
-    /// One plane of shuffled numbers: the bytes of all of them at one place. Then a search that suits what a stream holds finds as much
-    /// as the library's.
+    /// One plane of shuffled numbers: one byte of each number. Zstd samples it, and chooses a search that finds about as much as the
+    /// level's in less time.
     Plane,
     /// Several planes of bytes or bits.
     Planes,
@@ -23,14 +24,14 @@ pub enum Layout {
 #[derive(Default)]
 pub struct Encoder {
     blosclz: blosclz::Compressor,
-    lz4: lz4::Fast,
-    lz4hc: lz4::High,
+    lz4: lz4::Compressor,
+    lz4hc: lz4::HcCompressor,
     zlib: zlib::Compressor,
     zstd: zstd::Compressor,
-    noise: Noise,
-    /// What the streams hold. Only Zstd looks at it.
-    pub layout: Layout,
-    /// Whose streams are written.
+    noise: NoiseDetector,
+    /// What the streams hold. Only Zstd uses it.
+    pub content: StreamContent,
+    /// The library whose streams are written.
     pub release: Release,
 }
 
@@ -62,15 +63,15 @@ impl Encoder {
         if src.len() > i32::MAX as usize {
             return Err(Error::TwoGbLimit);
         }
-        // The libraries' lengths are of type `int`. No result needs more room than that.
+        // The libraries take lengths as `int`. No stream is longer than that.
         let dst_len = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..dst_len];
         let sampled = codec == Codec::Zstd
-            && self.layout != Layout::Unknown
+            && self.content != StreamContent::Unknown
             && zstd::is_sampled(clevel, src.len());
-        // With a dictionary even random bytes may have matches.
+        // A destination longer than the source may get a stream that is longer too. With a dictionary, even random bytes may have matches.
         let must_shrink = dict.is_none() && dst_len <= src.len();
-        if must_shrink && self.is_not_worth_a_search(codec, clevel, sampled, src)? {
+        if must_shrink && self.is_known_incompressible(codec, clevel, sampled, src)? {
             return Ok(0);
         }
         #[cfg(feature = "blosc1")]
@@ -96,16 +97,17 @@ impl Encoder {
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
             (Codec::Zstd, None) => {
                 let noise = sampled.then_some(&mut self.noise);
-                self.zstd.compress(clevel, src, dst, self.layout, noise)
+                self.zstd.compress(clevel, src, dst, self.content, noise)
             }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
         }
     }
 
-    /// Whether a codec that would search a stream for long would not make it shorter. Fast levels skip such data as quickly, zlib looks for
-    /// it in parts of a stream, and LZ4HC is faster for short streams. Zstd does it with what it samples anyway (`sampled`), up to level 5.
-    fn is_not_worth_a_search(
+    /// Whether a test that takes less time than the search shows that the codec would not make a stream shorter. There is no test where it
+    /// would not save time: fast levels skip incompressible data as quickly, zlib classifies the parts of a stream itself, LZ4HC is fast
+    /// for short streams, and up to level 5 Zstd learns it from the samples that it takes anyway (`sampled`).
+    fn is_known_incompressible(
         &mut self,
         codec: Codec,
         clevel: u8,
@@ -136,8 +138,8 @@ impl Decoder {
         Self::default()
     }
 
-    /// Decompresses the stream `src` into `dst`. Returns the number of bytes written, which is less than `dst.len()` for a stream of
-    /// less data. Bytes of `dst` behind it may have been overwritten.
+    /// Decompresses the stream `src` into `dst`. Returns the number of bytes decompressed, which may be less than `dst.len()`. Bytes of `dst`
+    /// behind them may have been overwritten.
     ///
     /// # Errors
     /// [`Error::Data`] for a stream that is malformed or longer than `dst`; [`Error::CodecDict`] for a dictionary that
@@ -168,7 +170,7 @@ impl Decoder {
             return Err(Error::TwoGbLimit);
         }
         match (codec, dict) {
-            // The fastest codec is called directly, since the cost of another call would show.
+            // LZ4 is so fast that the time of another call would show.
             (Codec::Lz4 | Codec::Lz4hc, None) => lz4::decompress(src, dst),
             _ => self.decompress_other(codec, dict, src.exact(), dst.exact()),
         }
@@ -195,7 +197,7 @@ impl Decoder {
         }
     }
 
-    /// Like [`Decoder::decompress`], but may stop once the first `wanted` bytes of `dst` are there.
+    /// Like [`Decoder::decompress`], but may stop once the first `wanted` bytes are decompressed.
     ///
     /// # Errors
     /// As [`Decoder::decompress`].
@@ -208,8 +210,8 @@ impl Decoder {
         wanted: usize,
     ) -> Result<usize> {
         match (codec, dict) {
-            // Stopping early saves something only if matches are short, that is if the stream did not compress well: a match is
-            // always decoded as a whole.
+            // A match is always decoded whole, so stopping early saves time only if matches are short: in a stream that did not compress
+            // well.
             (Codec::Lz4 | Codec::Lz4hc, None)
                 if wanted < dst.len() / 4 * 3
                     && src.len() > dst.len() / 4

@@ -5,19 +5,19 @@ use core::hint::select_unpredictable;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
-/// The integer type of a slot. It is chosen to be wide enough for every position of a stream.
-pub(super) trait Slot: Copy + Default {
+/// The integer type of a slot. It must be wide enough for every position of a stream.
+pub(super) trait SlotInt: Copy + Default {
     /// The largest value a slot holds.
     const MAX: usize;
     /// Converts from a value that is at most `MAX`.
     fn new(value: usize) -> Self;
     /// Converts back.
     fn get(self) -> u32;
-    /// The value for a base that is lower by `by`, at most `MAX`: 0, as in a cleared table, if the value is below that.
+    /// The value when the base becomes lower by `by`, which is at most `MAX`. A value below `by` becomes 0, as in a cleared table.
     fn rebased(self, by: usize) -> Self;
 }
 
-impl Slot for u16 {
+impl SlotInt for u16 {
     const MAX: usize = u16::MAX as usize;
     #[inline(always)]
     fn new(value: usize) -> Self {
@@ -33,7 +33,7 @@ impl Slot for u16 {
     }
 }
 
-impl Slot for u32 {
+impl SlotInt for u32 {
     const MAX: usize = u32::MAX as usize;
     #[inline(always)]
     fn new(value: usize) -> Self {
@@ -51,8 +51,8 @@ impl Slot for u32 {
 
 /// A hash table of `SLOTS` slots, used for one stream at a time. A slot holds `base + position`.
 ///
-/// For a long stream the table is cleared and the base is 0. For a short one, clearing would be half of the work. Its base is higher
-/// than every entry of earlier streams instead, so an entry below the base is stale. Both ways find the same matches.
+/// For a long stream the table is cleared and the base is 0. For a short stream, clearing would be half of the work. Instead its base is
+/// higher than every entry of earlier streams, so an entry below the base is stale. Both ways find the same matches.
 pub(super) struct Table<S, const SLOTS: usize> {
     slots: Option<Box<[S; SLOTS]>>,
     next_base: usize,
@@ -67,7 +67,7 @@ impl<S, const SLOTS: usize> Default for Table<S, SLOTS> {
     }
 }
 
-impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
+impl<S: SlotInt, const SLOTS: usize> Table<S, SLOTS> {
     /// Whether a slot can hold every position of a stream of this length.
     pub(super) fn fits(len: usize) -> bool {
         len.saturating_sub(1) <= S::MAX
@@ -80,7 +80,7 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         }
     }
 
-    /// The slots for a stream of `len` bytes, the first `used` of them cleared. The base is 0.
+    /// The slots for a stream of `len` bytes, the first `used` of which are cleared. The base is 0.
     pub(super) fn cleared(&mut self, len: usize, used: usize) -> Result<&mut [S; SLOTS]> {
         self.next_base = self.next_base.max(len);
         let slots = self.slots()?;
@@ -88,7 +88,8 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         Ok(slots)
     }
 
-    /// The slots of a stream of `len` bytes that began with this base, as if they had been cleared before. The base is 0 from here on.
+    /// The slots of a stream of `len` bytes that began with this base, changed to what a cleared table would hold now. From here on its base
+    /// is 0.
     pub(super) fn rebased(&mut self, base: usize, len: usize) -> Result<&mut [S; SLOTS]> {
         self.next_base = len;
         let slots = self.slots()?;
@@ -98,7 +99,7 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         Ok(slots)
     }
 
-    /// The slots with stale entries, and the base for a stream of `len` bytes. [`Table::fits`] must hold for `len`.
+    /// The slots, which may have stale entries, and the base for a stream of `len` bytes. [`Table::fits`] must hold for `len`.
     pub(super) fn without_clearing(&mut self, len: usize) -> Result<(&mut [S; SLOTS], usize)> {
         if len > S::MAX.saturating_sub(self.next_base) {
             self.next_base = 0;
@@ -110,17 +111,17 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
     }
 }
 
-/// The position before `at` that an entry of a table with this base stands for; 0 if it is stale.
+/// The position, before `at`, of an entry in a table with this base; 0 if the entry is stale.
 ///
-/// No branch, because stale entries are unpredictable. (A comparison with the base would become a branch: the compiler takes it and the
-/// difference for one saturating subtraction.)
+/// Stale entries are unpredictable, so there is no branch. (`entry >= base` would become one: the compiler combines it with the difference
+/// into a saturating subtraction.)
 #[inline(always)]
 pub(super) fn position(entry: usize, base: usize, at: usize) -> usize {
     let position = entry.wrapping_sub(base);
     select_unpredictable(position < at, position, 0)
 }
 
-/// An array of zeros on the heap, made without a copy on the stack.
+/// An array of zeros on the heap, allocated without a copy on the stack.
 pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> {
     let mut fresh = List::new();
     fresh.reserve_exact(N)?;
@@ -128,10 +129,10 @@ pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> 
     fresh.into_array()
 }
 
-/// The factor of Knuth's multiplicative hash: a prime near 2^32 divided by the golden ratio.
+/// The multiplier of Knuth's multiplicative hash: a prime near 2^32 divided by the golden ratio.
 pub(super) const KNUTH_MULTIPLIER: u32 = 2_654_435_761;
 
-/// The slot of four bytes (as an integer) in a table of `1 << LOG` slots.
+/// The slot of a word of four bytes in a table of `1 << LOG` slots.
 #[inline(always)]
 pub(super) fn hash<const LOG: u32>(four: u32) -> usize {
     (four.wrapping_mul(KNUTH_MULTIPLIER) >> (32 - LOG)) as usize

@@ -1,6 +1,6 @@
 //! Tests of what all codecs promise.
 
-use super::{Codec, Decoder, Dict, Encoder, Layout};
+use super::{Codec, Decoder, Dict, Encoder, StreamContent};
 
 /// A small generator of pseudo-random numbers (xorshift), the same in every run.
 pub(super) struct Numbers(pub u64);
@@ -665,12 +665,12 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
         for (name, data) in &kinds {
             let (mut kind_ours, mut kind_theirs) = (0, 0);
             let block = shuffled(data, 8);
-            let (layout, len) = if clevel < 6 {
-                (Layout::Plane, block.len() / 8)
+            let (content, len) = if clevel < 6 {
+                (StreamContent::Plane, block.len() / 8)
             } else {
-                (Layout::Planes, block.len())
+                (StreamContent::Planes, block.len())
             };
-            encoder.layout = layout;
+            encoder.content = content;
             for stream in block.chunks(len) {
                 // An odd length, too.
                 for stream in [stream, &stream[..len - 5]] {

@@ -1,15 +1,15 @@
 //! Unaligned loads without bounds checks, and comparisons made of them.
 
-/// Sixteen bytes in one register. An integer of 128 bits that is kept for a while takes two, and two stores.
+/// Sixteen bytes in one vector register. The compiler keeps a `u128` in two integer registers and needs two stores for it.
 #[cfg(target_arch = "x86_64")]
-pub(super) type Sixteen = core::arch::x86_64::__m128i;
+pub(super) type Bytes16 = core::arch::x86_64::__m128i;
 /// Sixteen bytes.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) type Sixteen = u128;
+pub(super) type Bytes16 = u128;
 
-/// The bytes of two integers, the lowest byte of `low` first.
+/// The bytes of two integers in little-endian order, those of `low` first.
 #[inline(always)]
-pub(super) fn sixteen(low: u64, high: u64) -> Sixteen {
+pub(super) fn bytes16(low: u64, high: u64) -> Bytes16 {
     #[cfg(target_arch = "x86_64")]
     {
         // SAFETY: every x86-64 has SSE2.
@@ -28,18 +28,18 @@ pub(super) fn sixteen(low: u64, high: u64) -> Sixteen {
 #[inline(always)]
 pub(super) unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
     debug_assert!(at <= src.len() && size_of::<T>() <= src.len() - at);
-    // SAFETY: the caller promises that the bytes lie in `src` and form a `T`; `read_unaligned` needs no alignment.
+    // SAFETY: the bytes lie in `src` and are a valid `T` (# Safety); `read_unaligned` needs no alignment.
     unsafe { src.as_ptr().add(at).cast::<T>().read_unaligned() }
 }
 
-/// The XOR of the 8 bytes at `at` and the 8 at `from`, the first byte lowest: the number of its trailing zeros, divided by 8, is
-/// the number of leading bytes that match.
+/// The XOR of the eight bytes at `at` and the eight at `from`, in little-endian order: a match of these has
+/// `trailing_zeros() / 8` bytes.
 ///
 /// # Safety
 /// `at + 8` and `from + 8` are at most `src.len()`.
 #[inline(always)]
 pub(super) unsafe fn xor8(src: &[u8], from: usize, at: usize) -> u64 {
-    // SAFETY: the caller promises that 8 bytes follow both positions.
+    // SAFETY: eight bytes lie at both positions (# Safety).
     u64::from_le(unsafe { load::<u64>(src, at) ^ load::<u64>(src, from) })
 }
 
@@ -52,7 +52,7 @@ pub(super) unsafe fn first_mismatch(src: &[u8], from: usize, at: usize) -> Optio
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::*;
-        // SAFETY: every x86-64 has SSE2. The caller promises 32 bytes at both positions, of which each load takes 16.
+        // SAFETY: every x86-64 has SSE2. Each load takes 16 of the 32 bytes at its position (# Safety).
         let [low, high] = [0, 16].map(|half| unsafe {
             let near = load::<__m128i>(src, at + half);
             let far = load::<__m128i>(src, from + half);
@@ -64,7 +64,7 @@ pub(super) unsafe fn first_mismatch(src: &[u8], from: usize, at: usize) -> Optio
     #[cfg(not(target_arch = "x86_64"))]
     {
         (0..32).step_by(8).find_map(|step| {
-            // SAFETY: `step` is at most 24, and the caller promises 32 bytes at both positions.
+            // SAFETY: `step` is at most 24, and 32 bytes lie at both positions (# Safety).
             let xor = unsafe { xor8(src, from + step, at + step) };
             (xor != 0).then(|| step + (xor.trailing_zeros() / 8) as usize)
         })

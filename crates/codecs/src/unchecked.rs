@@ -4,14 +4,16 @@ use core::marker::PhantomData;
 use core::slice;
 
 use crate::copy::replicate;
-use crate::unaligned::{Sixteen, sixteen};
+use crate::unaligned::{Bytes16, bytes16};
 
-/// What a match may write past its end.
+/// [`UncheckedDst::repeat`] may write this many bytes past the end of a match.
 pub(super) const MATCH_OVERRUN: usize = 31;
-/// From how many equal bytes on a call of `memset` is worth it.
+/// From this length on a run of one byte is filled by a call of `memset`.
 const LONG_RUN: usize = 512;
 
-/// A mutable slice whose unsafe methods check bounds in debug builds only (the tests and the fuzz targets are such builds).
+/// A mutable slice whose unsafe methods check bounds in debug builds only, such as the tests and the fuzz targets.
+///
+/// Invariant: `base` and `len` are those of a slice that is borrowed mutably for `'a`.
 pub(super) struct UncheckedDst<'a> {
     base: *mut u8,
     len: usize,
@@ -42,7 +44,7 @@ impl<'a> UncheckedDst<'a> {
     /// The slice, for code that checks bounds.
     #[inline(always)]
     pub(super) fn slice(&mut self) -> &mut [u8] {
-        // SAFETY: `new` took pointer and length from one slice, which is borrowed mutably for `'a`.
+        // SAFETY: the invariant, and `&mut self` makes this the only access to the bytes.
         unsafe { slice::from_raw_parts_mut(self.base, self.len) }
     }
 
@@ -53,7 +55,7 @@ impl<'a> UncheckedDst<'a> {
     #[inline(always)]
     pub(super) unsafe fn load<T: Copy>(&self, at: usize) -> T {
         debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: the caller promises that the bytes lie in the slice and form a `T`; `read_unaligned` needs no alignment.
+        // SAFETY: the bytes lie in the slice (invariant) and are a valid `T` (# Safety); `read_unaligned` needs no alignment.
         unsafe { self.base.add(at).cast::<T>().read_unaligned() }
     }
 
@@ -64,11 +66,11 @@ impl<'a> UncheckedDst<'a> {
     #[inline(always)]
     pub(super) unsafe fn store<T: Copy>(&mut self, at: usize, value: T) {
         debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: the caller promises that the bytes lie in the slice; `write_unaligned` needs no alignment.
+        // SAFETY: the bytes lie in the slice (# Safety), which is borrowed mutably (invariant); `write_unaligned` needs no alignment.
         unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
     }
 
-    /// Copies a match from `distance` before `at` to `at..stop`. Up to [`MATCH_OVERRUN`] bytes past `stop` are written.
+    /// Copies a match with this distance to `at..stop`. Up to [`MATCH_OVERRUN`] bytes past `stop` are written.
     ///
     /// # Safety
     /// `1 <= distance <= at < stop`, and `stop + MATCH_OVERRUN <= self.len()`.
@@ -77,8 +79,8 @@ impl<'a> UncheckedDst<'a> {
         debug_assert!(1 <= distance && distance <= at && at < stop);
         debug_assert!(stop + MATCH_OVERRUN <= self.len());
         let from = at - distance;
-        // In each loop below a step begins before `stop` and stores 32 bytes at most, so it ends at `stop - 1 + 32` at most, which
-        // is `stop + MATCH_OVERRUN`. Loads begin at `from` or later, which is not negative since `distance <= at`.
+        // In each loop below a step begins before `stop` and stores at most 32 bytes, so it ends at `stop + MATCH_OVERRUN` at most, which
+        // is within the slice (# Safety). Loads begin at `from` or later, which is not negative since `distance <= at`.
         if distance > 32 {
             while at < stop {
                 // SAFETY: a step of 32 bytes, from before `stop`. The loads end before `at`.
@@ -91,7 +93,7 @@ impl<'a> UncheckedDst<'a> {
         } else if distance >= 16 {
             // SAFETY: `distance` is at least 16, so both loads end at `at` at most.
             let (first, last) =
-                unsafe { (self.load::<Sixteen>(from), self.load::<Sixteen>(at - 16)) };
+                unsafe { (self.load::<Bytes16>(from), self.load::<Bytes16>(at - 16)) };
             while at < stop {
                 // SAFETY: a step of `distance` bytes, 32 at most, from before `stop`.
                 unsafe {
@@ -114,16 +116,16 @@ impl<'a> UncheckedDst<'a> {
                 at += 2 * distance;
             }
         } else {
-            // SAFETY: the load ends at `from + 8 < at + 8`, and 31 bytes lie behind `stop`.
+            // SAFETY: the load ends before `at + 8`, and `MATCH_OVERRUN` bytes lie behind `stop`.
             let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
             if distance == 1 && stop - at >= LONG_RUN {
                 self.slice()[at..stop].fill(low as u8);
                 return;
             }
-            // The upper eight bytes continue the pattern where the lower eight cut it.
+            // The upper eight bytes continue the pattern where the lower eight end.
             let cut = 8 - whole;
             let high = low >> (8 * cut) | low << (8 * (distance - cut));
-            let repeated = sixteen(low, high);
+            let repeated = bytes16(low, high);
             let whole = 2 * whole;
             while at < stop {
                 // SAFETY: a step of `whole + 16` bytes with `whole <= 16`, from before `stop`.

@@ -1,15 +1,14 @@
 //! Zlib streams. Our own code compresses them ([`super::deflate`]); two libraries decompress them.
 //!
-//! Measured on blocks of 16 KiB to 1 MiB against zlib-ng, which the reference uses:
-//! - Compressing, ours is 1.1 to 3.5 times as fast, and its streams are as small: at most 1 % larger (`docs/performance.md`).
-//! - zlib-rs makes the same streams as zlib-ng at 0.8 to 1 times the speed, and a preset dictionary makes its bytes depend on
-//!   earlier calls.
-//! - libdeflate is 1.3 to 6 times as fast at levels 5 to 9. But some of its streams are more than 0.5 % larger (2.6 % for 32-bit
-//!   integers), and all of them have many short blocks, so that they inflate at half the speed.
-//! - zlib-ng itself would need cmake to build.
-//! - Decompressing, libdeflate is the fastest, by up to 1.3 times, except for very redundant data, where zlib-rs is.
+//! The choice rests on measurements with blocks of 16 KiB to 1 MiB, against zlib-ng, which the reference uses:
+//! - Our compressor is 1.1 to 3.5 times as fast, and its streams are at most 1 % larger (`docs/performance.md`).
+//! - zlib-rs writes the same streams as zlib-ng at 0.8 to 1 times the speed. With a preset dictionary its bytes depend on earlier calls.
+//! - libdeflate compresses 1.3 to 6 times as fast at levels 5 to 9. But some of its streams are more than 0.5 % larger (2.6 % for 32-bit
+//!   integers), and all of them consist of many short blocks, so that they inflate at half the speed.
+//! - zlib-ng needs cmake to build.
+//! - libdeflate decompresses fastest, by up to 1.3 times, except for very redundant data, where zlib-rs does.
 //!
-//! The time that all of them spend on incompressible data is saved: see [`super::noise`].
+//! All of these spend time on incompressible data, which [`super::noise`] saves.
 
 use core::ptr::NonNull;
 use oxiblosc_memory::boxed;
@@ -23,7 +22,7 @@ use zlib_rs::{InflateConfig, InflateFlush, ReturnCode};
 use super::deflate::Deflater;
 #[cfg(feature = "blosc1")]
 use super::deflate::MATCH3_LEVEL;
-use super::noise::{Method, Noise, Part, SearchParams};
+use super::noise::{Method, NoiseDetector, SearchParams, Stretch};
 use oxiblosc_error::{Error, Result};
 
 /// The version reported to callers: the version of zlib that zlib-rs, which decompresses, declares to implement.
@@ -31,11 +30,11 @@ pub(super) const VERSION: &str = "1.3.0-zlib-rs-0.6";
 
 /// zlib's window, as a power of two.
 const WINDOW_BITS: u8 = 15;
-/// Data with a higher compression ratio counts as very redundant.
+/// Data with a higher compression ratio than this are very redundant.
 const REDUNDANT_RATIO: usize = 4;
 
-/// The properties of the search at a level. High levels find matches of three bytes, which also occur by chance. At the lowest
-/// level a search takes no longer than Huffman codes only.
+/// The properties of the search at a level. High levels find matches of three bytes, which also occur by chance. At level 1 a search takes no
+/// longer than Huffman codes without one.
 fn search_params(clevel: u8) -> SearchParams {
     let (min_match, expected_repeats) = if clevel < 7 { (4, 5) } else { (3, 3) };
     SearchParams {
@@ -47,15 +46,15 @@ fn search_params(clevel: u8) -> SearchParams {
     }
 }
 
-/// The compressor. It searches for matches only where some are likely; other stretches are stored or get Huffman codes only.
+/// The compressor. It searches for matches where some are likely. Other stretches are stored or get Huffman codes only.
 #[derive(Default)]
 pub(super) struct Compressor {
-    noise: Noise,
+    noise: NoiseDetector,
     deflater: Option<Box<Deflater>>,
 }
 
 impl Compressor {
-    /// Not inlined, since it needs a large stack frame, which would add to those of the functions that write blocks.
+    /// Not inlined, so that its large stack frame does not add to those of the functions that write blocks.
     #[cold]
     #[inline(never)]
     fn deflater() -> Result<Box<Deflater>> {
@@ -68,12 +67,12 @@ impl Compressor {
             Some(deflater) => deflater,
             none => none.insert(Self::deflater()?),
         };
-        let parts = self.noise.parts(src, search_params(clevel))?;
-        Ok(write(parts, deflater, clevel, clevel, src, dst).unwrap_or(0))
+        let stretches = self.noise.stretches(src, search_params(clevel))?;
+        Ok(write(stretches, deflater, clevel, clevel, src, dst).unwrap_or(0))
     }
 
-    /// The same with streams that are as small as those of zlib itself, which Blosc 1 has: matches of three bytes are taken at all
-    /// levels.
+    /// Like [`compress`](Self::compress), but takes matches of three bytes at all levels, so that streams are as small as those of zlib, which
+    /// Blosc 1 uses.
     #[cfg(feature = "blosc1")]
     pub(super) fn compress_as_blosc1(
         &mut self,
@@ -86,30 +85,31 @@ impl Compressor {
             none => none.insert(Self::deflater()?),
         };
         let search = search_params(MATCH3_LEVEL);
-        let parts = self.noise.parts(src, search)?;
-        Ok(write(parts, deflater, clevel, MATCH3_LEVEL + clevel, src, dst).unwrap_or(0))
+        let stretches = self.noise.stretches(src, search)?;
+        Ok(write(stretches, deflater, clevel, MATCH3_LEVEL + clevel, src, dst).unwrap_or(0))
     }
 }
 
-/// Writes a whole stream, searched as at level `effort`. Returns its length, or `None` if it does not fit.
+/// Writes a whole stream. Its header names level `clevel`; matches are searched with the parameters of level `effort`. Returns the length, or
+/// `None` if it does not fit.
 fn write(
-    parts: &[Part],
+    stretches: &[Stretch],
     deflater: &mut Deflater,
     clevel: u8,
     effort: u8,
     src: &[u8],
     dst: &mut [u8],
 ) -> Option<usize> {
-    let stored: usize = parts
+    let stored: usize = stretches
         .iter()
-        .filter(|part| part.method == Method::Store)
-        .map(|part| part.len)
+        .filter(|stretch| stretch.method == Method::Store)
+        .map(|stretch| stretch.len)
         .sum();
     if stored > dst.len() {
         return None;
     }
     let (head, rest) = dst.split_first_chunk_mut()?;
-    // The window size and the level (RFC 1950, 2.2), as a multiple of 31.
+    // The window size and the level, with check bits that make the two bytes a multiple of 31 (RFC 1950, 2.2).
     *head = match clevel {
         ..=1 => [0x78, 0x01],
         2..=5 => [0x78, 0x5E],
@@ -117,11 +117,11 @@ fn write(
         7.. => [0x78, 0xDA],
     };
     let mut stream = deflater.stream(effort, src, rest);
-    for part in parts {
-        match part.method {
-            Method::Store => stream.store(part.len)?,
-            Method::HuffmanOnly => stream.huffman_only(part.len)?,
-            Method::Search => stream.search(part.len, part.repeats_from)?,
+    for stretch in stretches {
+        match stretch.method {
+            Method::Store => stream.store(stretch.len)?,
+            Method::HuffmanOnly => stream.huffman_only(stretch.len)?,
+            Method::Search => stream.search(stretch.len, stretch.repeats_from)?,
         }
     }
     let written = stream.finish()?;
@@ -133,7 +133,7 @@ fn write(
 /// libdeflate's decompressor, freed with this value.
 struct Libdeflate(NonNull<sys::libdeflate_decompressor>);
 
-// SAFETY: plain memory that only this value owns.
+// SAFETY: this value alone owns the memory, and the library keeps no data that belong to a thread.
 unsafe impl Send for Libdeflate {}
 
 impl Drop for Libdeflate {
@@ -146,7 +146,8 @@ impl Drop for Libdeflate {
 /// zlib-rs's decompressor, freed with this value.
 struct ZlibRs(z_stream);
 
-// SAFETY: its state is plain memory that only this value owns.
+// SAFETY: this value alone owns the state, to which its pointers lead, and zlib-rs keeps no data that belong to a thread. The pointers to
+// the buffers are set and used within `decompress`.
 unsafe impl Send for ZlibRs {}
 
 impl ZlibRs {
@@ -170,8 +171,8 @@ impl ZlibRs {
         self.0.avail_in = count(src.len())?;
         self.0.next_out = dst.as_mut_ptr();
         self.0.avail_out = count(dst.len())?;
-        // SAFETY: `new` initialised the stream, and `&mut self` makes this its only user. It reads `avail_in` bytes of `src` and
-        // writes at most `avail_out` bytes to `dst`, as set above.
+        // SAFETY: `new` initialised the stream, and `&mut self` makes this its only user. It reads the `avail_in` bytes of `src` and
+        // writes at most the `avail_out` bytes of `dst`, which are set above.
         let (end, left) = unsafe {
             let stream = InflateStream::from_stream_mut(&mut self.0).ok_or(Error::Failure)?;
             inflate::reset(stream);
@@ -205,7 +206,7 @@ pub(super) struct Decompressor {
 }
 
 impl Decompressor {
-    /// Returns the number of bytes written. Bytes behind the stream in `src` are ignored.
+    /// Returns the number of bytes written. Ignores bytes of `src` behind the stream.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         if src.len() < dst.len() / REDUNDANT_RATIO {
             let zlib_rs = match &mut self.zlib_rs {
@@ -224,8 +225,8 @@ impl Decompressor {
             }
         };
         let (mut taken, mut written) = (0, 0);
-        // SAFETY: the decompressor is live, and `&mut self` makes this its only user. It reads `src.len()` bytes of `src` and writes at
-        // most `dst.len()` bytes to `dst`.
+        // SAFETY: `libdeflate_alloc_decompressor` returned the decompressor, and `&mut self` makes this its only user. It reads at most
+        // `src.len()` bytes of `src` and writes at most `dst.len()` bytes of `dst`.
         let result = unsafe {
             sys::libdeflate_zlib_decompress_ex(
                 libdeflate.0.as_ptr(),

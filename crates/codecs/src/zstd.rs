@@ -5,8 +5,8 @@ mod search;
 use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
 
-use super::Layout;
-use super::noise::Noise;
+use super::StreamContent;
+use super::noise::NoiseDetector;
 use oxiblosc_error::{Error, Result};
 use search::Plan;
 
@@ -21,7 +21,7 @@ pub(super) fn version() -> &'static str {
         .unwrap_or("unknown")
 }
 
-/// The library's level: the odd numbers up to 15, and its highest for level 9.
+/// The library's level for one of ours: the odd numbers up to 15, and its highest for level 9.
 fn level(clevel: u8) -> c_int {
     if clevel < 9 {
         c_int::from(clevel) * 2 - 1
@@ -37,11 +37,11 @@ fn is_error(code: usize) -> bool {
     unsafe { sys::ZSTD_isError(code) != 0 }
 }
 
-/// The return value for lack of memory.
+/// The error number of the library for lack of memory.
 const NO_MEMORY: usize =
     0usize.wrapping_sub(sys::ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize);
 
-/// The error for a return value that is an error number.
+/// The error for an error number of the library.
 fn error(code: usize, otherwise: Error) -> Error {
     match code {
         NO_MEMORY => Error::MemoryAlloc,
@@ -49,7 +49,7 @@ fn error(code: usize, otherwise: Error) -> Error {
     }
 }
 
-/// Converts the return value of a compressing function: the bytes written, 0 if they did not fit.
+/// Converts what the library's compressing functions return: the bytes written, or 0 if they did not fit.
 fn written(code: usize) -> Result<usize> {
     match code {
         NO_MEMORY => Err(Error::MemoryAlloc),
@@ -58,9 +58,9 @@ fn written(code: usize) -> Result<usize> {
     }
 }
 
-/// Why the library made no dictionary of these bytes: either they have the magic number of a trained dictionary but are malformed, or
-/// there was no memory.
-fn refused(bytes: &[u8]) -> Error {
+/// Why the library could not digest a dictionary. Either the bytes have the magic number of a trained dictionary but are malformed, or there
+/// was no memory.
+fn digest_error(bytes: &[u8]) -> Error {
     const MAGIC: [u8; 4] = sys::ZSTD_MAGIC_DICTIONARY.to_le_bytes();
     if !bytes.starts_with(&MAGIC) {
         return Error::MemoryAlloc;
@@ -79,12 +79,12 @@ macro_rules! handle {
         $(#[$doc])*
         struct $name(NonNull<$inner>);
 
-        // SAFETY: the object is plain memory that only this value owns; the library keeps no data bound to a thread.
+        // SAFETY: this value alone owns the object, and the library keeps no data that belong to a thread.
         unsafe impl Send for $name {}
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: the pointer came from the matching constructor and is freed once.
+                // SAFETY: the pointer came from the constructor that belongs to `$free`, and is freed once.
                 unsafe { $free(self.0.as_ptr()) };
             }
         }
@@ -116,12 +116,12 @@ handle!(
     sys::ZSTD_freeDDict
 );
 
-// SAFETY: the library documents that digested dictionaries are read-only once made, and may be shared between threads.
+// SAFETY: the library documents that digested dictionaries are read-only and may be shared between threads.
 unsafe impl Sync for Cdict {}
 // SAFETY: as for `Cdict`.
 unsafe impl Sync for Ddict {}
 
-/// The compressor: one context, reused.
+/// The compressor. It reuses one context.
 #[derive(Default)]
 pub(super) struct Compressor(Option<Cctx>);
 
@@ -137,15 +137,15 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The stream is searched as suits its
-    /// length and what it holds, and what is in it if there is something to sample it with.
+    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The search is chosen by the length of the
+    /// stream and by `content`; with `noise`, the stream is also sampled.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
-        layout: Layout,
-        noise: Option<&mut Noise>,
+        content: StreamContent,
+        noise: Option<&mut NoiseDetector>,
     ) -> Result<usize> {
         let cctx = self.context()?;
         let level = level(clevel);
@@ -153,19 +153,27 @@ impl Compressor {
         let plan = match noise {
             Some(noise) => {
                 let may_store = dst.len() <= src.len();
-                search::plan(clevel, src, layout == Layout::Plane, may_store, noise)?
+                search::plan(
+                    clevel,
+                    src,
+                    content == StreamContent::Plane,
+                    may_store,
+                    noise,
+                )?
             }
             None => Plan::Level,
         };
         let plan = match plan {
-            Plan::Level if layout == Layout::Unknown => search::of_length(clevel, src),
+            Plan::Level if content == StreamContent::Unknown => {
+                search::plan_for_length(clevel, src)
+            }
             plan => plan,
         };
         match plan {
             Plan::Store => return Ok(0),
             Plan::Level => {
-                // SAFETY: the context is live, and `&mut self` makes this its only user. The library reads `src` and writes at most
-                // `dst.len()` bytes.
+                // SAFETY: `self` owns the context, and `&mut self` makes this its only user. The library reads `src.len()` bytes of `src`
+                // and writes at most `dst.len()` bytes of `dst`.
                 let n = unsafe {
                     sys::ZSTD_compressCCtx(
                         cctx,
@@ -178,11 +186,15 @@ impl Compressor {
                 };
                 return written(n);
             }
-            Plan::PlainLiterals => set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)]),
+            // SAFETY: `self` owns the context, and `&mut self` makes this its only user, here and below.
+            Plan::PlainLiterals => unsafe {
+                set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)])
+            },
             Plan::Literals => {
                 let level = 1;
-                set_parameters(cctx, level, &[]);
-                // SAFETY: as above. There are no sequences to read.
+                // SAFETY: as above.
+                unsafe { set_parameters(cctx, level, &[]) };
+                // SAFETY: as for `ZSTD_compressCCtx` above. The number of sequences is 0, so none is read.
                 let n = unsafe {
                     sys::ZSTD_compressSequences(
                         cctx,
@@ -196,13 +208,18 @@ impl Compressor {
                 };
                 return written(n);
             }
-            Plan::Search(search) => set_parameters(cctx, level, &search.parameters(src.len())),
+            // SAFETY: as above.
+            Plan::Search(search) => unsafe {
+                set_parameters(cctx, level, &search.parameters(src.len()))
+            },
             Plan::SearchPieces(search, len) => {
-                set_parameters(cctx, level, &search.parameters(src.len()));
+                // SAFETY: as above.
+                unsafe { set_parameters(cctx, level, &search.parameters(src.len())) };
                 piece = len;
             }
         }
-        compress_pieces(cctx, piece, src, dst)
+        // SAFETY: as above.
+        unsafe { compress_pieces(cctx, piece, src, dst) }
     }
 
     /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
@@ -213,7 +230,7 @@ impl Compressor {
         dst: &mut [u8],
     ) -> Result<usize> {
         let cctx = self.context()?;
-        // SAFETY: as in `compress`; `dict` keeps the dictionary alive during the call.
+        // SAFETY: as in `compress`; `dict` owns the dictionary.
         let n = unsafe {
             sys::ZSTD_compress_usingCDict(
                 cctx,
@@ -228,17 +245,20 @@ impl Compressor {
     }
 }
 
-/// What the library calls `ZSTD_c_literalCompressionMode`; 2 is none.
+/// `ZSTD_c_literalCompressionMode`. The value 2 stores literals as they are.
 const LITERAL_COMPRESSION_MODE: sys::ZSTD_cParameter =
     sys::ZSTD_cParameter::ZSTD_c_experimentalParam5;
-/// `ZSTD_c_stableInBuffer`: the input stays where it is, so it need not be copied.
+/// `ZSTD_c_stableInBuffer`: the input does not move between calls, so the library need not copy it.
 const STABLE_IN_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam9;
-/// `ZSTD_c_stableOutBuffer`: the same for the output.
+/// `ZSTD_c_stableOutBuffer`: the output does not move between calls, so the library need not copy it.
 const STABLE_OUT_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam10;
 
 /// Sets all parameters of a context for one stream.
+///
+/// # Safety
+/// `cctx` is a context that nothing else uses during the call.
 #[inline(never)]
-fn set_parameters(
+unsafe fn set_parameters(
     cctx: *mut sys::ZSTD_CCtx,
     level: c_int,
     parameters: &[(sys::ZSTD_cParameter, c_int)],
@@ -248,7 +268,7 @@ fn set_parameters(
         (STABLE_IN_BUFFER, 1),
         (STABLE_OUT_BUFFER, 1),
     ];
-    // SAFETY: the context is live and has no other user, as `Compressor::compress` says.
+    // SAFETY: `cctx` is a context without another user (# Safety).
     unsafe {
         sys::ZSTD_CCtx_reset(
             cctx,
@@ -260,9 +280,12 @@ fn set_parameters(
     }
 }
 
-/// Compresses a stream with the parameters of the context. Each piece of so many bytes begins a block, with codes of its own.
+/// Compresses a stream with the parameters of the context. Each `piece` bytes begin a new block, which has codes of its own.
+///
+/// # Safety
+/// `cctx` is a context that nothing else uses during the call.
 #[inline(never)]
-fn compress_pieces(
+unsafe fn compress_pieces(
     cctx: *mut sys::ZSTD_CCtx,
     piece: usize,
     src: &[u8],
@@ -279,14 +302,14 @@ fn compress_pieces(
         size: dst.len(),
         pos: 0,
     };
-    // SAFETY: the context is live and has no other user, as `Compressor::compress` says.
+    // SAFETY: `cctx` is a context without another user (# Safety).
     unsafe { sys::ZSTD_CCtx_setPledgedSrcSize(cctx, src.len() as u64) };
     loop {
         input.size = src.len().min(input.size + piece);
         let whole = input.size == src.len();
         let end = if whole { ZSTD_e_end } else { ZSTD_e_flush };
         // SAFETY: as above. The library reads `src` up to `input.size`, which is at most its length, and writes to `dst` up to its
-        // length. Neither buffer moves between the calls.
+        // length. Neither buffer moves between the calls, since both are borrowed.
         let left = unsafe { sys::ZSTD_compressStream2(cctx, &mut output, &mut input, end) };
         match left {
             0 if whole => return Ok(output.pos),
@@ -298,7 +321,7 @@ fn compress_pieces(
     }
 }
 
-/// The decompressor: one context, reused.
+/// The decompressor. It reuses one context.
 #[derive(Default)]
 pub(super) struct Decompressor(Option<Dctx>);
 
@@ -314,11 +337,12 @@ impl Decompressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// Returns the number of bytes written. The whole output is one buffer, so the library allocates no window, whatever window size
-    /// a frame asks for.
+    /// Returns the number of bytes written. The output is one buffer, so the library allocates no window, whatever window size the frame
+    /// declares.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let dctx = self.context()?;
-        // SAFETY: as in `Compressor::compress`.
+        // SAFETY: `self` owns the context, and `&mut self` makes this its only user. The library reads `src.len()` bytes of `src` and writes
+        // at most `dst.len()` bytes of `dst`.
         let n = unsafe {
             sys::ZSTD_decompressDCtx(
                 dctx,
@@ -343,7 +367,7 @@ impl Decompressor {
         dst: &mut [u8],
     ) -> Result<usize> {
         let dctx = self.context()?;
-        // SAFETY: as in `decompress`; `dict` keeps the dictionary alive during the call.
+        // SAFETY: as in `decompress`; `dict` owns the dictionary.
         let n = unsafe {
             sys::ZSTD_decompress_usingDDict(
                 dctx,
@@ -366,13 +390,13 @@ impl Decompressor {
 pub(super) struct EncodeDict(Cdict);
 
 impl EncodeDict {
-    /// Digests `bytes` for the library's level 1, whatever the level of the chunk, as the reference does.
+    /// Digests `bytes` for the library's level 1, as the reference does whatever the level of the chunk.
     pub(super) fn new(bytes: &[u8]) -> Result<Self> {
         // SAFETY: the library reads `bytes` and copies them.
         let dict = unsafe { sys::ZSTD_createCDict(bytes.as_ptr().cast(), bytes.len(), 1) };
         NonNull::new(dict)
             .map(|d| EncodeDict(Cdict(d)))
-            .ok_or_else(|| refused(bytes))
+            .ok_or_else(|| digest_error(bytes))
     }
 }
 
@@ -386,11 +410,11 @@ impl DecodeDict {
         let dict = unsafe { sys::ZSTD_createDDict(bytes.as_ptr().cast(), bytes.len()) };
         NonNull::new(dict)
             .map(|d| DecodeDict(Ddict(d)))
-            .ok_or_else(|| refused(bytes))
+            .ok_or_else(|| digest_error(bytes))
     }
 }
 
-/// Trains a dictionary of at most `dict.len()` bytes on samples of the given sizes, which lie end to end in `samples`. Returns its
+/// Trains a dictionary of at most `dict.len()` bytes on samples of the given sizes, which lie one behind the other in `samples`. Returns its
 /// size, or `None` if the samples are not enough. Fails with [`Error::MemoryAlloc`].
 pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<Option<usize>> {
     let total = sizes.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));

@@ -7,7 +7,7 @@ use core::hint::select_unpredictable;
 
 use super::{FAR, MAX_LITERALS, WINDOW};
 use crate::copy::{array_at, array_at_mut, match_len, read4};
-use crate::table::{Slot, Table, hash, position};
+use crate::table::{SlotInt, Table, hash, position};
 use crate::unaligned::{load, xor8};
 use oxiblosc_error::Result;
 
@@ -137,7 +137,7 @@ struct Finder<'a, S, const LOG: u32, const SHIFT: usize, const REUSED: bool> {
     base: usize,
 }
 
-impl<S: Slot, const LOG: u32, const SHIFT: usize, const REUSED: bool>
+impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
     Finder<'_, S, LOG, SHIFT, REUSED>
 {
     /// The bytes in which a candidate must match, the first lowest.
@@ -270,7 +270,7 @@ fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>
 
 /// Writes the stream. Returns its length, or `None` if `dst` is too short.
 fn encode<
-    S: Slot,
+    S: SlotInt,
     const LOG: u32,
     const SHIFT: usize,
     const REUSED: bool,

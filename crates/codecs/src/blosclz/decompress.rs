@@ -5,7 +5,7 @@ use core::hint::cold_path;
 
 use super::{FAR, MAX_LITERALS};
 use crate::copy::{array_at, copy_match, replicate};
-use crate::unaligned::{Sixteen, load};
+use crate::unaligned::{Bytes16, load};
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use oxiblosc_error::{Error, Result};
 
@@ -102,7 +102,7 @@ fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packe
         if control < 32 {
             // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`, both more than 32.
             unsafe {
-                let (first, last) = (load::<Sixteen>(src, at), load::<Sixteen>(src, at + 16));
+                let (first, last) = (load::<Bytes16>(src, at), load::<Bytes16>(src, at + 16));
                 dst.store(out, first);
                 dst.store(out + 16, last);
             }

@@ -1,13 +1,13 @@
-//! Writes bits to a buffer, the lowest bit of each byte first (RFC 1951, 3.1.1).
+//! The bit writer. It fills each byte from the lowest bit on (RFC 1951, 3.1.1).
 
 use core::hint::cold_path;
 
 use crate::copy::array_at_mut;
 
-/// The destination, and the bits that do not fill a byte yet.
+/// A destination for bits. Bits that do not fill a byte yet are buffered.
 pub(super) struct BitWriter<'a> {
     dst: &'a mut [u8],
-    /// Bytes written.
+    /// The number of bytes written.
     at: usize,
     bit_buffer: u64,
     bit_count: u32,
@@ -23,12 +23,12 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Bytes written. Call [`align`](Self::align) before, so that no bits are missing.
+    /// The number of bytes written. Call [`align`](Self::align) before, so that no bits are missing.
     pub(super) fn written(&self) -> usize {
         self.at
     }
 
-    /// Bits that are buffered.
+    /// The number of bits that are buffered.
     pub(super) fn pending_bits(&self) -> u32 {
         self.bit_count
     }
@@ -60,8 +60,8 @@ impl<'a> BitWriter<'a> {
         Some(())
     }
 
-    /// Lets a function write to a local copy of this value, which the compiler can keep in registers. If it fails, nothing can be
-    /// written any more.
+    /// Lets a function write to a local copy of this writer, which the compiler can keep in registers. If it fails, this writer is left
+    /// without a destination.
     pub(super) fn with_local(&mut self, write: impl FnOnce(Self) -> Option<Self>) -> Option<()> {
         let bits = core::mem::replace(self, BitWriter::new(&mut []));
         *self = write(bits)?;

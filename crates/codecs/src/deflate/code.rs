@@ -1,11 +1,11 @@
 //! Canonical Huffman codes of limited length (RFC 1951, 3.2.2).
 
-/// The size of the largest alphabet: bytes, the end of a block, lengths, and two symbols that are never used.
+/// The size of the largest alphabet: bytes, the end of a block, lengths, and two symbols that do not occur.
 pub(super) const ALPHABET: usize = 288;
-/// The longest code in bits.
+/// The length of the longest code in bits.
 const MAX_BITS: usize = 15;
 
-/// Chooses the length of each symbol's code: 0 if it does not occur, else at most `limit` bits. At least two symbols get a code,
+/// Computes the length of each symbol's code: 0 if it does not occur, else at most `limit` bits. At least two symbols get a code,
 /// since some decoders reject an incomplete code.
 pub(super) fn lengths(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
     lengths.fill(0);
@@ -37,10 +37,10 @@ pub(super) fn lengths(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
     }
 }
 
-/// How many codes of each length the Huffman code has. `leaves` are at least two, sorted by frequency.
+/// How many codes of each length the Huffman code has. There must be at least two `leaves`, sorted by frequency.
 ///
-/// This is van Leeuwen's method: because the leaves are sorted, inner nodes are made in the order of their frequency, so two queues
-/// replace the heap.
+/// This is van Leeuwen's method: since the leaves are sorted, inner nodes are created in the order of their frequency, so two queues replace
+/// the heap.
 fn length_counts(leaves: &[u32]) -> [u32; ALPHABET] {
     let n = leaves.len();
     let mut frequency = [0u32; ALPHABET];
@@ -62,7 +62,7 @@ fn length_counts(leaves: &[u32]) -> [u32; ALPHABET] {
             }
         }
     }
-    // The last node is the root. Parents come after their children, so going down every parent's depth is known.
+    // The last node is the root. A parent's index is higher than those of its children, so in descending order its depth is known first.
     let mut depth = [0u16; ALPHABET];
     for node in (0..n - 2).rev() {
         depth[node] = depth[usize::from(parent[node])] + 1;
@@ -74,37 +74,37 @@ fn length_counts(leaves: &[u32]) -> [u32; ALPHABET] {
     counts
 }
 
-/// Cuts codes to `limit` bits, and lengthens shorter ones in return, until the Kraft sum is 1 again.
+/// Cuts codes to `limit` bits, and lengthens shorter ones until the Kraft sum is 1 again.
 fn limit_lengths(counts: &mut [u32; ALPHABET], limit: usize) {
     let (kept, longer) = counts.split_at_mut(limit + 1);
     kept[limit] += longer.iter().sum::<u32>();
     longer.fill(0);
-    // The Kraft sum, in units of the share that a code of `limit` bits takes.
+    // The Kraft sum is counted in units of the share of a code of `limit` bits.
     let whole = 1u32 << limit;
     let share = |len: usize| 1u32 << (limit - len);
     let mut taken: u32 = (1..=limit).map(|len| kept[len] * share(len)).sum();
     while taken > whole {
-        // Lengthen the longest of the shorter codes, which costs the least.
+        // Lengthen the longest code that is shorter than the limit, which costs least.
         let len = (1..limit)
             .rev()
             .find(|len| kept[*len] > 0)
-            .expect("codes of the greatest length alone have room");
+            .expect("codes of `limit` bits alone do not exceed the Kraft sum");
         kept[len] -= 1;
         kept[len + 1] += 1;
         taken -= share(len + 1);
     }
-    // If that freed too much, shorten the shortest code for which the rest is enough.
+    // If that left too much unused, shorten the shortest code for which the rest is enough.
     while taken < whole {
         let len = (2..=limit)
             .find(|len| kept[*len] > 0 && share(*len) <= whole - taken)
-            .expect("a code of the greatest length takes what is left");
+            .expect("what is left is at least the share of a code of `limit` bits");
         kept[len] -= 1;
         kept[len - 1] += 1;
         taken += share(len);
     }
 }
 
-/// The canonical codes of these lengths. The first bit of each is the lowest, as it is written.
+/// The canonical codes of these lengths. The first bit of each code is its lowest, which is written first.
 pub(super) fn codes(lengths: &[u8]) -> [u16; ALPHABET] {
     let mut counts = [0u16; MAX_BITS + 1];
     for &len in lengths {

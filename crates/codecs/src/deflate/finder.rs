@@ -1,36 +1,38 @@
-//! The match finder: hash chains, as in zlib. `head` has the last position with each hash, and `prev` links each position to the
-//! one before it with the same hash.
+//! The match finder: hash chains, as in zlib. `head` holds the last position with each hash, and `prev` links each position to the previous
+//! one with the same hash.
 //!
-//! Chains and their names are zlib's. Changing over to the chain of a later part of the match, where that has fewer candidates
-//! ([`MatchFinder::longer_match`]), is Konstantin Nosov's idea (<https://github.com/gildor2/fast_zlib>), which zlib-ng has too. The code
+//! The chains and their names are zlib's. Switching to the chain of a later part of the match, where that chain has fewer candidates
+//! ([`MatchFinder::longer_match`]), is Konstantin Nosov's idea (<https://github.com/gildor2/fast_zlib>), which zlib-ng uses too. The code
 //! is our own.
 
 use core::hint::{cold_path, select_unpredictable};
 
-use super::block::MAX_MATCH;
 use super::match3::{Buckets, Table3};
+use super::symbols::MAX_MATCH;
 use crate::copy::match_len;
 use crate::table::{KNUTH_MULTIPLIER, zeros};
 use crate::unaligned::{first_mismatch, load};
 use oxiblosc_error::Result;
 
-/// A match must be one byte longer for this many more bits of its distance.
+/// A match must be one byte longer for each so many bits by which its distance is longer.
 const DISTANCE_BITS_PER_BYTE: u32 = 6;
-/// The size of deflate's window. It is a power of two, and matches reach back less than it.
+/// The size of deflate's window, a power of two. Distances are smaller than it.
 const WINDOW_SIZE: usize = 1 << 15;
 /// The largest distance that is searched.
 pub(super) const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
-/// Bits of the hash, for the longest streams and for the shortest.
+/// The number of bits of the hash for the longest streams.
 const MAX_HASH_BITS: u32 = 17;
+/// The number of bits of the hash for the shortest streams.
 const MIN_HASH_BITS: u32 = 9;
-/// Bits of the hash at the level for speed: as zlib-ng has them. With fewer, repeats from far back are lost, and the only candidate of
-/// many positions is one that happens to share their slot.
+/// The number of bits of the hash at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), as in zlib-ng. With fewer bits, more positions would overwrite
+/// each other, and repeats from far back would be missed.
 const QUICK_HASH_BITS: u32 = 16;
-/// How many candidates are tried whose distance is so small that the match would overlap itself.
+/// How many candidates are tried whose distance is shorter than the match, so that the match overlaps itself.
 const MAX_OVERLAPPING: u32 = 4;
 /// How many bytes are hashed.
 pub(super) const HASH_BYTES: usize = 4;
-/// The largest position, relative to `base`. Before it is exceeded, the tables slide. A match behind it still fits into 16 bits.
+/// The largest position relative to `base`. Before it is exceeded, the tables slide. Positions up to the longest match behind it fit into 16
+/// bits.
 const MAX_POSITION: usize = (1 << 16) - 2 * MAX_MATCH;
 
 /// A match. Its length is 0 if there is none.
@@ -41,7 +43,7 @@ pub(super) struct Match {
 }
 
 impl Match {
-    /// A match at `distance` is better than this one if it is longer by more than this, to make up for the extra bits of a larger
+    /// A match with a larger distance is better than this one if it is longer by more than this, which makes up for the extra bits of the
     /// distance.
     #[inline(always)]
     fn min_gain(self, distance: usize) -> usize {
@@ -55,7 +57,7 @@ impl Match {
     }
 }
 
-/// How long to search for a match.
+/// When a search for a match ends.
 #[derive(Clone, Copy)]
 pub(super) struct SearchLimits {
     /// At most this many candidates are tried.
@@ -64,19 +66,19 @@ pub(super) struct SearchLimits {
     pub nice_length: usize,
 }
 
-/// The tables of the match finder, kept from stream to stream. All positions are relative to `base`; 0 = empty, so position 0 never
-/// matches. At the level for speed no position is 0, as `base` lies before the stream.
+/// The tables of the match finder, reused from stream to stream. All positions are relative to `base`. 0 means empty, so position 0 never
+/// matches. At [`QUICK_LEVEL`](super::parse::QUICK_LEVEL) `base` lies before the stream, so that no position is 0.
 pub(super) struct HashTables {
-    /// For each hash, the last position with it.
+    /// For each hash, the last position that has it.
     head: Box<[u16; 1 << MAX_HASH_BITS]>,
-    /// For each position modulo `WINDOW_SIZE`, the position before it with the same hash.
+    /// For each position modulo `WINDOW_SIZE`, the previous position with the same hash.
     prev: Box<[u16; WINDOW_SIZE]>,
     buckets: Buckets,
     hash_bits: u32,
-    /// It wraps around where it lies before the stream.
+    /// A position of the stream. It wraps around if it lies before the stream.
     base: usize,
-    /// All entries of `head` are less, if all its slots were used for streams at the level for speed.
-    unused: Option<usize>,
+    /// If the tables were last used at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), all entries of `head` are less than this.
+    unused_from: Option<usize>,
 }
 
 impl HashTables {
@@ -89,12 +91,12 @@ impl HashTables {
             buckets: Buckets::new()?,
             hash_bits: MIN_HASH_BITS,
             base: 0,
-            unused: None,
+            unused_from: None,
         })
     }
 
-    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear, and more of them
-    /// are in the cache.
+    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear and more of them stay in
+    /// the cache.
     pub(super) fn start(&mut self, len: usize, quick: bool, buckets_shift: Option<u32>) {
         self.buckets.start(len, buckets_shift);
         if quick {
@@ -103,25 +105,25 @@ impl HashTables {
         let bits = usize::BITS - len.leading_zeros() + 1;
         self.hash_bits = bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS);
         self.head[..1 << self.hash_bits].fill(0);
-        (self.base, self.unused) = (0, None);
+        (self.base, self.unused_from) = (0, None);
     }
 
-    /// The same at the level for speed. To clear the table would take longer than to search a short stream. So its positions go on from
-    /// those of the stream before, which then lie before its begin, and never match.
+    /// Like [`start`](Self::start) at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), where clearing the table would take longer than searching a
+    /// short stream. Its positions follow those of the stream before. Those lie before its beginning, so they never match.
     fn start_quickly(&mut self, len: usize) {
         self.hash_bits = QUICK_HASH_BITS;
         let ends_at = |begin: usize| begin.checked_add(len).filter(|end| *end <= MAX_POSITION);
-        let begin = match self.unused.filter(|begin| ends_at(*begin).is_some()) {
+        let begin = match self.unused_from.filter(|begin| ends_at(*begin).is_some()) {
             Some(begin) => begin,
             None => {
                 self.head[..1 << QUICK_HASH_BITS].fill(0);
                 1
             }
         };
-        (self.base, self.unused) = (0usize.wrapping_sub(begin), ends_at(begin));
+        (self.base, self.unused_from) = (0usize.wrapping_sub(begin), ends_at(begin));
     }
 
-    /// A match finder for `src`. Its `base` is to be handed back to [`close`](Self::close).
+    /// A match finder for `src`. When it is done, its `base` must be given to [`close`](Self::close).
     #[inline(always)]
     pub(super) fn open<'a>(&'a mut self, src: &'a [u8]) -> MatchFinder<'a> {
         MatchFinder {
@@ -139,7 +141,9 @@ impl HashTables {
     }
 }
 
-/// A match finder at work. It holds what changes with every byte, so that the compiler can keep that in registers.
+/// The match finder of one stream. It is a local value with all that changes with every byte, so that the compiler keeps it in registers.
+///
+/// Invariant: positions are inserted in increasing order, so a position in the tables is not greater than the one that is searched for.
 pub(super) struct MatchFinder<'a> {
     src: &'a [u8],
     head: &'a mut [u16; 1 << MAX_HASH_BITS],
@@ -149,17 +153,21 @@ pub(super) struct MatchFinder<'a> {
     pub base: usize,
 }
 
-/// The length of the match between `at` and `from`, at most `max_len`; its first `HASH_BYTES` bytes are known to match. It gives what
-/// [`match_len`] gives, but without a branch on the length up to 36 bytes, since that is unpredictable. Requires `from < at`.
+/// The length of the match between `at` and `from`, at most `max_len`, whose first `HASH_BYTES` bytes are known to match. It returns what
+/// [`match_len`] does, but has no branch on lengths up to 36 bytes, since these are unpredictable.
+///
+/// # Safety
+/// `from < at`.
 #[inline(always)]
-fn match_len_branchless(src: &[u8], at: usize, from: usize, max_len: usize) -> usize {
+unsafe fn match_len_branchless(src: &[u8], at: usize, from: usize, max_len: usize) -> usize {
+    debug_assert!(from < at);
     let mut n = HASH_BYTES;
     while n < max_len {
         if at + n + 32 > src.len() {
             cold_path();
             return match_len(src, at, from, at + max_len, n);
         }
-        // SAFETY: the check above leaves 32 bytes at `at + n`, and `from` is less than `at`.
+        // SAFETY: the check above leaves 32 bytes at `at + n`, and `from < at` (# Safety).
         if let Some(first) = unsafe { first_mismatch(src, from + n, at + n) } {
             return max_len.min(n + first);
         }
@@ -174,7 +182,7 @@ impl MatchFinder<'_> {
         at.saturating_sub(MAX_DISTANCE)
     }
 
-    /// Slides the tables if necessary, so that positions up to a match behind `at` can be inserted.
+    /// Slides the tables if necessary, so that the positions of a match at `at` can be inserted.
     #[inline(always)]
     pub(super) fn slide_if_needed(&mut self, at: usize) {
         let pos = at.wrapping_sub(self.base);
@@ -183,7 +191,7 @@ impl MatchFinder<'_> {
         }
     }
 
-    /// Moves `base` on by `by`. All positions become less by that, those that leave the window 0.
+    /// Raises `base` by `by`, which lowers all positions. Those that leave the window become 0.
     #[cold]
     fn slide(&mut self, by: usize) {
         let less = u16::try_from(by).unwrap_or(u16::MAX);
@@ -196,14 +204,14 @@ impl MatchFinder<'_> {
         self.base = self.base.wrapping_add(by);
     }
 
-    /// Inserts a position, and with `MATCH3` also for its first three bytes. Returns the head of its chain before, and the match of three
-    /// bytes.
+    /// Inserts a position, with `MATCH3` also into the table of three bytes. Returns the head that its chain had before, and the match of
+    /// three bytes.
     ///
     /// # Safety
-    /// There are `HASH_BYTES` bytes at `at`.
+    /// `at + HASH_BYTES <= src.len()`.
     #[inline(always)]
     pub(super) unsafe fn insert<const MATCH3: bool>(&mut self, at: usize) -> (usize, Match) {
-        // SAFETY: the caller promises as many.
+        // SAFETY: `HASH_BYTES` (4) bytes lie at `at` (# Safety).
         let four = u32::from_le(unsafe { load(self.src, at) });
         let pos = at.wrapping_sub(self.base);
         let match3 = match MATCH3 {
@@ -216,7 +224,7 @@ impl MatchFinder<'_> {
         (head.into(), match3)
     }
 
-    /// Inserts the positions `from..to`, as far as `HASH_BYTES` bytes follow them. Returns the first that is not inserted.
+    /// Inserts the positions `from..to` at which `HASH_BYTES` bytes lie. Returns the first position that is not inserted.
     #[inline(always)]
     pub(super) fn insert_all<const MATCH3: bool>(&mut self, from: usize, to: usize) -> usize {
         let mut at = from;
@@ -225,7 +233,7 @@ impl MatchFinder<'_> {
             self.slide_if_needed(at);
             let to = to.min(at + MAX_MATCH);
             while at < to {
-                // SAFETY: `at < to`, and `to` is `HASH_BYTES - 1` or more before the end.
+                // SAFETY: `at < to`, and `to + HASH_BYTES - 1` is at most the length of `src`.
                 unsafe { self.insert::<MATCH3>(at) };
                 at += 1;
             }
@@ -239,22 +247,25 @@ impl MatchFinder<'_> {
         (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize % (1 << MAX_HASH_BITS)
     }
 
-    /// The match with the last position of the same hash, of at most `max_len` bytes. It also inserts `at` into `head`, but not into
-    /// the chains, so all of a stream must be searched in this way. Requires `HASH_BYTES <= max_len <= src.len() - at`.
+    /// The match with the last position of the same hash, of at most `max_len` bytes. It inserts `at` into `head`, but not into the chains, so
+    /// all of a stream must be searched in this way.
+    ///
+    /// # Safety
+    /// `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) fn quick_match(&mut self, at: usize, max_len: usize) -> Match {
+    pub(super) unsafe fn quick_match(&mut self, at: usize, max_len: usize) -> Match {
         debug_assert!(HASH_BYTES <= max_len && max_len <= self.src.len() - at);
-        // SAFETY: there are at least `max_len` bytes at `at`, and so `HASH_BYTES`.
+        // SAFETY: `HASH_BYTES` (4) bytes lie at `at` (# Safety).
         let four = unsafe { load::<u32>(self.src, at) };
         let pos = at.wrapping_sub(self.base);
         let slot = self.slot(four);
         let head = core::mem::replace(&mut self.head[slot], pos as u16);
         let distance = pos.wrapping_sub(head.into());
-        // What an earlier stream left lies before this one.
+        // A position of an earlier stream has a distance greater than `at`.
         let in_window = distance.wrapping_sub(1) < at.min(MAX_DISTANCE);
-        // No branch, since this is unpredictable. Outside the window `at` is compared with itself, and the result is ignored.
+        // Whether it is in the window is unpredictable, so there is no branch. If not, `at` is compared with itself and the result ignored.
         let from = at - select_unpredictable(in_window, distance, 0);
-        // SAFETY: `from` is not negative, since `distance <= at` in the window, and not after `at`, where there are four bytes.
+        // SAFETY: `from <= at`, where four bytes lie (# Safety). It is not negative, since `distance <= at` in the window.
         let xor = unsafe { load::<u32>(self.src, from) } ^ four;
         if xor | u32::from(!in_window) != 0 {
             return Match::default();
@@ -265,10 +276,12 @@ impl MatchFinder<'_> {
         }
     }
 
-    /// The longest match at `at` on the chain that begins at `candidate`, of at most `max_len` bytes. Requires
+    /// The longest match at `at` on the chain that begins at `candidate`, of at most `max_len` bytes.
+    ///
+    /// # Safety
     /// `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) fn longest_match(
+    pub(super) unsafe fn longest_match(
         &self,
         (at, candidate): (usize, usize),
         max_len: usize,
@@ -284,8 +297,10 @@ impl MatchFinder<'_> {
             best_len: HASH_BYTES - 1,
         };
         let mut chain_length = limits.max_chain;
-        while let (Some(distance), left) = self.next_candidate(&mut chain, at, limit, chain_length)
-        {
+        while let (Some(distance), left) = {
+            // SAFETY: `limit` is 0 or less than `pos`. `best_len` is less than `max_len`, and `max_len` bytes lie at `at` (# Safety).
+            unsafe { self.next_candidate(&mut chain, at, limit, chain_length) }
+        } {
             chain_length = left;
             let len = match_len(self.src, at, at - distance, at + max_len, HASH_BYTES);
             if len > chain.best_len {
@@ -300,9 +315,12 @@ impl MatchFinder<'_> {
     }
 
     /// A match at `at` that is better than `known`, of at most `max_len` bytes, on the chain that begins at `candidate` or on one that
-    /// [`rarer_chain`](Self::rarer_chain) finds. Requires `HASH_BYTES <= max_len <= src.len() - at`.
+    /// [`rarer_chain`](Self::rarer_chain) finds.
+    ///
+    /// # Safety
+    /// `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) fn longer_match(
+    pub(super) unsafe fn longer_match(
         &self,
         (at, candidate): (usize, usize),
         known: Match,
@@ -313,7 +331,7 @@ impl MatchFinder<'_> {
         let none = Match::default();
         let pos = at - self.base;
         debug_assert!(HASH_BYTES <= max_len && max_len <= src.len() - at);
-        // The largest distance: within the window, and not as far back as position 0.
+        // The largest distance. It lies within the window and does not reach position 0.
         let limit = pos.saturating_sub(1).min(MAX_DISTANCE);
         if pos.wrapping_sub(candidate).wrapping_sub(1) >= limit {
             return none;
@@ -327,8 +345,8 @@ impl MatchFinder<'_> {
         let mut to_beat = known;
         let mut chain_length = limits.max_chain;
         let mut overlapping = MAX_OVERLAPPING;
-        // The largest distance to follow this chain to. Once there is a match to beat, a rarer chain serves better, except for
-        // distances less than the match's length: there the end of the match is not inserted yet, so that its chain lacks these.
+        // The distance up to which this chain is followed. Once there is a match to beat, a rarer chain is better, except for distances
+        // shorter than that match: their candidates are not on the rarer chain, since the end of such a match is not inserted yet.
         let mut reach = match known.len < HASH_BYTES {
             true => limit,
             false => limit.min(known.len - 3),
@@ -340,7 +358,9 @@ impl MatchFinder<'_> {
             } else {
                 chain_length
             };
-            let (found, left) = self.next_candidate(&mut chain, at, reach, budget);
+            // SAFETY: `reach <= limit`, which is 0 or less than `pos`. `best_len` is less than `max_len`, since the loop ends at a match of that length, and
+            // `rarer_chain` keeps it so; `max_len` bytes lie at `at` (# Safety).
+            let (found, left) = unsafe { self.next_candidate(&mut chain, at, reach, budget) };
             chain_length -= budget - left;
             if nearby {
                 cold_path();
@@ -350,7 +370,8 @@ impl MatchFinder<'_> {
                 }
             }
             if let Some(distance) = found {
-                let len = match_len_branchless(src, at, at - distance, max_len);
+                // SAFETY: `next_candidate` returns a distance of at least 1.
+                let len = unsafe { match_len_branchless(src, at, at - distance, max_len) };
                 if len > chain.best_len && len > to_beat.len + to_beat.min_gain(distance) {
                     best = Match { len, distance };
                     to_beat = best;
@@ -365,7 +386,9 @@ impl MatchFinder<'_> {
             } else if chain_length == 0 || !nearby || chain.distance(pos).wrapping_sub(1) >= limit {
                 break;
             } else {
-                match self.rarer_chain(chain, to_beat, (at, max_len, limit)) {
+                // SAFETY: `max_len` bytes lie at `at` (# Safety). `nearby` says that `reach < limit`, which it is only where `to_beat` has
+                // `HASH_BYTES` bytes or more.
+                match unsafe { self.rarer_chain(chain, to_beat, (at, max_len, limit)) } {
                     Some(rarer) => chain = rarer,
                     None => break,
                 }
@@ -375,26 +398,36 @@ impl MatchFinder<'_> {
         best
     }
 
-    /// Follows a chain to the next candidate that matches in the first bytes and in those that end at `best_len`, so that it is likely
-    /// longer. It tries at most `budget` candidates at distances up to `reach`. Returns the distance, and what is left of the budget.
+    /// Follows a chain to the next candidate that matches in the first bytes and in the last ones up to `best_len`, so that its match is
+    /// probably longer. Tries at most `budget` candidates at distances up to `reach`. Returns the distance, which is not 0, and what is left of
+    /// the budget.
+    ///
+    /// # Safety
+    /// `reach` is 0 or less than `at - base`, and `HASH_BYTES - 1 <= best_len < src.len() - at`.
     #[inline(always)]
-    fn next_candidate(
+    unsafe fn next_candidate(
         &self,
         chain: &mut Chain,
         at: usize,
         reach: usize,
         budget: u32,
     ) -> (Option<usize>, u32) {
-        match chain.best_len {
-            ..7 => self.next_candidate_by::<u32>(chain, at, reach, budget),
-            7..15 => self.next_candidate_by::<u64>(chain, at, reach, budget),
-            15.. => self.next_candidate_by::<u128>(chain, at, reach, budget),
+        // SAFETY: the same conditions (# Safety), and `T` is no longer than `best_len + 1` bytes.
+        unsafe {
+            match chain.best_len {
+                ..7 => self.next_candidate_by::<u32>(chain, at, reach, budget),
+                7..15 => self.next_candidate_by::<u64>(chain, at, reach, budget),
+                15.. => self.next_candidate_by::<u128>(chain, at, reach, budget),
+            }
         }
     }
 
-    /// [`next_candidate`](Self::next_candidate), comparing integers of type `T`, which must be no longer than `best_len + 1` bytes.
+    /// [`next_candidate`](Self::next_candidate), which compares integers of type `T`.
+    ///
+    /// # Safety
+    /// `reach` is 0 or less than `at - base`, and `size_of::<T>() <= best_len + 1 <= src.len() - at`.
     #[inline(always)]
-    fn next_candidate_by<T: Copy + PartialEq>(
+    unsafe fn next_candidate_by<T: Copy + PartialEq>(
         &self,
         chain: &mut Chain,
         at: usize,
@@ -404,8 +437,9 @@ impl MatchFinder<'_> {
         let src = self.src;
         let pos = at - self.base;
         debug_assert!(size_of::<T>() <= chain.best_len + 1 && chain.best_len < src.len() - at);
+        debug_assert!(reach < pos || reach == 0);
         let last = chain.best_len + 1 - size_of::<T>();
-        // SAFETY: `best_len` is less than the `max_len` of the callers, so `best_len + 1` bytes lie at `at`.
+        // SAFETY: `best_len + 1` bytes lie at `at` (# Safety), and both loads end there at most.
         let (start, end) = unsafe { (load::<T>(src, at), load::<T>(src, at + last)) };
         while budget > 0 {
             let distance = chain.distance(pos);
@@ -414,8 +448,8 @@ impl MatchFinder<'_> {
             }
             budget -= 1;
             let from = at - distance;
-            // SAFETY: `1 <= distance <= reach`, and `reach` is at most the `limit` of the callers, which is less than `pos`. So `from` is
-            // not negative and less than `at`, and `best_len + 1` bytes lie there, too.
+            // SAFETY: `1 <= distance <= reach`, and `reach < pos <= at` (# Safety), so `from` is not negative and less than `at`: `best_len + 1` bytes lie
+            // there, too.
             let matches =
                 unsafe { load::<T>(src, from + last) == end && load::<T>(src, from) == start };
             chain.candidate = self.prev[chain.candidate % WINDOW_SIZE].into();
@@ -426,12 +460,14 @@ impl MatchFinder<'_> {
         (None, budget)
     }
 
-    /// A chain on which matches longer than `best` are found with fewer candidates: that of the four bytes at the end of such a
-    /// match. It is used if its head is farther back than the next candidate of `chain`; else `chain` goes on. If its head is so far
-    /// back that a match there would have to be longer to be better, the same is tried for the end of that longer match. `None` if
-    /// no better match can exist in the window.
+    /// A chain that leads to matches longer than `best` with fewer candidates: the chain of the four bytes at the end of such a match. It
+    /// replaces `chain` if its head is farther back than the next candidate of `chain`. If its head is so far back that a match there must be
+    /// even longer to be better, the chain at the end of that longer match is tried. `None` if the window has no better match.
+    ///
+    /// # Safety
+    /// `best.len >= HASH_BYTES`, and `max_len <= src.len() - at`.
     #[inline(always)]
-    fn rarer_chain(
+    unsafe fn rarer_chain(
         &self,
         chain: Chain,
         best: Match,
@@ -441,8 +477,8 @@ impl MatchFinder<'_> {
         let mut best_len = best.len;
         while best_len < max_len {
             let offset = best_len - 3;
-            // SAFETY: `best_len < max_len`, so more than `best_len` bytes lie at `at`. `best_len` is at least `HASH_BYTES`, since
-            // `longer_match` calls this only if its `reach` is less than the limit, which it is only for such a match.
+            // SAFETY: the load takes the four bytes up to `at + best_len`. `best_len < max_len`, so that many lie at `at` (# Safety), and
+            // `best_len >= HASH_BYTES`, so the offset is not negative.
             let end = unsafe { load::<u32>(self.src, at + offset) };
             let candidate = usize::from(self.head[self.slot(end)]);
             let distance = (at - self.base + offset).wrapping_sub(candidate);
@@ -471,8 +507,9 @@ impl MatchFinder<'_> {
 /// A hash chain that is being followed.
 #[derive(Clone, Copy)]
 struct Chain {
-    /// The position of the next candidate, which is `offset` bytes behind the start of its match.
+    /// The position of the next candidate.
     candidate: usize,
+    /// How far the position lies behind the start of the candidate's match.
     offset: usize,
     /// A match must be longer than this.
     best_len: usize,

@@ -1,4 +1,4 @@
-//! Matches of three bytes: a table of the last positions of each three bytes, which the hash chains of four bytes do not have.
+//! Matches of three bytes. The hash chains link positions with the same four bytes; this table has the last positions of each three bytes.
 
 use core::hint::select_unpredictable;
 
@@ -6,17 +6,18 @@ use super::finder::{MAX_DISTANCE, Match};
 use crate::table::{KNUTH_MULTIPLIER, zeros};
 use oxiblosc_error::Result;
 
-/// Bits of the hash that select a bucket, for the longest streams and for the shortest. The lowest 16 bits are a tag, which tells apart
-/// the hashes of one bucket.
+/// How many upper bits of the hash select a bucket, for the longest streams. The lowest 16 bits are a tag, which tells the hashes of one
+/// bucket apart.
 const MAX_HASH_BITS: u32 = 14;
+/// How many bits select a bucket for the shortest streams.
 const MIN_HASH_BITS: u32 = 8;
-/// The bits of a position in a bucket; the tag is above.
+/// The bits of an entry that hold the position; the tag is above them.
 const POSITION_MASK: u32 = 0xFFFF;
 
-/// The last four positions of a hash's upper part, the last one first, each with its tag above. 0 is none.
+/// The last four entries, the newest first. An entry is a position and above it a tag; 0 is no entry.
 type Bucket = [u32; 4];
 
-/// The memory of the table, kept from stream to stream.
+/// The memory of the table, reused from stream to stream.
 pub(super) struct Buckets {
     all: Box<[Bucket; 1 << MAX_HASH_BITS]>,
     /// How many bits of the hash select a bucket. `None` if the table is not used.
@@ -33,8 +34,8 @@ impl Buckets {
         })
     }
 
-    /// Clears the table for a stream of `len` bytes, or is not used without a `shift`: there is one bucket for `1 << shift` positions. A short
-    /// stream has fewer buckets, so that there is less to clear, and more of them are in the cache.
+    /// Clears the table for a stream of `len` bytes, with one bucket for each `1 << shift` positions. Without a `shift` the table is not used.
+    /// A short stream has fewer buckets, so that there is less to clear and more of them stay in the cache.
     pub(super) fn start(&mut self, len: usize, shift: Option<u32>) {
         self.bits = shift.map(|shift| {
             let bits = (usize::BITS - len.leading_zeros()).saturating_sub(shift);
@@ -52,25 +53,25 @@ impl Buckets {
     }
 }
 
-/// The table at work.
+/// The table of one stream.
 pub(super) struct Table3<'a> {
     buckets: &'a mut [Bucket],
     shift: u32,
 }
 
 impl Table3<'_> {
-    /// All positions become less by `less`, those that leave the window 0.
+    /// Lowers all positions by `less`. Those that leave the window become 0.
     pub(super) fn slide(&mut self, less: u16) {
         for pos in self.buckets.as_flattened_mut() {
             *pos -= (*pos & POSITION_MASK).min(less.into());
         }
     }
 
-    /// Inserts a position, with the four bytes there (as an integer, the first byte lowest). Returns the match of three bytes with the last
-    /// position that has them.
+    /// Inserts a position whose four bytes are `four`, in little-endian order. Returns the match with the last position that has the same three
+    /// bytes.
     #[inline(always)]
     pub(super) fn insert(&mut self, pos: usize, four: u32) -> Match {
-        // An odd factor makes this a permutation of the 24-bit numbers: bucket and tag together identify the three bytes.
+        // The multiplier is odd, so the hash is a permutation of the 24-bit numbers: bucket and tag together identify the three bytes.
         let hash = four.wrapping_mul(KNUTH_MULTIPLIER) & 0xFF_FFFF;
         let pos = pos as u32;
         let candidate = push(
@@ -79,7 +80,7 @@ impl Table3<'_> {
         );
         let distance = pos.wrapping_sub(candidate);
         let limit = pos.saturating_sub(1).min(MAX_DISTANCE as u32);
-        // No branch, since this is unpredictable.
+        // Whether the candidate is in the window is unpredictable, so there is no branch.
         let in_window = distance.wrapping_sub(1) < limit;
         Match {
             len: select_unpredictable(in_window, 3, 0),
@@ -88,14 +89,14 @@ impl Table3<'_> {
     }
 }
 
-/// Puts an entry in front of a bucket. Returns the position of the first one before with the same tag, or 0.
+/// Puts an entry in front of a bucket, whose last entry drops out. Returns the position of the newest earlier entry with the same tag, or 0.
 #[inline(always)]
 fn push(bucket: &mut Bucket, this: u32) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::*;
         let place: *mut __m128i = bucket.as_mut_ptr().cast();
-        // SAFETY: every x86-64 has SSE2; a bucket has the 16 bytes of the load, which needs no alignment.
+        // SAFETY: every x86-64 has SSE2. The load takes the 16 bytes of the bucket, and needs no alignment.
         let (earlier, hits) = unsafe {
             let earlier = _mm_loadu_si128(place);
             let other = _mm_srli_epi32::<16>(_mm_xor_si128(earlier, _mm_set1_epi32(this as i32)));
@@ -103,7 +104,7 @@ fn push(bucket: &mut Bucket, this: u32) -> u32 {
             (earlier, _mm_movemask_ps(_mm_castsi128_ps(same)) as u32)
         };
         let first = bucket[(hits | 8).trailing_zeros() as usize % 4] & POSITION_MASK;
-        // SAFETY: the same for the store.
+        // SAFETY: as for the load; `bucket` is borrowed mutably.
         unsafe {
             let behind = _mm_slli_si128::<4>(earlier);
             _mm_storeu_si128(place, _mm_or_si128(behind, _mm_cvtsi32_si128(this as i32)));

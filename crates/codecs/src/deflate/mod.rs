@@ -1,11 +1,14 @@
-//! The deflate compressor (RFC 1951), for the body of zlib streams.
+//! The deflate compressor (RFC 1951), which writes the body of zlib streams.
 
 mod bits;
 mod block;
 mod code;
+mod code_table;
 mod finder;
+mod header;
 mod match3;
 mod parse;
+mod symbols;
 
 use bits::BitWriter;
 use block::{Block, MAX_SYMBOLS};
@@ -15,22 +18,22 @@ use oxiblosc_error::Result;
 #[cfg(feature = "blosc1")]
 pub(super) use parse::MATCH3_LEVEL;
 
-/// The memory of a compressor, reused from stream to stream.
+/// The tables and buffers of a compressor, reused from stream to stream.
 pub(super) struct Deflater {
     tables: HashTables,
     block: Block,
 }
 
-/// A stream that is being written. Each call writes the blocks for the next stretch of `src`.
-pub(super) struct Stream<'a> {
+/// A stream that is being written. Each call writes the blocks of the next stretch of `src`.
+pub(super) struct DeflateStream<'a> {
     tables: &'a mut HashTables,
     block: &'a mut Block,
     bits: BitWriter<'a>,
     src: &'a [u8],
     clevel: u8,
-    /// All bytes before it are written.
+    /// All bytes of `src` before it are written.
     at: usize,
-    /// All positions before it are inserted into the hash tables, or need not be.
+    /// All positions before it are in the hash tables, or need not be.
     inserted: usize,
 }
 
@@ -50,12 +53,12 @@ impl Deflater {
         clevel: u8,
         src: &'a [u8],
         dst: &'a mut [u8],
-    ) -> Stream<'a> {
+    ) -> DeflateStream<'a> {
         let quick = clevel <= parse::QUICK_LEVEL;
         self.tables
             .start(src.len(), quick, parse::buckets_shift(clevel));
         self.block.clear();
-        Stream {
+        DeflateStream {
             tables: &mut self.tables,
             block: &mut self.block,
             bits: BitWriter::new(dst),
@@ -67,21 +70,21 @@ impl Deflater {
     }
 }
 
-impl Stream<'_> {
-    /// Moves on by `len` bytes. Returns where they begin and end, and whether they are the last.
+impl DeflateStream<'_> {
+    /// Advances by `len` bytes. Returns where they begin and end, and whether they are the last of `src`.
     fn advance(&mut self, len: usize) -> (usize, usize, bool) {
         let (at, end) = (self.at, self.at + len);
         self.at = end;
         (at, end, end == self.src.len())
     }
 
-    /// Stores the next `len` bytes. `None` if there is no room, here and below.
+    /// Writes the next `len` bytes as stored blocks. `None` if they do not fit, here and below.
     pub(super) fn store(&mut self, len: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
         block::store(&mut self.bits, &self.src[at..end], last)
     }
 
-    /// Encodes the next `len` bytes as literals with Huffman codes, without a search for matches.
+    /// Writes the next `len` bytes as literals with Huffman codes, without a search for matches.
     pub(super) fn huffman_only(&mut self, len: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
         let mut rest = &self.src[at..end];
@@ -99,7 +102,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Pads the last byte and returns how many bytes were written.
+    /// Pads the last byte. Returns the number of bytes written.
     pub(super) fn finish(mut self) -> Option<usize> {
         self.bits.align()?;
         Some(self.bits.written())

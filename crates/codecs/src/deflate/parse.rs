@@ -1,32 +1,36 @@
-//! The parse: which of the matches are taken.
+//! The parse: chooses which matches are taken.
 
-use super::Stream;
+use super::DeflateStream;
 use super::bits::BitWriter;
-use super::block::{self, Block, MAX_MATCH, MAX_SYMBOLS};
+use super::block::{self, Block, MAX_SYMBOLS};
 use super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
+use super::symbols::MAX_MATCH;
 
-/// The level at which only speed counts.
+/// The level of the fastest search, which uses fixed codes.
 pub(super) const QUICK_LEVEL: u8 = 1;
 
-/// The level from which on matches of three bytes are taken.
+/// From this level on matches of three bytes are taken.
 #[cfg(feature = "blosc1")]
 pub(in super::super) const MATCH3_LEVEL: u8 = 9;
 
-/// How many positions share a bucket of four, as a logarithm, in the table of matches of three bytes at a level; `None` if there is no table.
+/// The binary logarithm of the number of positions that share a bucket in the table of matches of three bytes, at a level. `None` if the level
+/// does not use the table.
 pub(super) fn buckets_shift(clevel: u8) -> Option<u32> {
     match clevel {
         ..=8 => None,
-        // Up to half of the matches are lost, which is a hundredth of the size in random walks, for up to 5 % of the time of short streams.
+        // With fewer buckets up to half of the matches are lost, which makes random walks 1 % larger, but short streams take up to 5 % less
+        // time.
         #[cfg(feature = "blosc1")]
         10..=17 => Some(3),
         _ => Some(1),
     }
 }
 
-/// Matches of three bytes are taken up to this distance (zlib's name), and from farther back where literals are long.
+/// Matches of three bytes are taken up to this distance (the name is zlib's), and from farther back only where the literals would take more
+/// bits.
 const TOO_FAR: usize = 4096;
-/// About the bits of a match of three bytes from farther back. (Some 22 are written; but counts of a block that has just begun say too little,
-/// and with 21 random walks of bytes are larger than zlib-ng's.)
+/// About the number of bits of a match of three bytes from farther back. Some 22 are written. The constant is lower because the counts at the
+/// beginning of a block underestimate the bits of literals: with 21, random walks of bytes are larger than zlib-ng's.
 const FAR_MATCH_BITS: u32 = 19;
 
 /// How a level parses.
@@ -39,26 +43,26 @@ struct Config {
 /// Ways to parse.
 #[derive(Clone, Copy)]
 enum Strategy {
-    /// Takes the longest match at each position. Then it looks at the match behind, and lets that replace the first if it reaches back
-    /// far enough (zlib-ng's `deflate_medium`). The positions of a match of up to `max_insert` bytes are inserted into the hash
-    /// chains; of a longer one those at its ends.
+    /// Finds the longest match at each position, and the match behind it. If the second can be extended backward over the first, it replaces
+    /// it (zlib-ng's `deflate_medium`). All positions of a match of up to `max_insert` bytes are inserted into the hash chains; of a longer
+    /// match, those at its ends.
     Medium { max_insert: usize },
-    /// Lazy matching (zlib's `deflate_slow`): a match shorter than `max_lazy` is dropped for a better one a byte later. From a match
-    /// of `good_length` on, fewer candidates are tried for that.
+    /// Lazy matching (zlib's `deflate_slow`): a match shorter than `max_lazy` is dropped if there is a better one a byte later. If the match
+    /// has `good_length` bytes or more, fewer candidates are tried for the better one.
     Lazy { max_lazy: usize, good_length: usize },
-    /// The same for all lengths, and takes matches of three bytes.
+    /// [`Self::Lazy`] for matches of all lengths, with matches of three bytes.
     LazyMatch3,
-    /// [`Self::Lazy`], and takes matches of three bytes.
+    /// [`Self::Lazy`] with matches of three bytes.
     #[cfg(feature = "blosc1")]
     Zlib { max_lazy: usize, good_length: usize },
 }
 
-/// The configuration of a level, whose compression ratio is about that of the same level of zlib, or better.
+/// The configuration of a level. Its compression ratio is about that of the same level of zlib, or better.
 ///
 /// The figures come from zlib-ng's `configuration_table` and have their names there (`max_chain`, `nice_length`, `max_lazy`,
-/// `good_length`; `max_insert` is 16 times a `max_lazy`). Level 3 and those from 6 on search longer in some way: otherwise masks and
-/// photographs were up to 3 % larger than zlib-ng's (`tests/zlib_sizes.rs`). The strategies are zlib's (lazy) and zlib-ng's (medium, first
-/// written at Intel). Figures and ideas are theirs, the code is not.
+/// `good_length`; `max_insert` is 16 times a `max_lazy`). Level 3 and the levels from 6 on search longer than zlib-ng, since masks and
+/// photographs would be up to 3 % larger than zlib-ng's otherwise (`tests/zlib_sizes.rs`). The strategies are zlib's (lazy) and zlib-ng's
+/// (medium, first written at Intel). Figures and ideas are theirs, the code is our own.
 const fn config(clevel: u8) -> Config {
     let (max_chain, nice_length, strategy) = match clevel {
         ..=2 => (4, 8, medium(16)),
@@ -81,8 +85,8 @@ const fn config(clevel: u8) -> Config {
     }
 }
 
-/// The level whose configuration a stream of `len` bytes gets. In a short one each match is more of the whole: shorter searches made some
-/// planes of bits up to 7 % larger than zlib-ng's.
+/// The level whose configuration is used for a stream of `len` bytes. In a short stream each match counts more: with shorter searches some
+/// bit planes are up to 7 % larger than zlib-ng's.
 fn effort(clevel: u8, len: usize) -> u8 {
     match clevel {
         2 | 4 if len < 16 << 10 => 5,
@@ -101,8 +105,8 @@ const fn lazy(max_lazy: usize, good_length: usize) -> Strategy {
     }
 }
 
-/// The configuration of a level up to 8 of Blosc 1, with zlib's own figures or higher ones: streams as small as zlib's. Level 5, which most
-/// programs take, has half of zlib's `max_chain`: its streams are as small with that, too.
+/// The configuration of a level up to 8 of Blosc 1. The figures are zlib's or higher, so that streams are as small as zlib's. Only level 5,
+/// which most programs use, has half of zlib's `max_chain`, which does not make streams larger.
 #[cfg(feature = "blosc1")]
 const fn config_of_blosc1(clevel: u8) -> Config {
     let (max_chain, nice_length, max_lazy, good_length) = match clevel {
@@ -130,20 +134,22 @@ const fn config_of_blosc1(clevel: u8) -> Config {
 struct Search<'a> {
     finder: MatchFinder<'a>,
     src: &'a [u8],
+    /// The end of the stretch, which lies within `src`.
     end: usize,
     limits: SearchLimits,
-    /// All positions before this one are inserted, or need not be.
+    /// All positions before this one are in the hash tables, or need not be.
     inserted: usize,
 }
 
 impl Search<'_> {
-    /// Inserts the positions before `to` that are not yet inserted.
+    /// Inserts the positions before `to` that are not inserted yet.
     #[inline(always)]
     fn insert_up_to<const MATCH3: bool>(&mut self, to: usize) {
         self.inserted = self.finder.insert_all::<MATCH3>(self.inserted, to);
     }
 
-    /// Inserts `at`. Returns the head of its chain, the longest possible match, and that of three bytes; `None` if too few bytes are left.
+    /// Inserts `at`. Returns the head of its chain, the largest possible length of a match, and the match of three bytes. `None` if fewer than
+    /// `HASH_BYTES` bytes are left in the stretch.
     #[inline(always)]
     fn insert<const MATCH3: bool>(&mut self, at: usize) -> Option<(usize, usize, Match)> {
         let rest = self.end - at;
@@ -152,7 +158,7 @@ impl Search<'_> {
         }
         self.finder.slide_if_needed(at);
         self.inserted = at + 1;
-        // SAFETY: `HASH_BYTES` bytes or more are left before `end`, which lies in `src`.
+        // SAFETY: the check above leaves `HASH_BYTES` bytes before `end`, which lies within `src`.
         let (candidate, match3) = unsafe { self.finder.insert::<MATCH3>(at) };
         Some((candidate, MAX_MATCH.min(rest), match3))
     }
@@ -163,8 +169,11 @@ impl Search<'_> {
         let Some((candidate, max_len, _)) = self.insert::<false>(at) else {
             return Match::default();
         };
-        self.finder
-            .longest_match((at, candidate), max_len, self.limits)
+        // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which lies within `src`.
+        unsafe {
+            self.finder
+                .longest_match((at, candidate), max_len, self.limits)
+        }
     }
 
     /// Inserts `at` and returns a match there that is better than `known`.
@@ -175,13 +184,15 @@ impl Search<'_> {
         known: Match,
         limits: SearchLimits,
     ) -> Match {
-        // A match of three bytes is always looked up, and before the search, so that the two run at the same time.
+        // The match of three bytes is looked up before it is known whether it is needed, so that the processor overlaps this with the search.
         let Some((candidate, max_len, match3)) = self.insert::<MATCH3>(at) else {
             return Match::default();
         };
-        let found = self
-            .finder
-            .longer_match((at, candidate), known, max_len, limits);
+        // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which lies within `src`.
+        let found = unsafe {
+            self.finder
+                .longer_match((at, candidate), known, max_len, limits)
+        };
         if MATCH3 && found.len == 0 && known.len == 0 {
             match3
         } else {
@@ -189,7 +200,7 @@ impl Search<'_> {
         }
     }
 
-    /// How many bytes before `at` match those `distance` before them, at most `limit`.
+    /// How many bytes before `at` match the bytes at `distance` before them, at most `limit`.
     #[inline(always)]
     fn match_len_backward(&self, at: usize, distance: usize, limit: usize) -> usize {
         let limit = limit.min(at - distance);
@@ -203,19 +214,19 @@ impl Search<'_> {
     }
 }
 
-/// Collects the symbols of a block.
+/// Collects symbols, and writes them as blocks.
 struct BlockBuilder<'a, 'b> {
     block: &'a mut Block,
     bits: &'a mut BitWriter<'b>,
     src: &'a [u8],
-    /// Where the block begins in `src`.
+    /// Where the current block begins in `src`.
     start: usize,
-    /// How many symbols it has.
+    /// The number of symbols of the current block.
     symbols: usize,
 }
 
 impl BlockBuilder<'_, '_> {
-    /// Writes the block if it is full; the next one begins at `at`. `None` if there is no room, here and below.
+    /// Writes the block if it is full; the next one begins at `at`. `None` if it does not fit, here and below.
     #[inline(always)]
     fn flush_if_full(&mut self, at: usize) -> Option<()> {
         if self.symbols == MAX_SYMBOLS {
@@ -227,7 +238,8 @@ impl BlockBuilder<'_, '_> {
         Some(())
     }
 
-    /// Whether a match of three bytes at `at` takes more bits than these as literals, going by how often they were literals of the block.
+    /// Whether a match of three bytes at `at` takes more bits than three literals. How many those take is estimated by how often each byte was a
+    /// literal of this block.
     #[inline(always)]
     fn is_too_far(&self, at: usize, distance: usize) -> bool {
         if distance <= TOO_FAR {
@@ -235,7 +247,7 @@ impl BlockBuilder<'_, '_> {
         }
         let bytes = &self.src[at..at + 3];
         let counts = bytes.iter().map(|byte| self.block.count(*byte) + 1);
-        // As literals they take the logarithm of this quotient.
+        // The literals take the binary logarithm of `all / these` bits.
         let (all, these) = ((self.symbols as u64).pow(3), counts.product::<u64>());
         all >> FAR_MATCH_BITS < these
     }
@@ -254,10 +266,9 @@ impl BlockBuilder<'_, '_> {
     }
 }
 
-impl Stream<'_> {
-    /// [`search`](Self::search) at the level for speed: each position is compared with the last one of the same hash only, the
-    /// positions of a match are not inserted, and the block has fixed codes (zlib-ng's `deflate_quick`). Positions from `from` on are
-    /// not yet inserted.
+impl DeflateStream<'_> {
+    /// [`search`](Self::search) at [`QUICK_LEVEL`]: each position is only compared with the last one of the same hash, the positions of a match
+    /// are not inserted, and the block has fixed codes (zlib-ng's `deflate_quick`). Positions from `from` on are not inserted yet.
     #[inline(never)]
     fn search_quickly(&mut self, from: usize, at: usize, end: usize, last: bool) -> Option<()> {
         block::begin_fixed(&mut self.bits, last)?;
@@ -271,7 +282,8 @@ impl Stream<'_> {
             while at < end {
                 if end - at >= HASH_BYTES {
                     finder.slide_if_needed(at);
-                    let found = finder.quick_match(at, MAX_MATCH.min(end - at));
+                    // SAFETY: the check above leaves `HASH_BYTES` bytes before `end`, which lies within `src`.
+                    let found = unsafe { finder.quick_match(at, MAX_MATCH.min(end - at)) };
                     if found.len > 0 {
                         fixed.write_match(&mut bits, found.len, found.distance)?;
                         at += found.len;
@@ -288,13 +300,13 @@ impl Stream<'_> {
         fixed.write_end(&mut self.bits)
     }
 
-    /// Compresses the next `len` bytes with matches, which may refer to bytes from `seen_from` on. `None` if there is no room.
+    /// Compresses the next `len` bytes with matches. Bytes before `repeats_from` need not be found. `None` if the result does not fit.
     #[inline(never)]
-    pub(crate) fn search(&mut self, len: usize, seen_from: usize) -> Option<()> {
+    pub(crate) fn search(&mut self, len: usize, repeats_from: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
         let inserted = self
             .inserted
-            .max(seen_from)
+            .max(repeats_from)
             .max(MatchFinder::window_start(at));
         if self.clevel <= QUICK_LEVEL {
             return self.search_quickly(inserted, at, end, last);
@@ -342,7 +354,7 @@ impl Stream<'_> {
 
 /// How many positions at each end of a long match are inserted.
 const INSERTED_ENDS: usize = 16;
-/// A match of so many bytes, at a distance of no more than so many, is a run.
+/// A match of at least this length, at a distance of `MAX_PERIOD` or less, is a run.
 const MIN_RUN: usize = 3 * INSERTED_ENDS;
 const MAX_PERIOD: usize = 8;
 
@@ -355,7 +367,7 @@ fn parse_medium(
     max_insert: usize,
 ) -> Option<()> {
     search.insert_up_to::<false>(at);
-    // The match at `at` if that was already looked for.
+    // The match at `at`, if the search for it has happened already.
     let mut known = None;
     while at < search.end {
         builder.flush_if_full(at)?;
@@ -376,7 +388,7 @@ fn parse_medium(
         if next.len > 0 {
             let limit = found.len.min(MAX_MATCH - next.len);
             let back = search.match_len_backward(match_end, next.distance, limit);
-            // The next match reaches back over this one, or all but its first byte, which then is a literal.
+            // The next match can be extended backward over this one, or over all but its first byte, which becomes a literal.
             if back + 1 >= found.len {
                 if back < found.len {
                     builder.push_literal(at);
@@ -395,8 +407,8 @@ fn parse_medium(
     Some(())
 }
 
-/// [`Strategy::Lazy`], and with `MATCH3` also matches of three bytes. As in zlib, `prev` is the match at the position before, and
-/// `match_available` says that the literal there is not written yet. With `SKIP_RUNS` only the ends of runs are inserted.
+/// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes. As in zlib, `prev` is the match at the previous position, and
+/// `match_available` says that the literal there is pending. With `SKIP_RUNS` only the ends of runs are inserted.
 #[inline(always)]
 fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     search: &mut Search,
@@ -425,7 +437,7 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
             builder.push_match(prev);
             at += prev.len - 1;
             if SKIP_RUNS && prev.len >= MIN_RUN && prev.distance <= MAX_PERIOD {
-                // What lies between the ends is the same as they are.
+                // The positions between the ends would find the same matches as those at the ends.
                 search.insert_up_to::<MATCH3>(at - prev.len + INSERTED_ENDS);
                 search.inserted = at - INSERTED_ENDS;
             }

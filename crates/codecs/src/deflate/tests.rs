@@ -17,10 +17,10 @@ fn inflated(packed: &[u8], len: usize) -> Vec<u8> {
 
 /// How a stretch is written.
 #[derive(Clone, Copy, Debug)]
-enum As {
+enum WrittenAs {
     Stored,
     HuffmanOnly,
-    Search { seen_from: usize },
+    Search { repeats_from: usize },
 }
 
 /// Deflates stretches into a destination of `room` bytes.
@@ -28,16 +28,16 @@ fn deflated(
     deflater: &mut Deflater,
     clevel: u8,
     src: &[u8],
-    parts: &[(usize, As)],
+    parts: &[(usize, WrittenAs)],
     room: usize,
 ) -> Option<Vec<u8>> {
     let mut dst = vec![0; room];
     let mut stream = deflater.stream(clevel, src, &mut dst);
     for &(len, part) in parts {
         match part {
-            As::Stored => stream.store(len),
-            As::HuffmanOnly => stream.huffman_only(len),
-            As::Search { seen_from } => stream.search(len, seen_from),
+            WrittenAs::Stored => stream.store(len),
+            WrittenAs::HuffmanOnly => stream.huffman_only(len),
+            WrittenAs::Search { repeats_from } => stream.search(len, repeats_from),
         }?;
     }
     let n = stream.finish()?;
@@ -46,7 +46,7 @@ fn deflated(
 }
 
 /// Deflates stretches and inflates them again. Returns the compressed size.
-fn check(deflater: &mut Deflater, clevel: u8, src: &[u8], parts: &[(usize, As)]) -> usize {
+fn check(deflater: &mut Deflater, clevel: u8, src: &[u8], parts: &[(usize, WrittenAs)]) -> usize {
     let roomy = src.len() + src.len() / 8 + 100;
     let packed = deflated(deflater, clevel, src, parts, roomy).expect("there is room");
     assert!(inflated(&packed, src.len()) == src, "{clevel} {parts:?}");
@@ -88,10 +88,10 @@ fn stretches_come_back() {
                     _ => src.resize(at + len, of as u8),
                 }
                 let part = match numbers.below(5) {
-                    0 => As::Stored,
-                    1 => As::HuffmanOnly,
-                    _ => As::Search {
-                        seen_from: numbers.below(at + 1),
+                    0 => WrittenAs::Stored,
+                    1 => WrittenAs::HuffmanOnly,
+                    _ => WrittenAs::Search {
+                        repeats_from: numbers.below(at + 1),
                     },
                 };
                 parts.push((len, part));
@@ -106,7 +106,11 @@ fn nothing_and_little_come_back() {
     let mut deflater = Deflater::new().unwrap();
     for clevel in 1..=9 {
         for len in 0..20 {
-            for part in [As::Stored, As::HuffmanOnly, As::Search { seen_from: 0 }] {
+            for part in [
+                WrittenAs::Stored,
+                WrittenAs::HuffmanOnly,
+                WrittenAs::Search { repeats_from: 0 },
+            ] {
                 check(&mut deflater, clevel, &vec![3; len], &[(len, part)]);
             }
         }
@@ -120,7 +124,7 @@ fn long_streams_come_back_and_refer_across_what_is_passed_over() {
     let mut deflater = Deflater::new().unwrap();
     let noise = numbers.bytes(400_000, 256);
     for clevel in 1..=9 {
-        let all = As::Search { seen_from: 0 };
+        let all = WrittenAs::Search { repeats_from: 0 };
         for gap in [0, 20_000, 70_000, 200_000, 300_000] {
             // Words, noise, and the words again and again.
             let mut src = numbers.bytes(1000, 256);
@@ -135,7 +139,7 @@ fn long_streams_come_back_and_refer_across_what_is_passed_over() {
                 &mut deflater,
                 clevel,
                 &src,
-                &[(1000, all), (gap, As::Stored), (rest, all)],
+                &[(1000, all), (gap, WrittenAs::Stored), (rest, all)],
             );
             let within_the_window = gap < 30_000;
             let most = gap + gap / 10_000 + rest / 50 + if within_the_window { 1100 } else { 2200 };

@@ -1,12 +1,12 @@
-//! Hash chains, in which LZ4HC looks for the longest match: for each position, the one before it with the same hash.
+//! Hash chains, in which LZ4HC looks for the longest match: each position is linked to the previous one with the same hash.
 
 use core::hint::cold_path;
 
-use super::compress::{match_end, match_len_backward};
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
-use super::get_or_make;
-use super::high::Joined;
-use super::seen::{Bits, NotNoted, Words};
+use super::get_or_try_init;
+use super::hc::PrefixedSrc;
+use super::match_end::{match_end, match_len_backward};
+use super::word_filter::{Bits, NoFilter, WordFilter};
 use super::writer::Match;
 use crate::copy::array_at;
 use crate::table::{hash, zeros};
@@ -19,13 +19,12 @@ const HASH_LOG: u32 = 15;
 const LINKS: usize = 1 << 16;
 /// The longest distance of a match.
 const MAX_DISTANCE: u32 = LINKS as u32 - 1;
-/// Where the positions of a stream are counted from at most, so that none is over `u32::MAX`: streams and dictionaries
-/// have less than 2^31 + 2^16 bytes.
+/// The largest base of a stream. A stream with its dictionary has less than 2^31 + 2^16 bytes, so no index exceeds `u32::MAX`.
 const MAX_BASE: u32 = 1 << 30;
 
-/// For each hash, the index of the last position that has it; something below the base if there is none.
+/// For each hash, the index of the last position that has it. An index below the base is of an earlier stream, or 0 in a fresh table.
 type Heads = [u32; 1 << HASH_LOG];
-/// For each index, modulo the window, the distance to the one before it in its chain.
+/// For each index, modulo the window, the distance to the previous position of its chain.
 type Links = [u16; LINKS];
 
 /// The tables, which are reused from stream to stream.
@@ -33,49 +32,49 @@ type Links = [u16; LINKS];
 pub(super) struct Tables {
     heads: Option<Box<Heads>>,
     links: Option<Box<Links>>,
-    seen: Option<Box<Bits>>,
+    filter_bits: Option<Box<Bits>>,
     next_base: u32,
 }
 
-/// How many bytes at the end of a dictionary no match begins in.
+/// The last positions of a dictionary, at which no match begins: fewer than `MIN_MATCH` bytes of the dictionary lie there.
 const DICT_TAIL: usize = MIN_MATCH - 1;
 
 impl Tables {
     /// The chains of a dictionary.
     pub(super) fn of_dict(dict: &[u8]) -> Result<Self> {
         let mut tables = Self::default();
-        tables
-            .chains(Joined::without_dict(dict), 0, false)?
-            .0
-            .insert_before(&mut NotNoted, dict.len().saturating_sub(DICT_TAIL));
+        let (mut chains, _) = tables.chains(PrefixedSrc::without_dict(dict), 0, false)?;
+        // SAFETY: `DICT_TAIL` is `MIN_MATCH - 1`, and nothing is inserted into a dictionary that is shorter.
+        unsafe { chains.insert_before(&mut NoFilter, dict.len().saturating_sub(DICT_TAIL)) };
         Ok(tables)
     }
 
-    /// Puts the chains of a dictionary of `len` bytes in place of what was there.
+    /// Replaces the chains by those of a dictionary of `len` bytes.
     pub(super) fn copy_from(&mut self, dict: &Tables, len: usize) -> Result<()> {
-        let heads = get_or_make(&mut self.heads, zeros)?;
-        let links = get_or_make(&mut self.links, zeros)?;
+        let heads = get_or_try_init(&mut self.heads, zeros)?;
+        let links = get_or_try_init(&mut self.links, zeros)?;
         if let (Some(from_heads), Some(from_links)) = (&dict.heads, &dict.links) {
             heads.copy_from_slice(&**from_heads);
-            // The first base is the number of links, so the dictionary's are the first.
+            // The dictionary's base is `LINKS`, so its links begin at index 0 modulo the window.
             links[..len].copy_from_slice(&from_links[..len]);
         }
         self.next_base = 0;
         Ok(())
     }
 
-    /// Chains for a stream, empty but for what [`Tables::copy_from`] put there. Every position of an earlier stream is out of the
-    /// window, because clearing would take longer than a short stream does. A search tries at most `attempts` candidates; with
-    /// `skip_runs`, those in one run count as one. Also returns where the table of noted words is, or will be.
+    /// Chains for a stream, which hold nothing but what [`Tables::copy_from`] copied. Clearing the tables would take longer than
+    /// compressing a short stream; instead the base grows, so that all positions of earlier streams lie outside the window. A search
+    /// tries at most `attempts` candidates; with `skip_runs`, the candidates in one run count as one. Also returns the bits for a
+    /// [`SeenWords`](super::word_filter::SeenWords) filter.
     pub(super) fn chains<'a>(
         &'a mut self,
-        joined: Joined<'a>,
+        src: PrefixedSrc<'a>,
         attempts: u32,
         skip_runs: bool,
     ) -> Result<(Chains<'a>, &'a mut Option<Box<Bits>>)> {
-        let Joined { bytes: src, start } = joined;
-        let heads = get_or_make(&mut self.heads, zeros)?;
-        let links = get_or_make(&mut self.links, zeros)?;
+        let PrefixedSrc { bytes: src, start } = src;
+        let heads = get_or_try_init(&mut self.heads, zeros)?;
+        let links = get_or_try_init(&mut self.links, zeros)?;
         if self.next_base > MAX_BASE {
             heads.fill(0);
             self.next_base = 0;
@@ -92,11 +91,14 @@ impl Tables {
             attempts,
             skip_runs,
         };
-        Ok((chains, &mut self.seen))
+        Ok((chains, &mut self.filter_bits))
     }
 }
 
 /// The chains of a stream. An index is a position plus `base`.
+///
+/// Invariant: positions are inserted in order, and searches never go back to an inserted position. So every index from `base` on that a
+/// search finds is of a position before the one that it searches for.
 pub(super) struct Chains<'a> {
     src: &'a [u8],
     /// Where the data begin. Before them lies the dictionary.
@@ -104,22 +106,34 @@ pub(super) struct Chains<'a> {
     heads: &'a mut Heads,
     links: &'a mut Links,
     base: u32,
-    /// The positions before this one are in the chains.
+    /// All positions before this one are in the chains.
     inserted: usize,
     attempts: u32,
     skip_runs: bool,
 }
 
 impl Chains<'_> {
-    /// The longest match that begins at `at`. Requires `at + MF_LIMIT <= src.len()`.
+    /// The longest match that begins at `at`.
+    ///
+    /// # Safety
+    /// `at + MF_LIMIT <= src.len()`, and no search was behind `at`.
     #[inline(always)]
-    pub(super) fn longest<W: Words>(&mut self, words: &mut W, at: usize) -> Option<Match> {
-        self.search::<false, W>(words, at, at, MIN_MATCH - 1)
+    pub(super) unsafe fn longest<W: WordFilter>(
+        &mut self,
+        words: &mut W,
+        at: usize,
+    ) -> Option<Match> {
+        // SAFETY: the same conditions (# Safety), and `MIN_MATCH - 1` lies between 0 and `MIN_MATCH`.
+        unsafe { self.search::<false, W>(words, at, at, MIN_MATCH - 1) }
     }
 
-    /// The longest match that is longer than `than`, covers the position `overlap` bytes before its end, and does not begin before it.
+    /// The longest match that is longer than `than`, covers the position `overlap` bytes before the end of `than`, and does not begin before
+    /// `than` does.
+    ///
+    /// # Safety
+    /// `than` is a match of these chains, `overlap < MIN_MATCH`, and no search was behind `than.end() - overlap`.
     #[inline(never)]
-    pub(super) fn longer<W: Words>(
+    pub(super) unsafe fn longer<W: WordFilter>(
         &mut self,
         words: &mut W,
         than: Match,
@@ -128,26 +142,32 @@ impl Chains<'_> {
         if than.end() + MF_LIMIT > self.src.len() {
             return None;
         }
-        self.search::<true, W>(words, than.end() - overlap, than.start, than.len)
+        // SAFETY: the check above leaves `MF_LIMIT` bytes. A match has at least `MIN_MATCH` bytes, so the position does not lie before
+        // its start, and `than.len` is greater by `overlap` than the distance of the two.
+        unsafe { self.search::<true, W>(words, than.end() - overlap, than.start, than.len) }
     }
 
-    /// How long the data are with the dictionary before them, and where they begin.
+    /// The length of the dictionary and the data, and where the data begin.
     pub(super) fn extent(&self) -> (usize, usize) {
         (self.src.len(), self.start)
     }
 
-    /// The words at which a match may begin that is found at `at` or later, as far as they are in the chains.
+    /// The words at the positions that are in the chains and in the window of position `at`.
     pub(super) fn words_before(&self, at: usize) -> impl Iterator<Item = &[u8; MIN_MATCH]> {
         let from = at.saturating_sub(MAX_DISTANCE as usize);
         let end = self.inserted.max(from) + MIN_MATCH - 1;
         self.src[from..end].array_windows()
     }
 
-    /// Puts the positions before `at` into the chains, and notes the words there.
+    /// Puts the positions before `at` into the chains, and records the words there.
+    ///
+    /// # Safety
+    /// `at + MIN_MATCH - 1 <= src.len()`.
     #[inline(always)]
-    fn insert_before<W: Words>(&mut self, words: &mut W, at: usize) {
+    unsafe fn insert_before<W: WordFilter>(&mut self, words: &mut W, at: usize) {
+        debug_assert!(self.inserted >= at || at + MIN_MATCH - 1 <= self.src.len());
         for position in self.inserted..at {
-            // SAFETY: `search` requires 12 bytes at `at`, and `position` lies before it.
+            // SAFETY: `position + 1 <= at`, so four bytes lie at `position` (# Safety).
             let four = u32::from_le(unsafe { load(self.src, position) });
             let index = self.base + position as u32;
             let head = &mut self.heads[hash::<HASH_LOG>(four)];
@@ -178,31 +198,34 @@ impl Chains<'_> {
     /// The longest match that covers `at`, begins at `low` or (if `BACKWARD`) later, and is longer than `longest`; the first of
     /// several.
     ///
-    /// Requires `at + MF_LIMIT <= src.len()`, `low <= at` and `at - low < longest < at - low + MIN_MATCH`.
+    /// # Safety
+    /// `at + MF_LIMIT <= src.len()`, `low <= at`, `at - low < longest < at - low + MIN_MATCH`, and no search was behind `at`.
     #[inline(always)]
-    fn search<const BACKWARD: bool, W: Words>(
+    unsafe fn search<const BACKWARD: bool, W: WordFilter>(
         &mut self,
         words: &mut W,
         at: usize,
         low: usize,
         longest: usize,
     ) -> Option<Match> {
-        debug_assert!(low <= at && at + MF_LIMIT <= self.src.len());
+        debug_assert!(low <= at && self.inserted <= at && at + MF_LIMIT <= self.src.len());
         debug_assert!((1..MIN_MATCH).contains(&(longest - (at - low))));
-        self.insert_before(words, at);
+        // SAFETY: `MF_LIMIT` (12) bytes lie at `at` (# Safety).
+        unsafe { self.insert_before(words, at) };
         let src = self.src;
-        // SAFETY: 12 bytes lie at `at`.
+        // SAFETY: as above.
         let four: u32 = unsafe { load(src, at) };
         if words.is_new(u32::from_le(four), !BACKWARD) {
             return None;
         }
         let index = self.base + at as u32;
         let lowest = index.saturating_sub(MAX_DISTANCE).max(self.base);
-        // The link between two positions in a run like the one at `at`. No link is 0.
+        // If there is a run of one byte at `at`, the positions in a run of that byte have links of 1. Otherwise 0, which is no link.
         let link_in_run = u32::from(self.skip_runs && four == four.rotate_left(8));
-        let mut run = None;
-        let most_before = if BACKWARD { at - low } else { 0 };
-        let mut best = Best::new(src, self.start, at, most_before, longest);
+        let mut run_len = None;
+        let max_before = if BACKWARD { at - low } else { 0 };
+        // SAFETY: `MF_LIMIT` bytes lie at `at` (# Safety).
+        let mut best = unsafe { LongestMatch::new(src, self.start, at, max_before, longest) };
         let mut candidate = self.heads[hash::<HASH_LOG>(u32::from_le(four))];
         let mut attempts = self.attempts;
         while candidate >= lowest && attempts > 0 {
@@ -211,30 +234,31 @@ impl Chains<'_> {
             let from = (candidate - self.base) as usize;
             let link = u32::from(self.links[candidate as usize % LINKS]);
             candidate -= link;
-            // SAFETY: `from` lies before `at`.
+            // SAFETY: `from` lies before `at` (invariant of `Chains`).
             let may_be_longer = unsafe { best.may_be_longer_from(src, from) };
             if !may_be_longer && link != link_in_run {
                 continue;
             }
             cold_path();
-            // SAFETY: `from` lies before `at`, where 12 bytes lie.
+            // SAFETY: `from` lies before `at` (invariant of `Chains`), where `MF_LIMIT` bytes lie (# Safety).
             if unsafe { load::<u32>(src, from) == four && best.extend(src, from) } {
                 break;
             }
             if link == link_in_run && candidate >= lowest && !self.is_dict_tail(candidate) {
-                // SAFETY: as above; a candidate that is the position before it says that `from` is not 0.
+                // SAFETY: the next candidate is the position `from - 1`, and `candidate >= lowest >= base`, so `from` is not 0.
                 if unsafe { load::<u32>(src, from - 1) } != four {
                     continue;
                 }
                 let (limit, byte) = (best.limit, four as u8);
-                let run = *run.get_or_insert_with(|| run_end(src, at, limit, byte) - at);
+                let run_len = *run_len.get_or_insert_with(|| run_end(src, at, limit, byte) - at);
                 let from = from - 1;
                 let after = run_end(src, from, limit, byte) - from;
                 let lowest_from = (lowest - self.base) as usize;
                 let before = run_len_backward(&src[lowest_from..from], byte);
-                if before + after >= run && after <= run {
-                    // From where as much of this run is left as of the one at `at`, a match may go on behind both.
-                    candidate = self.skip_dict_tail(candidate + after as u32 - run as u32);
+                if before + after >= run_len && after <= run_len {
+                    // This run is at least as long as the one at `at`. Go to the position from which both are equally long: a match there
+                    // may continue behind the runs.
+                    candidate = self.skip_dict_tail(candidate + after as u32 - run_len as u32);
                     continue;
                 }
                 candidate -= before as u32;
@@ -242,9 +266,9 @@ impl Chains<'_> {
                     candidate = self.skip_dict_tail(candidate);
                     continue;
                 }
-                if best.most_before == 0 {
+                if best.max_before == 0 {
                     let distance = (index - candidate) as usize;
-                    if best.take(src, 0, run.min(before + after), distance) {
+                    if best.update(src, 0, run_len.min(before + after), distance) {
                         break;
                     }
                     candidate -= u32::from(self.links[candidate as usize % LINKS]);
@@ -256,33 +280,39 @@ impl Chains<'_> {
 }
 
 /// The longest match that a search has found so far.
-struct Best {
+struct LongestMatch {
+    /// The position that is searched for. `MF_LIMIT` bytes of the source lie there.
     at: usize,
-    /// Where the data begin. A match in them does not reach back into the dictionary.
+    /// Where the data begin. A match in them does not extend backward into the dictionary.
     start: usize,
-    /// Where matches end at most.
+    /// No match ends behind it.
     limit: usize,
-    /// How many bytes before `at` matches begin at most.
-    most_before: usize,
+    /// No match begins more than this many bytes before `at`.
+    max_before: usize,
+    /// The length of the longest match so far. A new one must be longer.
     longest: usize,
     found: Option<Match>,
-    /// A longer match has at least `longest + 1 - most_before` bytes from `at` on. These are the last four of them, by which most
-    /// candidates are ruled out, and how far behind `at` they lie.
+    /// A longer match has at least `longest + 1 - max_before` bytes from `at` on. These are the last four of those bytes: a comparison with
+    /// them rules out most candidates.
     four_ahead: u32,
+    /// How far behind `at` the four bytes lie.
     ahead: usize,
 }
 
-impl Best {
-    /// Nothing is found; a match is to be longer than `longest`.
+impl LongestMatch {
+    /// A state without a match, for matches longer than `longest`.
+    ///
+    /// # Safety
+    /// `at + MF_LIMIT <= src.len()`.
     #[inline(always)]
-    fn new(src: &[u8], start: usize, at: usize, most_before: usize, longest: usize) -> Self {
-        // SAFETY: `search` requires 12 bytes at `at`.
+    unsafe fn new(src: &[u8], start: usize, at: usize, max_before: usize, longest: usize) -> Self {
+        // SAFETY: `MF_LIMIT` (12) bytes lie at `at` (# Safety).
         let four_ahead = unsafe { load(src, at) };
-        Best {
+        LongestMatch {
             at,
             start,
             limit: src.len() - LAST_LITERALS,
-            most_before,
+            max_before,
             longest,
             found: None,
             four_ahead,
@@ -296,32 +326,34 @@ impl Best {
     /// `from <= at`.
     #[inline(always)]
     unsafe fn may_be_longer_from(&self, src: &[u8], from: usize) -> bool {
-        // SAFETY: the same load at `at` was in bounds.
+        debug_assert!(from <= self.at);
+        // SAFETY: `new` or `update` loaded the four bytes at `at + ahead`, and `from <= at` (# Safety).
         unsafe { load::<u32>(src, from + self.ahead) == self.four_ahead }
     }
 
-    /// Extends the match between `from` and `at`, of which the first `MIN_MATCH` bytes are known, in both directions, and takes it
-    /// if it is longer. True if no other can be longer.
+    /// Extends the match between `from` and `at`, whose first `MIN_MATCH` bytes are known to match, in both directions, and updates the
+    /// longest match. Returns whether no other can be longer.
     ///
     /// # Safety
-    /// `from < at` and `at + MF_LIMIT <= src.len()`.
+    /// `from < at`.
     #[inline(always)]
     unsafe fn extend(&mut self, src: &[u8], from: usize) -> bool {
         let at = self.at;
-        // SAFETY: the caller promises as much.
+        // SAFETY: `from < at` (# Safety), and `MF_LIMIT` bytes lie at `at`, as `new` requires.
         let end = unsafe { match_end(src, from, at) }.min(self.limit);
-        let before = if self.most_before > 0 {
+        let before = if self.max_before > 0 {
             let room = from.checked_sub(self.start).unwrap_or(from);
-            match_len_backward(src, from, at, self.most_before.min(room))
+            // SAFETY: `room` is at most `from`, `from < at` (# Safety), and `at` lies within `src`, as `new` requires.
+            unsafe { match_len_backward(src, from, at, self.max_before.min(room)) }
         } else {
             0
         };
-        self.take(src, before, before + end - at, at - from)
+        self.update(src, before, before + end - at, at - from)
     }
 
-    /// Takes a match that begins `before` bytes before `at`, if it is longer. True if no other can be longer.
+    /// Takes a match that begins `before` bytes before `at`, if it is longer than the longest so far. Returns whether no other can be longer.
     #[inline(always)]
-    fn take(&mut self, src: &[u8], before: usize, len: usize, distance: usize) -> bool {
+    fn update(&mut self, src: &[u8], before: usize, len: usize, distance: usize) -> bool {
         if len <= self.longest {
             return false;
         }
@@ -331,18 +363,20 @@ impl Best {
             len,
             distance,
         });
-        let least = len + 1 - self.most_before;
-        if least > self.limit - self.at {
+        // A longer match has at least this many bytes from `at` on.
+        let min_len = len + 1 - self.max_before;
+        if min_len > self.limit - self.at {
             return true;
         }
-        self.ahead = least.max(MIN_MATCH) - MIN_MATCH;
-        // SAFETY: the bytes end at `at + least`, that is at `limit` at most, or they are the first four, as in `new`.
+        self.ahead = min_len.max(MIN_MATCH) - MIN_MATCH;
+        // SAFETY: the four bytes end at `at + min_len`, which the check above puts at `limit` at most, or they are the first four at `at`,
+        // as in `new`.
         self.four_ahead = unsafe { load(src, self.at + self.ahead) };
         false
     }
 }
 
-/// Where the run of `byte` that begins at `at` ends, at most at `limit`.
+/// Where the run of `byte` at `at` ends; `limit` if it reaches that far.
 fn run_end(src: &[u8], at: usize, limit: usize, byte: u8) -> usize {
     let mut end = at;
     while let Some(eight) = array_at::<8>(&src[..limit], end) {

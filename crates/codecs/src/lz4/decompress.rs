@@ -1,17 +1,17 @@
-//! The decompressor. It accepts and rejects the same streams as the LZ4 library, and is up to a third faster, depending on how
-//! the library is compiled and aligned.
+//! The decompressor. It accepts and rejects the same streams as the LZ4 library. Here is the loop that checks everything; it calls the
+//! fast loops in `decode_fast.rs` where the buffers are long enough.
 //!
-//! A stream consists of sequences: a token, literals, and a match. The halves of the token are the lengths of the two, which extra
-//! bytes continue (<https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>). The last sequence has no match.
+//! A stream consists of sequences: a token, literals, and a match. The halves of the token are the lengths of literals and match, which
+//! extra bytes continue (<https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>). The last sequence has no match.
 
-use super::sequences;
+use super::decode_fast;
 use crate::copy::{copy_all, copy_match};
 use crate::{PaddedDst, PaddedSrc};
 use oxiblosc_error::{Error, Result};
 
-// The constants of the format bear the names that they have in the LZ4 library.
+// The constants of the format have the names that they have in the LZ4 library.
 
-/// The length in a token that is continued by extra bytes.
+/// The length code in a token that says that extra bytes follow.
 pub(super) const RUN_MASK: usize = 15;
 /// The shortest match.
 pub(super) const MIN_MATCH: usize = 4;
@@ -19,15 +19,16 @@ pub(super) const MIN_MATCH: usize = 4;
 pub(super) const LAST_LITERALS: usize = 5;
 /// No match begins within this many bytes of the end of the data.
 pub(in super::super) const MF_LIMIT: usize = 12;
-/// A stream has at least this many bytes behind literals that are followed by a match: its distance and a last sequence.
+/// At least this many bytes of the stream follow literals that have a match behind them: the distance and a last sequence.
 pub(super) const MIN_REST: usize = 2 + 1 + LAST_LITERALS;
-/// The library has a shortcut for short literals when more than `SHORTCUT_SRC` bytes of the stream and at least `SHORTCUT_DST` of
-/// the data are left. There it does not check how close the match is to the end, so neither do we.
+/// The library has a shortcut for literals without extra bytes, which it takes if more than `SHORTCUT_SRC` bytes of the stream and at
+/// least `SHORTCUT_DST` of the data are left. The shortcut does not check how close the match is to the end. To accept the same streams,
+/// we do not check it there either.
 const SHORTCUT_SRC: usize = 16;
 const SHORTCUT_DST: usize = 32;
 
-/// Decodes a stream whose matches may reach back into `dict`, at least until the first `wanted` bytes are there. Returns the number
-/// of bytes written. Bytes of `dst` behind these may be overwritten.
+/// Decodes a stream whose matches may reach back into `dict`, until at least the first `wanted` bytes are decoded. Returns the number of
+/// bytes decoded. Bytes of `dst` behind these may be overwritten.
 #[inline(never)]
 pub(super) fn decompress(
     dict: &[u8],
@@ -43,11 +44,11 @@ pub(super) fn decompress(
     let wants_all = wanted >= dst.size();
     let (mut at, mut out) = (0, 0);
     loop {
-        // Behind the margins a call would only return: there the sequences are so few that the calls would show in short streams.
-        if sequences::has_margins(src, &dst, (at, out)) {
-            (at, out) = sequences::decode(dict, src, dst.reborrow(), (at, out), wanted);
+        // Without the margins the calls would return at once, and in short streams the time of calls shows.
+        if decode_fast::has_margins(src, &dst, (at, out)) {
+            (at, out) = decode_fast::decode(dict, src, dst.reborrow(), (at, out), wanted);
             if wants_all {
-                (at, out) = sequences::decode_near_end(src, dst.reborrow(), (at, out));
+                (at, out) = decode_fast::decode_near_end(src, dst.reborrow(), (at, out));
             }
         }
         if out >= wanted || (at == src_len && at > 0) {
@@ -83,7 +84,7 @@ pub(super) fn decompress(
     }
 }
 
-/// Copies a match of `len` bytes to `out`, of which the first may be in the dictionary.
+/// Copies a match of `len` bytes to `out`. Its source may begin in the dictionary.
 fn copy_checked_match(
     dict: &[u8],
     dst: &mut [u8],
@@ -93,7 +94,7 @@ fn copy_checked_match(
 ) -> Result<()> {
     let mut done = 0;
     if distance == 0 {
-        // Not valid, but the library accepts it and writes zeros.
+        // Invalid, but the library accepts it and writes zeros.
         dst[out..out + len].fill(0);
         done = len;
     } else if distance > out {
@@ -108,7 +109,8 @@ fn copy_checked_match(
     Ok(())
 }
 
-/// A length: `code` from the token, and its extra bytes at `at`. An error if fewer than `min_rest` bytes follow an extra byte.
+/// The length for `code` in a token, with its extra bytes, which begin at `at`. An error if fewer than `min_rest` bytes follow an extra
+/// byte.
 fn length(src: &[u8], at: &mut usize, code: usize, min_rest: usize) -> Result<usize> {
     let mut len = code;
     if code == RUN_MASK {

@@ -5,9 +5,9 @@
 
 use super::chain::{Chains, Tables};
 use super::decompress::{MF_LIMIT, MIN_MATCH, RUN_MASK};
-use super::get_or_make;
-use super::high::Joined;
-use super::seen::{MOST, NotNoted, Seen, Words};
+use super::get_or_try_init;
+use super::hc::PrefixedSrc;
+use super::word_filter::{MAX_WORDS, NoFilter, SeenWords, WordFilter};
 use super::writer::{Match, Writer};
 use crate::table::zeros;
 use core::hint::cold_path;
@@ -21,48 +21,51 @@ const MAX_SHORT_MATCH: usize = MIN_MATCH + RUN_MASK - 1;
 /// How close to the beginning of a match a longer one makes it not worth writing.
 const MIN_START_DISTANCE: usize = 3;
 
-/// After so many bytes without a match, words are noted ([`Seen`]), if there are so many bytes left. Text has no such stretch.
+/// After this many bytes without a match, the search uses a [`SeenWords`] filter, if at least `MIN_REST` bytes are left. Text rarely has
+/// a stretch like that.
 const NOISE: usize = 64;
 const MIN_REST: usize = 4096;
-/// Where a match is as long, noise has ended: to note the words of runs would take longer than it saves.
+/// A match of this length ends the noise, and with it the filter: recording the words of runs would take longer than it saves.
 const LONG_MATCH: usize = 64;
 
-/// How many candidates a level tries; at levels below [`LEVELS`] as few as there were in older releases of the library.
+/// How many candidates a level tries. Levels below [`LEVELS`] try as many as in older releases of the library.
 pub(super) fn attempts(clevel: u8) -> u32 {
     (4 << clevel) >> LEVELS.start()
 }
 
-/// Compresses the data of `joined` into `dst`, trying so many candidates for each match. Returns the bytes written, or 0 if they do not
-/// fit. Where there is a dictionary, [`Tables::copy_from`] was called.
+/// Compresses the data of `src` into `dst`, trying up to `attempts` candidates for each match. Returns the bytes written, or 0 if they do
+/// not fit. With a dictionary, [`Tables::copy_from`] must have been called.
 pub(super) fn compress(
     tables: &mut Tables,
     attempts: u32,
-    joined: Joined,
+    src: PrefixedSrc,
     dst: &mut [u8],
 ) -> Result<usize> {
     let skip_runs = attempts == self::attempts(*LEVELS.end());
-    let (mut chains, bits) = tables.chains(joined, attempts, skip_runs)?;
-    let mut writer = Writer::new(joined.bytes, joined.start, dst);
-    let len = joined.bytes.len();
-    // Where words may be noted. The words of a dictionary would have to be, too.
-    let mut notable = match joined.start {
+    let (mut chains, bits) = tables.chains(src, attempts, skip_runs)?;
+    let mut writer = Writer::new(src.bytes, src.start, dst);
+    let len = src.bytes.len();
+    // Where the search may begin to use a filter. With a dictionary it never does, since the filter would have to hold the dictionary's
+    // words as well.
+    let mut filterable = match src.start {
         0 => 0..len.saturating_sub(MIN_REST),
         _ => 0..0,
     };
-    let mut at = joined.start;
+    let mut at = src.start;
     loop {
-        let stop = encode(&mut chains, &mut NotNoted, &notable, &mut writer, at);
+        let stop = encode(&mut chains, &mut NoFilter, &filterable, &mut writer, at);
         let Some(begin) = stop else {
             return Ok(0);
         };
         at = begin;
-        if at + MF_LIMIT > len || len - joined.start <= MF_LIMIT {
+        if at + MF_LIMIT > len || len - src.start <= MF_LIMIT {
             return Ok(writer.finish().unwrap_or(0));
         }
-        let bits = get_or_make(bits, zeros)?;
-        let mut seen = Seen::new(bits, chains.words_before(at), at, len);
-        // Up to half of the set are words before this position, so they are noted once for as many others at most.
-        notable.start = at + MOST / 2;
+        let bits = get_or_try_init(bits, zeros)?;
+        let mut seen = SeenWords::new(bits, chains.words_before(at), at, len);
+        // A new filter begins with up to `MAX_WORDS / 2` words from before `at`. The next filter begins no sooner than that many
+        // positions later, so filling filters takes time in proportion to the stream.
+        filterable.start = at + MAX_WORDS / 2;
         match encode(&mut chains, &mut seen, &(0..0), &mut writer, at) {
             Some(end) => at = end,
             None => return Ok(0),
@@ -70,7 +73,7 @@ pub(super) fn compress(
     }
 }
 
-/// Moves the beginning of `second` to where `first` ends, if `first` is not to be cut to `MAX_SHORT_MATCH` bytes or less.
+/// Moves the beginning of `second` behind `first`, but so that `first` keeps no more than `MAX_SHORT_MATCH` bytes where they overlap.
 fn separate(first: Match, second: &mut Match) {
     let distance = second.start - first.start;
     if distance < MAX_SHORT_MATCH {
@@ -92,43 +95,47 @@ fn cut(first: Match, second: Match) -> Match {
     }
 }
 
-/// Writes the matches from `at` on, to the end or until words should be noted, or should no longer. Returns where it ends, or `None` if
-/// they do not fit.
+/// Writes the matches from `at` on. It stops at the end of the data, at a position in `filterable` where noise begins, or when the filter
+/// is over. Returns where it stops, or `None` if the matches do not fit.
 #[inline(never)]
-fn encode<W: Words>(
+fn encode<W: WordFilter>(
     chains: &mut Chains,
     words: &mut W,
-    notable: &Range<usize>,
+    filterable: &Range<usize>,
     writer: &mut Writer,
     mut at: usize,
 ) -> Option<usize> {
     let (len, start) = chains.extent();
-    // There is noise before this position at the earliest: matches that are written move it on, but that is looked at only there.
+    // Noise is assumed at `writer.anchor() + NOISE`. The variable may be behind that, as it is updated only when `at` reaches it.
     let mut noise_at = writer.anchor() + NOISE;
-    // A stream of `MF_LIMIT` bytes has no match, although there would be room for one.
+    // Data of `MF_LIMIT` bytes get no match, although one would fit: the library does not search them.
     'matches: while at + MF_LIMIT <= len && len - start > MF_LIMIT {
         if words.is_over(at) {
             break;
         }
-        let Some(mut first) = chains.longest(words, at) else {
+        // SAFETY: the loop's condition leaves `MF_LIMIT` bytes. `at` is behind all searches: it follows the last one, or is the end of the
+        // last match, and searches for longer matches lie before the end of the match that they are to replace.
+        let Some(mut first) = (unsafe { chains.longest(words, at) }) else {
             at += 1;
-            if !W::NOTED && at >= noise_at {
+            if !W::RECORDS && at >= noise_at {
                 cold_path();
                 noise_at = writer.anchor() + NOISE;
-                if at >= noise_at && notable.contains(&at) {
+                if at >= noise_at && filterable.contains(&at) {
                     break;
                 }
                 noise_at = noise_at.max(at + 1);
             }
             continue;
         };
-        if W::NOTED && first.len >= LONG_MATCH {
+        if W::RECORDS && first.len >= LONG_MATCH {
             break;
         }
-        // What `first` was before a longer one, which begins a little later, took its place.
+        // The match that `first` was before a longer one replaced it.
         let mut earlier = first;
         'first: loop {
-            let Some(mut second) = chains.longer(words, first, 2) else {
+            // SAFETY: these chains found `first`, and each match that they find ends behind those found before (a longer match does not
+            // begin sooner), so searches go forward.
+            let Some(mut second) = (unsafe { chains.longer(words, first, 2) }) else {
                 writer.put(first)?;
                 at = first.end();
                 continue 'matches;
@@ -142,7 +149,9 @@ fn encode<W: Words>(
             }
             loop {
                 separate(first, &mut second);
-                let Some(third) = chains.longer(words, second, 3) else {
+                // SAFETY: as above. `second` ends at least one byte behind `first`, so three bytes before its end is not before the search
+                // at two bytes before the end of `first`. `separate` moves its beginning, not its end, and leaves it `MIN_MATCH` bytes.
+                let Some(third) = (unsafe { chains.longer(words, second, 3) }) else {
                     writer.put(cut(first, second))?;
                     writer.put(second)?;
                     at = second.end();
@@ -151,7 +160,7 @@ fn encode<W: Words>(
                 if third.start < first.end() {
                     second = third;
                 } else if third.start < first.end() + MIN_START_DISTANCE {
-                    // There is no room for the second between the others.
+                    // The second has too little room between the others.
                     let overlap = first.end().saturating_sub(second.start);
                     second.start += overlap;
                     second.len = second.len.saturating_sub(overlap);

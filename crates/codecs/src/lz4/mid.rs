@@ -1,37 +1,41 @@
-//! LZ4HC's levels 1 and 2: for each position the last one with the same seven bytes is looked at, then the last one with the same four.
+//! LZ4HC's levels 1 and 2. Each position has two candidates: the last position with the same hash of seven bytes, and, if that gives no
+//! match, the last one with the same hash of four.
 //!
 //! It takes the matches that the LZ4 library 1.10 takes, so the streams are the same bytes, and a test compares the two. (The search is
 //! that of Yann Collet's `lz4hc.c`, where it is called `LZ4MID`.)
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
-use super::get_or_make;
+use super::get_or_try_init;
+use super::hc::PrefixedSrc;
+use super::match_end::match_len_backward;
 use super::writer::{Match, Writer};
-use super::{compress::match_len_backward, high::Joined};
 use crate::copy::match_len;
 use crate::table::{hash, zeros};
 use crate::unaligned::load;
 use oxiblosc_error::Result;
 
-/// The levels that search this way.
+/// The levels that use this search.
 pub(super) const LEVELS: core::ops::RangeInclusive<u8> = 1..=2;
 /// Binary logarithm of the number of hashes of each table.
 const HASH_LOG: u32 = 14;
-/// How many bytes are read to hash seven.
+/// How many bytes are loaded to hash seven.
 const WORD: usize = 8;
-/// The longest distance of a match, and one more: where the positions of a stream are counted from at least.
+/// Matches reach back less than this. The base of a stream grows by at least as much, so that earlier streams are out of reach.
 const WINDOW: u32 = 1 << 16;
-/// Where they are counted from at most, so that none is over `u32::MAX`: streams and dictionaries have less than 2^31 + 2^16 bytes.
+/// The largest base of a stream. A stream with its dictionary has less than 2^31 + 2^16 bytes, so no index exceeds `u32::MAX`.
 const MAX_BASE: u32 = 1 << 30;
 /// After `1 << SKIP_TRIGGER` positions without a match, the step grows by one.
 const SKIP_TRIGGER: u32 = 9;
 
-/// For each hash, the index of the last position that has it; something out of the window if there is none.
+/// For each hash, the index of the last position that has it. An index below the base is of an earlier stream, or 0 in a fresh table.
 type Heads = [u32; 1 << HASH_LOG];
 
 /// The tables, which are reused from stream to stream.
 #[derive(Default)]
 pub(super) struct Tables {
+    /// For hashes of four bytes.
     four: Option<Box<Heads>>,
+    /// For hashes of seven bytes.
     seven: Option<Box<Heads>>,
     next_base: u32,
 }
@@ -50,16 +54,16 @@ impl Tables {
             }
         }
         for at in 0..end {
-            // SAFETY: as above.
+            // SAFETY: `at < end`, so `at + WORD < dict.len()`.
             unsafe { heads.insert_seven(dict, at, at) };
         }
         Ok(tables)
     }
 
-    /// Puts what `dict` holds in place of what was there.
+    /// Replaces the tables by those of a dictionary.
     pub(super) fn copy_from(&mut self, dict: &Tables) -> Result<()> {
-        let four = get_or_make(&mut self.four, zeros)?;
-        let seven = get_or_make(&mut self.seven, zeros)?;
+        let four = get_or_try_init(&mut self.four, zeros)?;
+        let seven = get_or_try_init(&mut self.seven, zeros)?;
         if let (Some(from_four), Some(from_seven)) = (&dict.four, &dict.seven) {
             four.copy_from_slice(&**from_four);
             seven.copy_from_slice(&**from_seven);
@@ -68,11 +72,11 @@ impl Tables {
         Ok(())
     }
 
-    /// The tables for `len` bytes. What an earlier stream left is out of their window; after [`Tables::copy_from`], what the
-    /// dictionary left is at its place.
+    /// The tables for a dictionary and data of `len` bytes together. Positions of earlier streams are outside the window. After
+    /// [`Tables::copy_from`] the base is the dictionary's, so that its positions are found.
     fn heads(&mut self, len: usize) -> Result<SearchHeads<'_>> {
-        let four = get_or_make(&mut self.four, zeros)?;
-        let seven = get_or_make(&mut self.seven, zeros)?;
+        let four = get_or_try_init(&mut self.four, zeros)?;
+        let seven = get_or_try_init(&mut self.seven, zeros)?;
         if self.next_base > MAX_BASE {
             four.fill(0);
             seven.fill(0);
@@ -92,25 +96,25 @@ struct SearchHeads<'a> {
 }
 
 impl SearchHeads<'_> {
-    /// Gives `at` the hash of the four bytes at `of`, and the distance from `at` to the last position that had it.
+    /// Inserts `at` under the hash of the four bytes at `bytes_at`. Returns the distance from `at` to the position that it replaces.
     ///
     /// # Safety
-    /// `of + MIN_MATCH <= src.len()`.
+    /// `bytes_at + MIN_MATCH <= src.len()`.
     #[inline(always)]
-    unsafe fn insert_four(&mut self, src: &[u8], of: usize, at: usize) -> usize {
-        // SAFETY: the caller promises four bytes at `of`.
-        let four = u32::from_le(unsafe { load(src, of) });
+    unsafe fn insert_four(&mut self, src: &[u8], bytes_at: usize, at: usize) -> usize {
+        // SAFETY: four bytes lie at `bytes_at` (# Safety).
+        let four = u32::from_le(unsafe { load(src, bytes_at) });
         self.insert(at, |heads| &mut heads.four[hash::<HASH_LOG>(four)])
     }
 
-    /// As [`insert_four`](Self::insert_four), for seven bytes.
+    /// Like [`insert_four`](Self::insert_four), with the hash of seven bytes.
     ///
     /// # Safety
-    /// `of + WORD <= src.len()`.
+    /// `bytes_at + WORD <= src.len()`.
     #[inline(always)]
-    unsafe fn insert_seven(&mut self, src: &[u8], of: usize, at: usize) -> usize {
-        // SAFETY: the caller promises eight bytes at `of`.
-        let slot = unsafe { Self::slot_of_seven(src, of) };
+    unsafe fn insert_seven(&mut self, src: &[u8], bytes_at: usize, at: usize) -> usize {
+        // SAFETY: `WORD` bytes lie at `bytes_at` (# Safety).
+        let slot = unsafe { Self::slot_of_seven(src, bytes_at) };
         self.insert(at, |heads| &mut heads.seven[slot])
     }
 
@@ -121,36 +125,39 @@ impl SearchHeads<'_> {
         index.wrapping_sub(last) as usize
     }
 
-    /// The slot of the seven bytes at `of`. The factor is the library's, since the streams are to be the same.
+    /// The slot for the seven bytes at `bytes_at`. The multiplier must be the library's for the streams to be the same.
     ///
     /// # Safety
-    /// `of + WORD <= src.len()`.
+    /// `bytes_at + WORD <= src.len()`.
     #[inline(always)]
-    unsafe fn slot_of_seven(src: &[u8], of: usize) -> usize {
-        // SAFETY: the caller promises eight bytes at `of`.
-        let seven = u64::from_le(unsafe { load(src, of) }) << 8;
+    unsafe fn slot_of_seven(src: &[u8], bytes_at: usize) -> usize {
+        // SAFETY: `WORD` (8) bytes lie at `bytes_at` (# Safety).
+        let seven = u64::from_le(unsafe { load(src, bytes_at) }) << 8;
         (seven.wrapping_mul(58_295_818_150_454_627) >> (64 - HASH_LOG)) as usize
     }
 }
 
-/// What is searched: the data from `start` on, and the dictionary before them.
+/// A dictionary and data, with their tables.
 struct Search<'a> {
+    /// The dictionary and the data.
     src: &'a [u8],
+    /// Where the data begin.
     start: usize,
     heads: SearchHeads<'a>,
 }
 
 impl Search<'_> {
-    /// The match at `at` whose source is `distance` bytes before it, if there is one. A match in the dictionary ends with it.
+    /// The match at `at` with this distance, if there is one. A match whose source begins in the dictionary ends there.
     ///
-    /// Requires `at + MF_LIMIT <= src.len()`.
+    /// # Safety
+    /// `at + MF_LIMIT <= src.len()`.
     #[inline(always)]
-    fn match_at(&self, at: usize, distance: usize) -> Option<Match> {
+    unsafe fn match_at(&self, at: usize, distance: usize) -> Option<Match> {
         if distance >= WINDOW as usize {
             return None;
         }
         let from = at.checked_sub(distance)?;
-        // SAFETY: `MF_LIMIT` bytes lie at `at`, and `from` is not behind it.
+        // SAFETY: `MF_LIMIT` bytes lie at `at` (# Safety), and `from <= at`.
         if unsafe { load::<u32>(self.src, at) != load::<u32>(self.src, from) } {
             return None;
         }
@@ -166,27 +173,33 @@ impl Search<'_> {
         })
     }
 
-    /// Looks for a match at `at`, or for a longer one behind it.
+    /// Looks for a match at `at`, or a longer one at the position behind it.
     ///
-    /// Requires `at + MF_LIMIT <= src.len()`.
+    /// # Safety
+    /// `at + MF_LIMIT <= src.len()`.
     #[inline(always)]
-    fn find(&mut self, at: usize) -> Option<Match> {
-        // SAFETY: `MF_LIMIT` bytes, which are more than `WORD`, lie at `at`.
+    unsafe fn find(&mut self, at: usize) -> Option<Match> {
+        debug_assert!(at + MF_LIMIT <= self.src.len());
+        // SAFETY: `MF_LIMIT` (12) bytes lie at `at` (# Safety), more than `WORD`.
         let distance = unsafe { self.heads.insert_seven(self.src, at, at) };
-        if let Some(found) = self.match_at(at, distance) {
+        // SAFETY: `MF_LIMIT` bytes lie at `at` (# Safety).
+        if let Some(found) = unsafe { self.match_at(at, distance) } {
             return Some(found);
         }
-        // SAFETY: as above.
-        let distance = unsafe { self.heads.insert_four(self.src, at, at) };
-        let found = self.match_at(at, distance)?;
-        if at - distance < self.start || at + MF_LIMIT == self.src.len() {
+        // SAFETY: `MF_LIMIT` bytes lie at `at` (# Safety), more than `MIN_MATCH`.
+        let found = unsafe {
+            let distance = self.heads.insert_four(self.src, at, at);
+            self.match_at(at, distance)?
+        };
+        if found.start - found.distance < self.start || at + MF_LIMIT == self.src.len() {
             return Some(found);
         }
-        // SAFETY: `MF_LIMIT` bytes lie at `at + 1`.
+        // SAFETY: the check above says that `at + MF_LIMIT` is less than the length, so `MF_LIMIT` bytes lie at `at + 1`.
         let slot = unsafe { SearchHeads::slot_of_seven(self.src, at + 1) };
         let index = self.heads.base + at as u32 + 1;
         let distance = index.wrapping_sub(self.heads.seven[slot]) as usize;
-        match self.match_at(at + 1, distance) {
+        // SAFETY: as above.
+        match unsafe { self.match_at(at + 1, distance) } {
             Some(longer) if longer.len > found.len && at + 1 - distance >= self.start => {
                 self.heads.seven[slot] = index;
                 Some(longer)
@@ -195,11 +208,15 @@ impl Search<'_> {
         }
     }
 
-    /// Puts positions near the beginning of a match that was found at `at` into the tables. (They get the indices behind `at`
-    /// wherever the match begins, as in the library.)
+    /// Inserts positions near the beginning of a match that begins at `start` and was searched for at `at`. (The indices count from `at`
+    /// even if the match begins sooner, as in the library.)
+    ///
+    /// # Safety
+    /// `start + MF_LIMIT <= src.len()`.
     #[inline(always)]
-    fn insert_beginning(&mut self, start: usize, at: usize) {
-        // SAFETY: `start + MF_LIMIT <= src.len()`, since a match begins where one was looked for, or before.
+    unsafe fn insert_beginning(&mut self, start: usize, at: usize) {
+        debug_assert!(start + MF_LIMIT <= self.src.len());
+        // SAFETY: `MF_LIMIT` (12) bytes lie at `start` (# Safety), so at least 10 lie at `start + 2`: more than `WORD`.
         unsafe {
             self.heads.insert_seven(self.src, start + 1, at + 1);
             self.heads.insert_seven(self.src, start + 2, at + 2);
@@ -207,13 +224,14 @@ impl Search<'_> {
         }
     }
 
-    /// Puts positions near the end of a match into the tables.
+    /// Inserts positions near the end of a match.
     #[inline(always)]
     fn insert_end(&mut self, end: usize) {
         if end - 2 + WORD >= self.src.len() {
             return;
         }
-        // SAFETY: `WORD` bytes lie at `end - 2` by the condition above; a match has `MIN_MATCH` bytes, so `end - 3` is a position.
+        // SAFETY: the check above leaves more than `WORD` bytes at `end - 2`, so at least `WORD` at `end - 1`. A match has `MIN_MATCH`
+        // bytes, so `end - 3` is not negative; `end - 5` is checked.
         unsafe {
             if end - self.start > 5 {
                 self.heads.insert_seven(self.src, end - 5, end - 5);
@@ -226,10 +244,10 @@ impl Search<'_> {
     }
 }
 
-/// Compresses the data of `joined` into `dst`. Returns the bytes written, or 0 if they do not fit. Where there is a dictionary,
-/// [`Tables::copy_from`] was called.
-pub(super) fn compress(tables: &mut Tables, joined: Joined, dst: &mut [u8]) -> Result<usize> {
-    let Joined { bytes: src, start } = joined;
+/// Compresses the data of `src` into `dst`. Returns the bytes written, or 0 if they do not fit. With a dictionary,
+/// [`Tables::copy_from`] must have been called.
+pub(super) fn compress(tables: &mut Tables, src: PrefixedSrc, dst: &mut [u8]) -> Result<usize> {
+    let PrefixedSrc { bytes: src, start } = src;
     let heads = tables.heads(src.len())?;
     let search = Search { src, start, heads };
     Ok(encode(search, Writer::new(src, start, dst)).unwrap_or(0))
@@ -240,19 +258,22 @@ pub(super) fn compress(tables: &mut Tables, joined: Joined, dst: &mut [u8]) -> R
 fn encode(mut search: Search, mut writer: Writer) -> Option<usize> {
     let (src, start) = (search.src, search.start);
     let mut at = start;
-    // A stream of `MF_LIMIT` bytes has no match, although there would be room for one.
+    // Data of `MF_LIMIT` bytes get no match, although one would fit: the library does not search them.
     while at + MF_LIMIT <= src.len() && src.len() - start > MF_LIMIT {
         let anchor = writer.anchor();
-        let Some(mut found) = search.find(at) else {
+        // SAFETY: the loop's condition leaves `MF_LIMIT` bytes.
+        let Some(mut found) = (unsafe { search.find(at) }) else {
             at += 1 + ((at - anchor) >> SKIP_TRIGGER);
             continue;
         };
         let from = found.start - found.distance;
-        let most = (found.start - anchor).min(from.saturating_sub(start));
-        let before = match_len_backward(src, from, found.start, most);
+        let max_before = (found.start - anchor).min(from.saturating_sub(start));
+        // SAFETY: `max_before` is at most `from`, a match has a distance of 1 or more, and it lies within `src`.
+        let before = unsafe { match_len_backward(src, from, found.start, max_before) };
         found.start -= before;
         found.len += before;
-        search.insert_beginning(found.start, at);
+        // SAFETY: `find` returns a match that begins `MF_LIMIT` bytes before the end of `src` or sooner.
+        unsafe { search.insert_beginning(found.start, at) };
         writer.put(found)?;
         at = found.end();
         search.insert_end(at);

@@ -1,21 +1,23 @@
-//! LZ4 and LZ4HC. Compressing and decompressing both is our own code; the LZ4 library compresses LZ4 with a dictionary.
+//! LZ4 and LZ4HC, in our own code. Only LZ4 with a dictionary is compressed by the LZ4 library.
 
 mod chain;
 mod compress;
+mod decode_fast;
+mod decode_short;
 mod decompress;
-mod high;
+mod hc;
 mod lazy;
+mod match_end;
 mod mid;
-mod seen;
-mod sequences;
-mod short;
+mod sequence;
+mod word_filter;
 mod writer;
 
 #[cfg(feature = "blosc1")]
-pub(super) use compress::{SHORT_REACH, match_end, match_len_backward, short_match};
-#[cfg(feature = "blosc1")]
 pub(super) use decompress::MF_LIMIT;
-pub(super) use high::{High, HighDict};
+pub(super) use hc::{HcCompressor, HcEncodeDict};
+#[cfg(feature = "blosc1")]
+pub(super) use match_end::{SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match};
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
@@ -26,7 +28,7 @@ use lz4_sys as _;
 use super::{PaddedDst, PaddedSrc};
 use oxiblosc_error::{Error, Result};
 
-/// Size of the library's `LZ4_stream_t`, plain memory without pointers into itself, so that it can be copied.
+/// Size of the library's `LZ4_stream_t`. It holds no pointers into itself, so it can be copied.
 const STREAM_SIZE: usize = (1 << 14) + 32;
 
 unsafe extern "C" {
@@ -53,71 +55,73 @@ pub(super) fn version() -> &'static str {
 }
 
 /// An `LZ4_stream_t` that the library allocated; freed with this value.
-struct Stream(NonNull<c_void>);
+struct LibraryStream(NonNull<c_void>);
 
-// SAFETY: the state is plain memory owned by this value alone; the library keeps no thread-bound data.
-unsafe impl Send for Stream {}
-// SAFETY: a shared reference (of a dictionary) is only used to copy the stream from.
-unsafe impl Sync for Stream {}
+// SAFETY: this value alone owns the memory, and the library keeps no data that belong to a thread.
+unsafe impl Send for LibraryStream {}
+// SAFETY: through a shared reference (that of an `EncodeDict`) the stream is only read, by the copy in `compress_with`.
+unsafe impl Sync for LibraryStream {}
 
-impl Stream {
+impl LibraryStream {
     fn new() -> Result<Self> {
         // SAFETY: takes nothing; returns an initialised stream, or null.
         NonNull::new(unsafe { LZ4_createStream() })
-            .map(Stream)
+            .map(LibraryStream)
             .ok_or(Error::MemoryAlloc)
     }
 }
 
-impl Drop for Stream {
+impl Drop for LibraryStream {
     fn drop(&mut self) {
         // SAFETY: the pointer came from `LZ4_createStream` and is freed once.
         unsafe { LZ4_freeStream(self.0.as_ptr()) };
     }
 }
 
-/// The value in `slot`, made on first use.
-fn get_or_make<T>(slot: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Result<&mut T> {
+/// The value in `slot`, which `make` creates on first use.
+fn get_or_try_init<T>(slot: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Result<&mut T> {
     match slot {
         Some(value) => Ok(value),
         None => Ok(slot.insert(make()?)),
     }
 }
 
-/// Converts the return value of the library's compressors: the bytes written, 0 if they did not fit.
+/// Converts what the library's compressors return: the bytes written, or 0 if they did not fit.
 fn written(n: c_int) -> Result<usize> {
     usize::try_from(n).or(Ok(0))
 }
 
-/// The acceleration for a level. At lower levels more positions are skipped.
+/// The acceleration for a level: lower levels skip more positions.
 fn acceleration(clevel: u8) -> u8 {
     10 - clevel
 }
 
 /// The LZ4 compressor.
 #[derive(Default)]
-pub(super) struct Fast {
+pub(super) struct Compressor {
     plain: compress::Tables,
-    with_dict: Option<Stream>,
+    with_dict: Option<LibraryStream>,
 }
 
-impl Fast {
+impl Compressor {
     /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         self.plain.compress(acceleration(clevel).into(), src, dst)
     }
 
-    /// Like [`compress`](Self::compress), with a dictionary, which is needed during the call only.
+    /// Like [`compress`](Self::compress), with a dictionary.
     pub(super) fn compress_with(
         &mut self,
-        dict: &FastDict,
+        dict: &EncodeDict,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        let state = get_or_make(&mut self.with_dict, Stream::new)?.0.as_ptr();
+        let state = get_or_try_init(&mut self.with_dict, LibraryStream::new)?
+            .0
+            .as_ptr();
         // SAFETY: both are streams of `STREAM_SIZE` bytes in allocations of their own. The copy points into the dictionary's
-        // bytes, which `dict` keeps alive during the call (see `FastDict::new`); the next call overwrites it before use.
+        // bytes, which live as long as `dict` (`EncodeDict::new`); the next call overwrites the copy before it is used.
         // The library reads `src.len()` bytes and writes at most `dst.len()`; `Encoder::compress` made sure that both fit a `c_int`.
         written(unsafe {
             core::ptr::copy_nonoverlapping(
@@ -137,18 +141,18 @@ impl Fast {
     }
 }
 
-/// A dictionary hashed for LZ4. It points into the bytes it was made from.
-pub(super) struct FastDict {
-    stream: Stream,
+/// A dictionary hashed for LZ4. It points into the bytes that it was made from.
+pub(super) struct EncodeDict {
+    stream: LibraryStream,
 }
 
-impl FastDict {
+impl EncodeDict {
     /// # Safety
-    /// `bytes` must neither move nor change as long as the value lives.
+    /// `bytes` must neither move nor change while the value lives.
     pub(super) unsafe fn new(bytes: &[u8]) -> Result<Self> {
-        let stream = Stream::new()?;
-        // SAFETY: the stream is initialised, the caller promises that `bytes` outlives it, and the length of a dictionary (at most
-        // `MAX_DICT_SIZE`) fits a `c_int`.
+        let stream = LibraryStream::new()?;
+        // SAFETY: the stream is initialised, `bytes` stay where they are while it lives (# Safety), and the length of a dictionary
+        // (at most `MAX_DICT_SIZE`, see `Dict`) fits a `c_int`.
         unsafe {
             LZ4_loadDict(
                 stream.0.as_ptr(),
@@ -156,18 +160,18 @@ impl FastDict {
                 bytes.len() as c_int,
             )
         };
-        Ok(FastDict { stream })
+        Ok(EncodeDict { stream })
     }
 }
 
 /// Decodes an LZ4 stream. Returns the number of bytes written.
 ///
-/// A match of distance 0 is not valid, but the LZ4 library accepts it and writes zeros, so this does too.
+/// A match of distance 0 is invalid, but the LZ4 library accepts it and writes zeros, and so do we.
 pub(super) fn decompress(src: PaddedSrc, dst: PaddedDst) -> Result<usize> {
     decompress::decompress(&[], src, dst, usize::MAX)
 }
 
-/// Decodes an LZ4 stream at least until its first `wanted` bytes are there. Returns the number of bytes written.
+/// Decodes an LZ4 stream until at least its first `wanted` bytes are decoded. Returns the number of bytes written.
 pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
     let wanted = if wanted < dst.len() {
         wanted

@@ -250,7 +250,7 @@ fn same_bytes(
 #[test]
 fn high_streams_are_the_bytes_that_the_library_writes() {
     let mut random = numbers();
-    let mut high = High::default();
+    let mut high = HcCompressor::default();
     let mut fitted = 0;
     for _ in 0..8_000 {
         let len = stream_len(&mut random);
@@ -270,7 +270,7 @@ fn high_streams_are_the_bytes_that_the_library_writes() {
 #[test]
 fn high_streams_of_noise_are_the_bytes_that_the_library_writes() {
     let mut random = numbers();
-    let mut high = High::default();
+    let mut high = HcCompressor::default();
     for len in [5000, 20_000, 65_536, 150_000, 400_000] {
         for values in [256, 100, 40] {
             for clevel in [3, 5, 9] {
@@ -298,13 +298,13 @@ fn high_streams_of_noise_are_the_bytes_that_the_library_writes() {
 #[test]
 fn high_streams_with_a_dictionary_are_the_bytes_that_the_library_writes() {
     let mut random = numbers();
-    let mut high = High::default();
+    let mut high = HcCompressor::default();
     let mut fitted = 0;
     for _ in 0..6_000 {
         let dict_len = [1 + random(12), 1 + random(300), 1 + random(5000), 32 * 1024][random(4)];
         let dict = mixed(&[], dict_len, &mut random);
         let clevel = 1 + random(9) as u8;
-        let prepared = HighDict::new(&dict, clevel).unwrap();
+        let prepared = HcEncodeDict::new(&dict, clevel).unwrap();
         for _ in 0..2 {
             let len = stream_len(&mut random);
             // Data that go on as the dictionary does, or repeat parts of it.
@@ -335,11 +335,11 @@ fn streams_are_decoded_and_refused_as_the_library_does() {
         let data = &data[dict.len()..];
         let mut stream = vec![0; len + len / 255 + 16];
         let n = if dict.is_empty() {
-            Fast::default().compress(9, data, &mut stream)
+            Compressor::default().compress(9, data, &mut stream)
         } else {
             // SAFETY: the bytes outlive the value.
-            let prepared = unsafe { FastDict::new(&dict) }.unwrap();
-            Fast::default().compress_with(&prepared, 9, data, &mut stream)
+            let prepared = unsafe { EncodeDict::new(&dict) }.unwrap();
+            Compressor::default().compress_with(&prepared, 9, data, &mut stream)
         };
         stream.truncate(n.unwrap());
         for _ in 0..round % 4 {

@@ -1,9 +1,9 @@
-//! The stream that LZ4HC writes, and when it gives up for lack of room: by the same margins as the LZ4 library.
+//! Writes the stream of LZ4HC. It gives up for lack of room exactly where the LZ4 library does, by the same margins.
 
-use super::compress::{
+use super::decompress::{LAST_LITERALS, MIN_MATCH};
+use super::sequence::{
     Sequence, extra_bytes, put_fitting_sequence, put_last_literals, put_sequence_unchecked,
 };
-use super::decompress::{LAST_LITERALS, MIN_MATCH};
 use crate::unchecked::UncheckedDst;
 use core::hint::cold_path;
 
@@ -21,12 +21,13 @@ impl Match {
     }
 }
 
-/// The stream as far as it is written.
+/// A stream that is being written.
 pub(super) struct Writer<'a> {
     src: &'a [u8],
     dst: UncheckedDst<'a>,
+    /// Where the next sequence is written.
     out: usize,
-    /// The end of the data before it.
+    /// All data before it are written.
     anchor: usize,
 }
 
@@ -41,12 +42,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The end of the data that are written.
+    /// All data before this position are written.
     pub(super) fn anchor(&self) -> usize {
         self.anchor
     }
 
-    /// Writes the literals before a match, and the match. `None` if they do not fit, or almost.
+    /// Writes the literals before a match, and the match. `None` if they do not fit with the margin that the library demands.
     #[inline(always)]
     pub(super) fn put(&mut self, found: Match) -> Option<()> {
         let sequence = Sequence {
@@ -57,7 +58,7 @@ impl<'a> Writer<'a> {
         };
         self.anchor = found.end();
         if sequence.has_margins(self.src, self.dst.len() - self.out) {
-            // SAFETY: the condition above is what the function requires.
+            // SAFETY: `has_margins` is what the function requires.
             self.out =
                 unsafe { put_sequence_unchecked(&mut self.dst, self.out, self.src, sequence) };
             return Some(());
@@ -82,7 +83,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// Writes the data behind the last match. Returns the length of the stream.
+    /// Writes the data behind the last match as literals. Returns the length of the stream.
     pub(super) fn finish(mut self) -> Option<usize> {
         put_last_literals(self.dst.slice(), self.out, &self.src[self.anchor..])
     }

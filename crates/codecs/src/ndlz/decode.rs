@@ -1,19 +1,19 @@
 //! The decoder.
 //!
-//! A table maps each token to the sources of the cell's rows. So all cells, except those of one repeated byte, are decoded by the same
-//! instructions, without a branch on the kind of cell, which is unpredictable.
+//! Which token comes next is unpredictable. So a table maps each token to the sources of the cell's rows, and all cells, except those of
+//! one repeated byte, are decoded by the same instructions without a branch.
 
 use super::HEADER_LEN;
-use super::kinds::{Kind, Source};
+use super::tokens::{RowSource, TokenInfo};
 use oxiblosc_error::{Error, Result};
 
 /// The token of a cell of one repeated byte.
 const REPEATED: u8 = 0x40;
 
-/// The position of a source's rows, which may lie outside the stream. `at` is the position of the token, and `distance` its operand.
+/// The position of a source's rows. It may lie outside the stream. `at` is the position of the token, and `distance` its operand.
 #[inline(always)]
-fn place_of(source: Source, at: usize, distance: u16) -> usize {
-    // The reference's decoder adds the size of the token and its operands to the distance in 16 bits, so that it may overflow.
+fn rows_position(source: RowSource, at: usize, distance: u16) -> usize {
+    // The sum may overflow 16 bits, as in the reference's decoder.
     let from_end = (distance & source.mask).wrapping_add(source.operands.into());
     (at + usize::from(source.base)).wrapping_sub(from_end.into())
 }
@@ -21,17 +21,17 @@ fn place_of(source: Source, at: usize, distance: u16) -> usize {
 #[inline(always)]
 fn rows_at<const SIDE: usize, const CELL: usize>(
     bytes: &[u8],
-    place: usize,
+    position: usize,
 ) -> Option<&[[u8; SIDE]]> {
-    let cell = bytes.get(place..)?.first_chunk::<CELL>()?;
+    let cell = bytes.get(position..)?.first_chunk::<CELL>()?;
     Some(cell.as_chunks().0)
 }
 
-/// Decodes a full cell, whose token is at `at`, and passes its rows to `put`. Returns the position of the next token. `None` close to
-/// the end of the stream, since it reads past short cells, and if the cell is invalid; [`read`] decides about those.
+/// Decodes a whole cell, whose token is at `at`, and passes its rows to `put`. Returns the position of the next token. `None` if the cell is
+/// invalid, and near the end of the stream, since it reads past the end of short cells; then [`read`] must be called.
 #[inline(always)]
 fn read_whole<const SIDE: usize, const CELL: usize>(
-    kinds: &[Kind<SIDE>; 256],
+    tokens: &[TokenInfo<SIDE>; 256],
     bytes: &[u8],
     at: usize,
     mut put: impl FnMut(usize, &[u8; SIDE]),
@@ -41,23 +41,24 @@ fn read_whole<const SIDE: usize, const CELL: usize>(
         (0..SIDE).for_each(|row| put(row, &[a; SIDE]));
         return Some(at + 2);
     }
-    let kind = &kinds[usize::from(token)];
-    let first = place_of(kind.first, at, u16::from_le_bytes([a, b]));
-    let second = place_of(kind.second, at, u16::from_le_bytes([c, d]));
+    let info = &tokens[usize::from(token)];
+    let first = rows_position(info.first, at, u16::from_le_bytes([a, b]));
+    let second = rows_position(info.second, at, u16::from_le_bytes([c, d]));
     let first = rows_at::<SIDE, CELL>(bytes, first)?;
     let second = rows_at::<SIDE, CELL>(bytes, second)?;
-    for (to, row) in kind.rows.iter().enumerate() {
+    for (to, row) in info.rows.iter().enumerate() {
         let row = usize::from(*row);
         let from = if row < SIDE { first } else { second };
         put(to, &from[row % SIDE]);
     }
-    (kind.size > 0).then_some(at + usize::from(kind.size))
+    (info.size > 0).then_some(at + usize::from(info.size))
 }
 
-/// Decodes a cell of `len` bytes, fewer than `SIDE * SIDE` if it is cut, into the front of `cell`, with every check.
+/// Decodes a cell of `len` bytes into the front of `cell`, with every check. A cell that an edge of the block cuts has fewer than
+/// `SIDE * SIDE` bytes.
 #[cold]
 fn read<const SIDE: usize>(
-    kinds: &[Kind<SIDE>; 256],
+    tokens: &[TokenInfo<SIDE>; 256],
     bytes: &[u8],
     at: &mut usize,
     len: usize,
@@ -73,37 +74,37 @@ fn read<const SIDE: usize>(
         *at += 2;
         return Ok(());
     }
-    let kind = &kinds[usize::from(token)];
-    if kind.size == 0 {
+    let info = &tokens[usize::from(token)];
+    if info.size == 0 {
         return Err(Error::Failure);
     }
     // A cut literal cell is shorter.
     let whole = SIDE * SIDE;
-    let literal = kind.first.mask == 0;
-    let size = usize::from(kind.size) - if literal { whole - len } else { 0 };
+    let literal = info.first.mask == 0;
+    let size = usize::from(info.size) - if literal { whole - len } else { 0 };
     let operands = part(*at, size)?;
     let distance = |n: usize| match operands.get(n..n + 2) {
         Some(distance) => u16::from_le_bytes([distance[0], distance[1]]),
         None => 0,
     };
     let mut rows = [[[0; SIDE]; SIDE]; 2];
-    for (n, source) in [kind.first, kind.second].into_iter().enumerate() {
+    for (n, source) in [info.first, info.second].into_iter().enumerate() {
         let source_len = usize::from(source.len);
         let source_len = if source_len == whole { len } else { source_len };
-        let place = place_of(source, *at, distance(1 + 2 * n));
-        rows[n].as_flattened_mut()[..source_len].copy_from_slice(part(place, source_len)?);
+        let position = rows_position(source, *at, distance(1 + 2 * n));
+        rows[n].as_flattened_mut()[..source_len].copy_from_slice(part(position, source_len)?);
     }
-    for (to, row) in cell.iter_mut().zip(kind.rows) {
+    for (to, row) in cell.iter_mut().zip(info.rows) {
         *to = rows.as_flattened()[usize::from(row)];
     }
     *at += size;
     Ok(())
 }
 
-/// Decompresses a block of cells of `SIDE` x `SIDE`, that is `CELL`, bytes into the front of `dst`. Returns the size of the block.
+/// Decompresses a block of cells of `SIDE` x `SIDE` bytes, which is `CELL`, into the front of `dst`. Returns the size of the block.
 #[inline(always)]
 pub fn decompress<const SIDE: usize, const CELL: usize>(
-    kinds: &[Kind<SIDE>; 256],
+    tokens: &[TokenInfo<SIDE>; 256],
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<usize> {
@@ -130,7 +131,7 @@ pub fn decompress<const SIDE: usize, const CELL: usize>(
         for left in (0..columns).step_by(SIDE) {
             let width = SIDE.min(columns - left);
             if height == SIDE && width == SIDE {
-                let next = read_whole::<SIDE, CELL>(kinds, src, at, |row, from| {
+                let next = read_whole::<SIDE, CELL>(tokens, src, at, |row, from| {
                     lines[row][left..left + SIDE].copy_from_slice(from);
                 });
                 if let Some(next) = next {
@@ -139,9 +140,9 @@ pub fn decompress<const SIDE: usize, const CELL: usize>(
                 }
             }
             let mut cell = [[0; SIDE]; SIDE];
-            read(kinds, src, &mut at, height * width, &mut cell)?;
-            let there = cell.as_flattened().chunks_exact(width);
-            for (line, row) in lines.iter_mut().zip(there).take(height) {
+            read(tokens, src, &mut at, height * width, &mut cell)?;
+            let cell_rows = cell.as_flattened().chunks_exact(width);
+            for (line, row) in lines.iter_mut().zip(cell_rows).take(height) {
                 line[left..left + width].copy_from_slice(row);
             }
         }

@@ -1,4 +1,4 @@
-//! The encoder's parts that do not depend on the size of cells.
+//! The parts of the encoder that do not depend on the size of cells.
 
 use super::HEADER_LEN;
 #[cfg(target_arch = "x86_64")]
@@ -10,12 +10,15 @@ pub const WINDOW: usize = 65535;
 /// Slots of a hash table.
 pub const SLOTS: usize = 1 << hash::BITS;
 
-/// An encoder for cells of one size. `MAX_LEN` is the length of a literal cell with its token, the longest.
-pub trait Encode<const SIDE: usize, const MAX_LEN: usize> {
-    /// Hashes a group of adjacent cells, given row by row. It is called before the first of them is put.
-    fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
+/// An encoder for cells of one size. `MAX_LEN` is the largest size of an encoded cell: that of a literal cell with its token.
+pub trait CellEncoder<const SIDE: usize, const MAX_LEN: usize> {
+    /// Hashes a group of adjacent cells, given row by row. It must be called before the first of them is encoded.
+    ///
+    /// # Safety
+    /// As for [`Vector::new`].
+    unsafe fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
 
-    /// Encodes cell `n` of the last group into `out`, which follows `written`, the stream so far. Returns the bytes written.
+    /// Encodes cell `n` of the last hashed group into `out`, which follows `written`, the stream so far. Returns the bytes written.
     fn put(
         &mut self,
         n: usize,
@@ -27,18 +30,19 @@ pub trait Encode<const SIDE: usize, const MAX_LEN: usize> {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn hash_avx2<E: Encode<SIDE, MAX_LEN>, const SIDE: usize, const MAX_LEN: usize>(
+fn hash_avx2<E: CellEncoder<SIDE, MAX_LEN>, const SIDE: usize, const MAX_LEN: usize>(
     encoder: &mut E,
     group: &[[[u8; SIDE]; LANES]; SIDE],
 ) {
-    encoder.hash::<Avx2>(group);
+    // SAFETY: this function is compiled for AVX2, so it is called only where the CPU has it.
+    unsafe { encoder.hash::<Avx2>(group) };
 }
 
 /// Compresses a block of `rows` times `columns` bytes. Returns the bytes written, or 0 if the result is not smaller than `src` or
 /// might not fit into `dst`.
 #[inline(always)]
 pub fn compress<const SIDE: usize, const MAX_LEN: usize>(
-    mut encoder: impl Encode<SIDE, MAX_LEN>,
+    mut encoder: impl CellEncoder<SIDE, MAX_LEN>,
     [rows, columns]: [usize; 2],
     src: &[u8],
     dst: &mut [u8],
@@ -63,13 +67,17 @@ pub fn compress<const SIDE: usize, const MAX_LEN: usize>(
             }
             #[cfg(target_arch = "x86_64")]
             if avx2 {
-                // SAFETY: `avx2` says that the CPU has the feature.
+                // SAFETY: `avx2` says that the CPU has AVX2.
                 unsafe { hash_avx2(&mut encoder, &group) };
             } else {
-                encoder.hash::<Lanes>(&group);
+                // SAFETY: `Lanes` needs no CPU feature.
+                unsafe { encoder.hash::<Lanes>(&group) };
             }
             #[cfg(not(target_arch = "x86_64"))]
-            encoder.hash::<Lanes>(&group);
+            // SAFETY: `Lanes` needs no CPU feature.
+            unsafe {
+                encoder.hash::<Lanes>(&group)
+            };
             for n in 0..width.div_ceil(SIDE) {
                 let (written, rest) = dst.split_at_mut(at);
                 let Some(out) = rest.first_chunk_mut() else {
@@ -103,7 +111,7 @@ pub fn put<const N: usize>(out: &mut [u8], bytes: [u8; N]) -> usize {
     N
 }
 
-/// `N` bytes of the stream at `position`, converted by `read`. `None` if there are fewer.
+/// The `N` bytes of the stream at `position`, converted by `read`. `None` if there are fewer.
 #[inline(always)]
 pub fn part_at<const N: usize, T>(
     written: &[u8],
@@ -114,12 +122,12 @@ pub fn part_at<const N: usize, T>(
     part.map(|part| read(*part))
 }
 
-/// A hash table of positions in the stream; 0 = empty.
+/// A hash table of positions in the stream. 0 is an empty slot.
 pub type Table = [u32; SLOTS];
 
-/// Inserts parts of a literal cell, whose first row is at `start` in the stream, into a table: part `i` begins at row `i`. Nothing
-/// is inserted unless the slot of the first part is free. Then those with a free slot are inserted, and the other slots are emptied.
-/// This is what the reference does.
+/// Inserts the parts of a literal cell into a table, as the reference does. The first row of the cell is at `start` in the stream, and part
+/// `i` begins at row `i`. If the slot of the first part is not free, nothing happens. Otherwise the parts with a free slot are inserted, and
+/// the slots of the others are emptied.
 pub fn insert<const N: usize>(
     table: &mut Table,
     slots: &[u32; N],

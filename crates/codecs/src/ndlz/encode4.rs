@@ -1,8 +1,8 @@
 //! The encoder for cells of 4 x 4.
 //!
-//! It looks up all parts of a cell before it branches on any result, because which part is found is unpredictable.
+//! It is unpredictable which part of a cell is found, so all parts are looked up before there is a branch on the results.
 
-use super::encode::{Encode, Table, WINDOW, insert, part_at, put};
+use super::encode::{CellEncoder, Table, WINDOW, insert, part_at, put};
 use super::hash::{self, LANES, Lanes, Vector};
 use crate::table::zeros;
 
@@ -17,8 +17,9 @@ const TRIPLES: [([usize; 3], u8); 4] = [
     ([0, 2, 3], 0xf8),
     ([1, 2, 3], 0xe0),
 ];
-/// Those whose rows are adjacent. Only these are inserted into the tables.
+/// The pairs whose rows are adjacent. Only these are inserted into the tables.
 const CONTIGUOUS_PAIRS: [usize; 3] = [0, 3, 5];
+/// The triples whose rows are adjacent. Only these are inserted into the tables.
 const CONTIGUOUS_TRIPLES: [usize; 2] = [0, 3];
 
 /// The hash tables of the encoder, and the hashes of the current group of cells.
@@ -27,23 +28,23 @@ pub struct Encoder {
     cells: Box<Table>,
     triples: Box<Table>,
     pairs: Box<Table>,
-    /// For each contiguous part, the slot that the next literal cell inserts it into: the last one that was found empty for it,
-    /// which may have been in an earlier cell (see [`insert`]).
+    /// For each contiguous part, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may
+    /// have been for an earlier cell (see [`insert`]).
     triple_slots: [u32; 2],
     pair_slots: [u32; 3],
 }
 
 /// The results of looking up the `N` parts of a cell. Bit `i` of a mask stands for part `i`.
-struct LookUp<const N: usize> {
+struct PartLookup<const N: usize> {
     slots: [u32; N],
     positions: [u32; N],
-    /// Parts that were found, within the window.
+    /// The parts that were found within the window.
     found: u32,
-    /// Parts whose slots are empty.
+    /// The parts whose slots are empty.
     empty: u32,
 }
 
-impl<const N: usize> LookUp<N> {
+impl<const N: usize> PartLookup<N> {
     const NONE: Self = Self {
         slots: [0; N],
         positions: [0; N],
@@ -53,8 +54,8 @@ impl<const N: usize> LookUp<N> {
 
     /// Looks up part `i`, whose first row is `row`. `is_at` tells whether the part is at a position in the stream.
     ///
-    /// Decoders add 3 to the distance of a part, in 16 bits. The reference also takes matches for which that overflows, and then the
-    /// cell is decoded wrongly. We do not; it can happen only for parts that begin with the first row.
+    /// Decoders add 3 to the distance of a part, in 16 bits. If that overflows, the cell is decoded wrongly. The reference takes such matches
+    /// all the same; we do not. It can only happen for parts that begin with the first row.
     #[inline(always)]
     fn look_up(
         &mut self,
@@ -71,14 +72,14 @@ impl<const N: usize> LookUp<N> {
             WINDOW
         };
         let in_window = anchor + SIDE * row - (position as usize) < limit;
-        // `&` and not `&&`, which would branch.
+        // `&` has no branch, unlike `&&`.
         let found = (position != 0) & in_window & is_at(position as usize);
         self.found |= u32::from(found) << i;
         self.empty |= u32::from(position == 0) << i;
         (self.slots[i], self.positions[i]) = (slot, position);
     }
 
-    /// The first part that was found, and a mask of the parts before it that have empty slots.
+    /// The first part that was found, and a mask of those parts before it that have empty slots.
     #[inline(always)]
     fn first(&self) -> (Option<usize>, u32) {
         let lowest = self.found & self.found.wrapping_neg();
@@ -86,7 +87,7 @@ impl<const N: usize> LookUp<N> {
         (first, self.empty & lowest.wrapping_sub(1))
     }
 
-    /// Keeps the slots of those of `parts` that the mask `free` has.
+    /// Stores the slots of those of `parts` that are in the mask `free` in `kept`.
     #[inline(always)]
     fn keep_slots<const M: usize>(&self, free: u32, parts: [usize; M], kept: &mut [u32; M]) {
         for (kept, i) in kept.iter_mut().zip(parts) {
@@ -103,14 +104,14 @@ impl<const N: usize> LookUp<N> {
     }
 }
 
-impl LookUp<6> {
-    /// Writes the cell as a match of two pairs of rows, and returns its length, if two that together are the cell were found.
+impl PartLookup<6> {
+    /// If two pairs of rows were found that together are the cell, writes it as their match, and returns the number of bytes written.
     #[inline(always)]
     fn put_two(&self, anchor: usize, out: &mut [u8; 17]) -> Option<usize> {
-        // `i` and `5 - i`, of which the first has row 0.
+        // Pairs `i` and `5 - i` are complementary. `i` is the one that has row 0.
         let complementary = self.found & self.found.reverse_bits() >> 26 & 7;
         let i = complementary.trailing_zeros() as usize;
-        // Decoders add 5 to this distance, which must not overflow either.
+        // Decoders add 5 to this distance in 16 bits, which must not overflow.
         if complementary == 0 || anchor + 5 - self.positions[i] as usize > u16::MAX.into() {
             return None;
         }
@@ -121,7 +122,7 @@ impl LookUp<6> {
     }
 }
 
-/// Two rows as they are in a stream.
+/// Two rows as an integer, with the bytes in the order of a stream.
 #[inline(always)]
 fn two(rows: [u32; SIDE], [a, b]: [usize; 2]) -> u64 {
     u64::from(rows[a]) | u64::from(rows[b]) << 32
@@ -154,8 +155,8 @@ impl Encoder {
         })
     }
 
-    /// Writes a cell as a match of some of its rows, and returns its length. If there is none, the cell will be literal: returns
-    /// `None` and inserts its parts into the tables.
+    /// Writes a cell as a match of some of its rows, and returns the number of bytes written. If there is no match, returns `None`, and inserts
+    /// the parts of the cell into the tables, as it will be literal.
     #[inline(always)]
     fn put_parts(
         &mut self,
@@ -165,7 +166,7 @@ impl Encoder {
         out: &mut [u8; 17],
     ) -> Option<usize> {
         let anchor = written.len();
-        let mut pairs = LookUp::<6>::NONE;
+        let mut pairs = PartLookup::<6>::NONE;
         for (i, pair) in PAIRS.into_iter().enumerate() {
             pairs.look_up(
                 &self.pairs,
@@ -179,7 +180,7 @@ impl Encoder {
             return Some(len);
         }
 
-        let mut triples = LookUp::<4>::NONE;
+        let mut triples = PartLookup::<4>::NONE;
         for (i, ([a, b, c], _)) in TRIPLES.into_iter().enumerate() {
             triples.look_up(
                 &self.triples,
@@ -198,7 +199,7 @@ impl Encoder {
         if let Some(i) = found {
             let (triple, token) = TRIPLES[i];
             let [low, high] = triples.distance(i, anchor);
-            // The row that is not in the triple: the numbers of all four add up to 6.
+            // The row that is not in the triple. The indices of all four rows add up to 6.
             let [a, b, c, d] = rows[6 - triple.iter().sum::<usize>()].to_le_bytes();
             return Some(put(out, [token, low, high, a, b, c, d]));
         }
@@ -224,20 +225,23 @@ impl Encoder {
     }
 }
 
-impl Encode<SIDE, 17> for Encoder {
+impl CellEncoder<SIDE, 17> for Encoder {
     #[inline(always)]
-    fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+    unsafe fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
         let mut rows = [[0; LANES]; SIDE];
         for (to, from) in rows.as_flattened_mut().iter_mut().zip(group.as_flattened()) {
             *to = u32::from_le_bytes(*from);
         }
         let [a, b, c, d] = &rows;
-        self.slots.cells = hash::of::<V, _>([a, b, c, d]);
+        // SAFETY: the CPU has the features of `V` (# Safety), here and below.
+        self.slots.cells = unsafe { hash::hash_words::<V, _>([a, b, c, d]) };
         for (slots, [a, b]) in self.slots.pairs.iter_mut().zip(PAIRS) {
-            *slots = hash::of::<V, _>([&rows[a], &rows[b]]);
+            // SAFETY: as above.
+            *slots = unsafe { hash::hash_words::<V, _>([&rows[a], &rows[b]]) };
         }
         for (slots, ([a, b, c], _)) in self.slots.triples.iter_mut().zip(TRIPLES) {
-            *slots = hash::of::<V, _>([&rows[a], &rows[b], &rows[c]]);
+            // SAFETY: as above.
+            *slots = unsafe { hash::hash_words::<V, _>([&rows[a], &rows[b], &rows[c]]) };
         }
     }
 

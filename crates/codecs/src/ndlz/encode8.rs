@@ -1,12 +1,14 @@
 //! The encoder for cells of 8 x 8.
 
-use super::encode::{Encode, Table, WINDOW, insert, put};
+use super::encode::{CellEncoder, Table, WINDOW, insert, put};
 use super::hash::{self, LANES, Lanes, Vector};
 use crate::table::zeros;
+use core::ops::ControlFlow::{self, Break, Continue};
 
 const SIDE: usize = 8;
-/// How many parts of three adjacent rows a cell has, and of two.
+/// The number of parts of three adjacent rows in a cell.
 const TRIPLES: usize = SIDE - 2;
+/// The number of parts of two adjacent rows in a cell.
 const PAIRS: usize = SIDE - 1;
 
 /// The hash tables of the encoder, and the hashes of the current group of cells.
@@ -15,8 +17,8 @@ pub struct Encoder {
     cells: Box<Table>,
     triples: Box<Table>,
     pairs: Box<Table>,
-    /// For each part, the slot that the next literal cell inserts it into: the last one that was found empty for it, which may have
-    /// been in an earlier cell (see [`insert`]).
+    /// For each part, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may have been
+    /// for an earlier cell (see [`insert`]).
     triple_slots: [u32; TRIPLES],
     pair_slots: [u32; PAIRS],
 }
@@ -28,7 +30,7 @@ struct Slots {
     pairs: [Lanes; PAIRS],
 }
 
-/// Whether `rows` are in the stream at `position`.
+/// Whether the stream has `rows` at `position`.
 #[inline(always)]
 fn are_at(rows: &[u64], written: &[u8], position: usize) -> bool {
     let part = written
@@ -43,8 +45,8 @@ fn are_at(rows: &[u64], written: &[u8], position: usize) -> bool {
     })
 }
 
-/// Looks up the `N` parts of `ROWS` rows in a table. Writes the first that is found, with the other rows as literals, and returns the
-/// bytes written as an error. If none is found, returns which parts have free slots, and stores those in `slots`.
+/// Looks up the `N` parts of `ROWS` rows in a table. Writes the first that is found, with the other rows as literals, and breaks with the
+/// number of bytes written. If none is found, returns which parts have free slots, and stores those slots in `slots`.
 #[inline(always)]
 fn put_rows<const ROWS: usize, const N: usize>(
     token: u8,
@@ -53,7 +55,7 @@ fn put_rows<const ROWS: usize, const N: usize>(
     (table, slots): (&Table, &mut [u32; N]),
     written: &[u8],
     out: &mut [u8; 65],
-) -> Result<[bool; N], usize> {
+) -> ControlFlow<usize, [bool; N]> {
     let anchor = written.len();
     let mut free = [false; N];
     for first in 0..N {
@@ -74,10 +76,10 @@ fn put_rows<const ROWS: usize, const N: usize>(
                 let row = if n < first { n } else { n + ROWS };
                 *to = rows[row].to_le_bytes();
             }
-            return Err(3 + SIDE * (SIDE - ROWS));
+            return Break(3 + SIDE * (SIDE - ROWS));
         }
     }
-    Ok(free)
+    Continue(free)
 }
 
 impl Encoder {
@@ -100,8 +102,8 @@ impl Encoder {
         })
     }
 
-    /// Writes a cell as a match of some of its rows, and returns its length as an error. If there is none, the cell will be literal:
-    /// inserts its parts into the tables.
+    /// Writes a cell as a match of some of its rows, and breaks with the number of bytes written. If there is no match, inserts the parts of the
+    /// cell into the tables, as it will be literal.
     #[inline(always)]
     fn put_parts(
         &mut self,
@@ -109,7 +111,7 @@ impl Encoder {
         rows: &[u64; SIDE],
         written: &[u8],
         out: &mut [u8; 65],
-    ) -> Result<(), usize> {
+    ) -> ControlFlow<usize> {
         let table = (&*self.triples, &mut self.triple_slots);
         let hashes = (n, &self.slots.triples);
         let triples = put_rows::<3, TRIPLES>(0xa8, rows, hashes, table, written, out)?;
@@ -119,13 +121,13 @@ impl Encoder {
         let start = written.len() + 1;
         insert(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
         insert(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
-        Ok(())
+        Continue(())
     }
 }
 
-impl Encode<SIDE, 65> for Encoder {
+impl CellEncoder<SIDE, 65> for Encoder {
     #[inline(always)]
-    fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+    unsafe fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
         // Two words per row.
         let mut words = [[0; LANES]; 2 * SIDE];
         for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(group) {
@@ -134,14 +136,17 @@ impl Encode<SIDE, 65> for Encoder {
                 (to[0][i], to[1][i]) = (row as u32, (row >> 32) as u32);
             }
         }
-        self.slots.cells = hash::of::<V, _>(words.each_ref());
+        // SAFETY: the CPU has the features of `V` (# Safety), here and below.
+        self.slots.cells = unsafe { hash::hash_words::<V, _>(words.each_ref()) };
         for (row, slots) in self.slots.triples.iter_mut().enumerate() {
             let part: &[Lanes; 6] = words[2 * row..].first_chunk().expect("six");
-            *slots = hash::of::<V, _>(part.each_ref());
+            // SAFETY: as above.
+            *slots = unsafe { hash::hash_words::<V, _>(part.each_ref()) };
         }
         for (row, slots) in self.slots.pairs.iter_mut().enumerate() {
             let part: &[Lanes; 4] = words[2 * row..].first_chunk().expect("four");
-            *slots = hash::of::<V, _>(part.each_ref());
+            // SAFETY: as above.
+            *slots = unsafe { hash::hash_words::<V, _>(part.each_ref()) };
         }
     }
 
@@ -164,7 +169,7 @@ impl Encode<SIDE, 65> for Encoder {
             let [low, high] = ((anchor - position) as u16).to_le_bytes();
             return put(out, [0xc0, low, high]);
         }
-        if let Err(len) = self.put_parts(n, &rows, written, out) {
+        if let Break(len) = self.put_parts(n, &rows, written, out) {
             return len;
         }
         self.cells[slot] = (anchor + 1) as u32;

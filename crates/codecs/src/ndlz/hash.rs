@@ -1,10 +1,10 @@
 //! The hash of cells and parts of cells: the upper bits of XXH32 (by Yann Collet) with seed 1.
 //!
-//! Several adjacent cells are hashed at once, one in each lane, which compilers turn into vector instructions.
+//! Several adjacent cells are hashed at once, one in each lane of a vector.
 
-/// Bits of a hash that are used.
+/// The number of bits of a hash that are used.
 pub const BITS: u32 = 12;
-/// Cells that are hashed at once.
+/// The number of cells that are hashed at once.
 pub const LANES: usize = 8;
 /// One word of each cell.
 pub type Lanes = [u32; LANES];
@@ -15,7 +15,10 @@ const PRIMES: [u32; 5] = [2654435761, 2246822519, 3266489917, 668265263, 3747613
 /// A vector of one word per lane.
 pub trait Vector: Copy {
     /// Loads the words.
-    fn new(lanes: Lanes) -> Self;
+    ///
+    /// # Safety
+    /// The CPU has the features that the type needs.
+    unsafe fn new(lanes: Lanes) -> Self;
     /// Stores the words.
     fn lanes(self) -> Lanes;
     /// Adds each word, wrapping.
@@ -30,7 +33,7 @@ pub trait Vector: Copy {
 
 impl Vector for Lanes {
     #[inline(always)]
-    fn new(lane: Lanes) -> Self {
+    unsafe fn new(lane: Lanes) -> Self {
         lane
     }
 
@@ -63,7 +66,7 @@ impl Vector for Lanes {
     }
 }
 
-/// A vector for CPUs with AVX2. Only [`of`] makes values of this type, and callers name it only where AVX2 was detected.
+/// A vector for CPUs with AVX2. Invariant: where a value exists, the CPU has AVX2, since [`new`](Vector::new) requires it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Avx2(std::arch::x86_64::__m256i);
@@ -71,9 +74,9 @@ pub struct Avx2(std::arch::x86_64::__m256i);
 #[cfg(target_arch = "x86_64")]
 impl Vector for Avx2 {
     #[inline(always)]
-    fn new(lane: Lanes) -> Self {
+    unsafe fn new(lane: Lanes) -> Self {
         use std::arch::x86_64::_mm256_loadu_si256;
-        // SAFETY: the array has 32 bytes, and the load needs no alignment. The CPU has AVX2 here and below: see the type.
+        // SAFETY: the CPU has AVX2 (# Safety). The array has 32 bytes, and the load needs no alignment.
         Self(unsafe { _mm256_loadu_si256(lane.as_ptr().cast()) })
     }
 
@@ -81,28 +84,28 @@ impl Vector for Avx2 {
     fn lanes(self) -> Lanes {
         use std::arch::x86_64::_mm256_storeu_si256;
         let mut lane = [0; LANES];
-        // SAFETY: the array has 32 bytes, and the store needs no alignment.
+        // SAFETY: the CPU has AVX2 (invariant). The array has 32 bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(lane.as_mut_ptr().cast(), self.0) };
         lane
     }
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: see the type.
+        // SAFETY: the CPU has AVX2 (invariant).
         Self(unsafe { std::arch::x86_64::_mm256_add_epi32(self.0, other.0) })
     }
 
     #[inline(always)]
     fn mul(self, word: u32) -> Self {
         use std::arch::x86_64::{_mm256_mullo_epi32, _mm256_set1_epi32};
-        // SAFETY: see the type.
+        // SAFETY: the CPU has AVX2 (invariant).
         Self(unsafe { _mm256_mullo_epi32(self.0, _mm256_set1_epi32(word as i32)) })
     }
 
     #[inline(always)]
     fn rotate<const BY: i32, const REST: i32>(self) -> Self {
         use std::arch::x86_64::{_mm256_or_si256, _mm256_slli_epi32, _mm256_srli_epi32};
-        // SAFETY: see the type.
+        // SAFETY: the CPU has AVX2 (invariant).
         Self(unsafe {
             _mm256_or_si256(
                 _mm256_slli_epi32::<BY>(self.0),
@@ -114,7 +117,7 @@ impl Vector for Avx2 {
     #[inline(always)]
     fn xorshift<const BY: i32>(self) -> Self {
         use std::arch::x86_64::{_mm256_srli_epi32, _mm256_xor_si256};
-        // SAFETY: see the type.
+        // SAFETY: the CPU has AVX2 (invariant).
         Self(unsafe { _mm256_xor_si256(self.0, _mm256_srli_epi32::<BY>(self.0)) })
     }
 }
@@ -160,30 +163,37 @@ fn merge<V: Vector>([a, b, c, d]: [V; 4]) -> V {
 }
 
 /// Hashes `N` words of each lane. There is no closure in it, because closures are not compiled with the CPU features of the caller.
+///
+/// # Safety
+/// As for [`Vector::new`].
 #[inline(always)]
-pub fn of<V: Vector, const N: usize>(words: [&Lanes; N]) -> Lanes {
+pub unsafe fn hash_words<V: Vector, const N: usize>(words: [&Lanes; N]) -> Lanes {
     let (stripes, rest) = words.as_chunks::<4>();
     let [a, b, c, d] = start();
-    let mut state = [
-        V::new([a; LANES]),
-        V::new([b; LANES]),
-        V::new([c; LANES]),
-        V::new([d; LANES]),
-    ];
-    for stripe in stripes {
-        for (state, lane) in state.iter_mut().zip(stripe) {
-            *state = round(*state, V::new(**lane));
+    // SAFETY: the CPU has the features of `V` (# Safety).
+    let hash = unsafe {
+        let mut state = [
+            V::new([a; LANES]),
+            V::new([b; LANES]),
+            V::new([c; LANES]),
+            V::new([d; LANES]),
+        ];
+        for stripe in stripes {
+            for (state, lane) in state.iter_mut().zip(stripe) {
+                *state = round(*state, V::new(**lane));
+            }
         }
-    }
-    let mut hash = if stripes.is_empty() {
-        V::new([SEED.wrapping_add(PRIMES[4]); LANES])
-    } else {
-        merge(state)
+        let mut hash = if stripes.is_empty() {
+            V::new([SEED.wrapping_add(PRIMES[4]); LANES])
+        } else {
+            merge(state)
+        };
+        hash = hash.add(V::new([4 * N as u32; LANES]));
+        for lane in rest {
+            hash = tail(hash, V::new(**lane));
+        }
+        hash
     };
-    hash = hash.add(V::new([4 * N as u32; LANES]));
-    for lane in rest {
-        hash = tail(hash, V::new(**lane));
-    }
     finish(hash)
 }
 
@@ -228,14 +238,17 @@ mod tests {
         fn check<const W: usize>() {
             let word = |w: usize, i: usize| ((w * LANES + i) as u32).wrapping_mul(0x9e37_79b9);
             let lanes: [Lanes; W] = std::array::from_fn(|w| std::array::from_fn(|i| word(w, i)));
-            let hashes = of::<Lanes, W>(lanes.each_ref());
+            // SAFETY: `Lanes` needs no CPU feature.
+            let hashes = unsafe { hash_words::<Lanes, W>(lanes.each_ref()) };
             for (i, hash) in hashes.into_iter().enumerate() {
                 let words: Vec<u32> = lanes.iter().map(|lane| lane[i]).collect();
                 assert_eq!(hash, xxh32(&words) >> 20, "{W} words");
             }
             #[cfg(target_arch = "x86_64")]
             if std::arch::is_x86_feature_detected!("avx2") {
-                assert_eq!(of::<Avx2, W>(lanes.each_ref()), hashes, "{W} words");
+                // SAFETY: the CPU has AVX2.
+                let by_avx2 = unsafe { hash_words::<Avx2, W>(lanes.each_ref()) };
+                assert_eq!(by_avx2, hashes, "{W} words");
             }
         }
         check::<2>();

@@ -2,13 +2,13 @@
 //!
 //! A stream is the number of dimensions (2), the two lengths of the block (32 bits, little-endian), and a token with its operands
 //! for each cell, in row-major order of the cells. Cells that the lower or right edge cuts are literal. A match refers to rows of an
-//! earlier literal cell by the distance back from the token. Which rows of a cell are hashed and looked up is up to the encoder; ours
-//! does it as the reference does, so the bytes are the same.
+//! earlier literal cell by the distance back from the token. The format leaves it to the encoder which rows of a cell are looked up. Ours
+//! looks up the same rows as the reference's, so the streams are the same bytes.
 //!
 //! | token, 4 x 4 | token, 8 x 8 | operands | cell |
 //! |---|---|---|---|
 //! | `00` | `00` | the cell | literal |
-//! | `40` | `40` | one byte | that byte everywhere |
+//! | `40` | `40` | one byte | all bytes are that byte |
 //! | `c0` | `c0` | distance | an earlier cell |
 //! | `e0`, `e8`, `f0`, `f8` | `a8 + i` | distance, other rows | three rows of an earlier cell (1 2 3, 0 1 2, 0 1 3, 0 2 3; `i` to `i` + 2) |
 //! | `80`, `80 + 32 i + 8 j` | `88 + i` | distance, other rows | two rows of an earlier cell (2 3, `i` `j`; `i` and `i` + 1) |
@@ -19,9 +19,9 @@ mod encode;
 mod encode4;
 mod encode8;
 mod hash;
-mod kinds;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
@@ -29,7 +29,7 @@ use oxiblosc_error::{Error, Result};
 /// The length of the header, in front of the cells.
 const HEADER_LEN: usize = 9;
 
-/// Compresses a block of bytes. `side`, the codec's meta byte, is the side of a cell. Returns the bytes written, or 0 if the result
+/// Compresses a block of bytes. `side`, the codec's meta byte, is the side length of a cell. Returns the bytes written, or 0 if the result
 /// is not smaller than `src` or `dst` is too small.
 ///
 /// # Errors
@@ -59,15 +59,14 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
     }
 }
 
-/// Decompresses a block into the front of `dst`. `side`, the codec's meta byte, is the side of a cell. Returns the size of the
-/// block.
+/// Decompresses a block into the front of `dst`. `side`, the codec's meta byte, is the side length of a cell. Returns the size of the block.
 ///
 /// # Errors
 /// [`Error::Failure`] if `side` is not 4 or 8, the stream is malformed, or the block is larger than `dst`.
 pub fn decompress(side: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     match side {
-        4 => decode::decompress::<4, 16>(&kinds::KINDS_4, src, dst),
-        8 => decode::decompress::<8, 64>(&kinds::KINDS_8, src, dst),
+        4 => decode::decompress::<4, 16>(&tokens::TOKENS_4, src, dst),
+        8 => decode::decompress::<8, 64>(&tokens::TOKENS_8, src, dst),
         _ => Err(Error::Failure),
     }
 }

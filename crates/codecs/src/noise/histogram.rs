@@ -1,16 +1,16 @@
-//! How often each byte occurs, and whether that is what random bytes would give.
+//! Byte histograms, and tests whether they are those of random bytes.
 
 use super::{Method, PIECE, pieces};
 
 /// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
 pub(super) const PREFIX: usize = 512;
-/// In streams of this length and more only samples are counted for the histogram.
+/// From this length of a stream on, only samples are counted for the histogram.
 pub(super) const MIN_SAMPLED: usize = 16 * PIECE;
-/// The bytes of one such sample.
+/// The size of one sample in bytes.
 pub(super) const SAMPLE: usize = 64;
 
-/// Whether the bytes of each piece are uniformly distributed. For a long stream only a quarter of the bytes is counted; each piece is
-/// tested, and all of them together, which is more sensitive.
+/// Whether the bytes of each piece are uniformly distributed. In a long stream only a quarter of the bytes is counted. There the test of each
+/// piece is followed by a test of all of them together, which is more sensitive.
 #[inline(never)]
 pub(super) fn all_uniform(stream: &[u8]) -> bool {
     if stream.len() < MIN_SAMPLED {
@@ -36,7 +36,7 @@ pub(super) fn all_uniform(stream: &[u8]) -> bool {
     uniform && method(&all) == Method::Store
 }
 
-/// A byte histogram. It has two tables for alternate bytes, since loading a count that was just stored stalls.
+/// A byte histogram. Alternate bytes are counted in two tables, because loading a count that was just stored stalls.
 pub(super) struct Histogram([[u16; 256]; 2]);
 
 impl Histogram {
@@ -56,7 +56,7 @@ impl Histogram {
         }
     }
 
-    /// Counts the prefix of a piece, and chooses a method by that.
+    /// Counts the prefix of a piece, and chooses a method by it. A piece that is shorter than usual gets a search.
     pub(super) fn add_prefix(&mut self, piece: &[u8]) -> Method {
         if piece.len() < PIECE {
             return Method::Search;
@@ -65,7 +65,7 @@ impl Histogram {
         self.method()
     }
 
-    /// Counts what [`add_prefix`](Self::add_prefix) left, and chooses a method by all of the piece.
+    /// Counts the bytes behind the prefix, and chooses a method by all of the piece.
     pub(super) fn add_rest(&mut self, piece: &[u8]) -> Method {
         self.add(&piece[PREFIX..]);
         self.method()
@@ -87,16 +87,16 @@ impl Histogram {
 
 /// Pearson's chi-square test for a uniform distribution of `n` bytes, given the sum of the squares of their counts.
 ///
-/// For random bytes chi-square is 255 on average, for any `n`. It is larger by `n / 32` where Huffman codes would save 0.023 bits
-/// per byte; that much is given up.
+/// For random bytes chi-square is 255 on average, whatever `n` is. Where Huffman codes would save 0.023 bits per byte, it is larger by
+/// `n / 32`; so little is not worth the time.
 pub(super) fn is_uniform(n: u64, squares: u64) -> bool {
     /// More than five times the standard deviation of 22.6.
     const TOLERANCE: u64 = 128;
     256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
 }
 
-/// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are also repeated
-/// by chance, so that a search finds some.
+/// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are repeated by chance,
+/// and a search finds some of them.
 #[inline(never)]
 pub(super) fn method(counts: &[u32; 256]) -> Method {
     let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();

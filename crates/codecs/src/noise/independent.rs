@@ -1,27 +1,27 @@
-//! Finds streams whose bytes are independent of each other: only codes for single bytes make them smaller, and matches are found by
-//! chance alone.
+//! Finds streams whose bytes are independent of each other. Entropy codes make such a stream smaller; matches in it are due to chance.
 //!
-//! Two words of `w` bytes that are drawn alike are equal with the probability `p` to the power of `w`, if `p` is that of two bytes. A
-//! word is long enough if hardly any in a stream is equal to another by chance. A match of such a word also takes
-//! fewer bits than codes for its bytes: it takes the logarithm of the stream's length for the distance, and some more for its own
-//! length, and saves the logarithm of `1 / p` for each byte.
+//! If two bytes are equal with probability `p`, two words of `w` independent bytes are equal with probability `p` to the power of `w`. The
+//! words that are looked up are so long that hardly two in a stream are equal by chance. A match of that length would also take fewer bits
+//! than codes for its bytes: it takes about the logarithm of the stream's length for the distance and a few bits for the length, and saves
+//! the logarithm of `1 / p` for each byte.
 
-use super::{Noise, PIECE, SearchParams, WORD_BITS, WORD_MASK, pieces};
+use super::{NoiseDetector, PIECE, SearchParams, WORD_BITS, WORD_MASK, pieces};
 use oxiblosc_error::Result;
 
-/// The shortest word: the library's searches find no shorter match, except of three bytes, which saves little.
+/// The shortest word. The library's searches find no shorter match, except of three bytes, which saves little.
 const MIN_WORD: u32 = 4;
 /// The longest word.
 const MAX_WORD: u32 = 16;
-/// Words that occur before by chance: fewer than one in so many.
+/// Words are so long that fewer than one in this many is repeated by chance.
 const WORDS_PER_CHANCE: u64 = 32;
-/// Which of eight pieces are looked at. Each distance from one piece to seven is there between two of them (a Golomb ruler), so that no
-/// period is missed. Of other repeats half are.
-const LOOKED_AT: [bool; 8] = [true, true, false, false, true, false, true, false];
-/// Fewer samples say nothing.
+/// Which of each eight pieces are sampled. Two of them lie at each distance from one piece to seven (a Golomb ruler), so that periodic data of
+/// any period are recognised. Of other repeats half are missed.
+const IS_SAMPLED: [bool; 8] = [true, true, false, false, true, false, true, false];
+/// Fewer sampled words are too few for a conclusion.
 const MIN_WORDS: usize = 48;
 
-/// The length from which hardly any word is repeated by chance in `len` bytes, where two bytes are equal in `collisions` of 65,536 cases.
+/// The shortest word length for which hardly any word is repeated by chance in a stream of `len` bytes. Two of its bytes are equal in
+/// `collisions` of 65,536 cases.
 fn word_len(len: usize, collisions: u64) -> Option<u32> {
     let mut expected = (len as u64 * WORDS_PER_CHANCE) << 16;
     (1..=MAX_WORD)
@@ -32,10 +32,10 @@ fn word_len(len: usize, collisions: u64) -> Option<u32> {
         .map(|word| word.max(MIN_WORD))
 }
 
-impl Noise {
-    /// How many of 256 sampled words that are long enough occurred before in a stream, given in how many of 65,536 cases two of its
-    /// bytes are equal. `None` if there are too few samples. Once it is clear that more than `enough` did, or where nearly all do, the
-    /// rest is not looked at.
+impl NoiseDetector {
+    /// How many of 256 sampled words occurred before in a stream. Two bytes of the stream are equal in `collisions` of 65,536 cases, which
+    /// decides how long the words are. `None` if there are too few samples. It stops early when more than `enough` of 256 words or nearly
+    /// all words are repeated.
     #[inline(never)]
     pub(in super::super) fn long_repeats(
         &mut self,
@@ -54,8 +54,8 @@ impl Noise {
             huffman_only: false,
         };
         self.start(search, stream)?;
-        let looked_at = LOOKED_AT.iter().filter(|yes| **yes).count();
-        let enough = enough * stream.len() / search.sampling / 256 * looked_at / LOOKED_AT.len();
+        let sampled = IS_SAMPLED.iter().filter(|yes| **yes).count();
+        let enough = enough * stream.len() / search.sampling / 256 * sampled / IS_SAMPLED.len();
         let mask = u128::MAX >> (128 - 8 * word_len);
         let shift = u64::BITS - search.slots().ilog2();
         let (mut words, mut repeats) = (0, 0);
@@ -64,9 +64,9 @@ impl Noise {
         mixed_bytes.resize(2 * PIECE, 0)?;
         for (at, piece) in pieces(stream)
             .enumerate()
-            .filter(|(at, _)| LOOKED_AT[at % 8])
+            .filter(|(at, _)| IS_SAMPLED[at % 8])
         {
-            // Which words are sampled depends on no more bytes than they have.
+            // Whether a word is sampled must depend on its own bytes alone, so short words are chosen by four bytes.
             let pattern = mix(piece, word_len >= 8, &mut mixed_bytes);
             let positions = self
                 .positions
@@ -79,7 +79,7 @@ impl Noise {
                 let word = u128::from_le_bytes(*bytes) & mask;
                 let hash = (word as u64 ^ ((word >> 64) as u64).rotate_left(29))
                     .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                // The upper bits of the hash are the place, and 40 others stand for the word.
+                // The upper bits of the hash select the slot, and 40 other bits stand for the word.
                 let tag = (hash >> 8) & WORD_MASK;
                 let entry = &mut self.table[(hash >> shift) as usize];
                 let earlier = core::mem::replace(entry, tag | this << WORD_BITS);
@@ -87,7 +87,7 @@ impl Noise {
                     usize::from(earlier & WORD_MASK == tag && earlier >> WORD_BITS >= self.first);
                 words += 1;
             }
-            // Few samples in the second piece, too: what is there is periodic.
+            // If two pieces have so few samples, they have a short period.
             if at > 0 && words < MIN_WORDS {
                 break;
             }
@@ -100,8 +100,8 @@ impl Noise {
     }
 }
 
-/// Replaces each byte by one that depends on the next three as well, or seven with `eight`, but for those at the end. Each step takes in
-/// as many bytes again.
+/// Replaces each byte by one that depends on four bytes, itself and the next three, or on eight with `eight`. Each step doubles the number
+/// of bytes. The last bytes of a piece are left as they are in `mixed`.
 #[inline(never)]
 fn mix<'a>(piece: &[u8], eight: bool, mixed: &'a mut [u8]) -> &'a [u8] {
     const GROUP: usize = 64;
@@ -130,7 +130,7 @@ fn mix<'a>(piece: &[u8], eight: bool, mixed: &'a mut [u8]) -> &'a [u8] {
     &mixed[..piece.len()]
 }
 
-/// A byte times two to the power of `log`, plus one: by additions, which a vector has for bytes.
+/// `byte * (2^log + 1)`, by additions, because vector units have no multiplication of bytes.
 #[inline(always)]
 fn times(byte: u8, log: u32) -> u8 {
     (0..log)
@@ -150,13 +150,13 @@ mod tests {
     }
 
     fn long_repeats(stream: &[u8], values: u64) -> Option<usize> {
-        Noise::default()
+        NoiseDetector::default()
             .long_repeats(stream, 65_536 / values, 256)
             .unwrap()
     }
 
     #[test]
-    fn words_are_so_long_that_chance_repeats_none() {
+    fn words_are_long_enough_that_chance_repeats_none() {
         assert_eq!(word_len(32 << 10, 65_536 / 256), Some(4), "at least");
         assert_eq!(word_len(32 << 10, 65_536 / 25), Some(5));
         assert_eq!(word_len(64 << 10, 65_536 / 25), Some(5));
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn bytes_of_two_equal_halves_are_sampled() {
-        // As in decimal fractions: 0.2 is 0x3FC999...
+        // Decimal fractions have such bytes: 0.2 is 0x3FC999...
         let stream: Vec<u8> = of(5, 32 << 10, 1).iter().map(|byte| byte * 0x33).collect();
         let repeats = long_repeats(&stream, 5);
         assert!(repeats.is_some_and(|repeats| repeats <= 2), "{repeats:?}");
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn streams_are_judged_by_themselves() {
         let stream = of(25, 32 << 10, 1);
-        let mut noise = Noise::default();
+        let mut noise = NoiseDetector::default();
         for _ in 0..3 {
             let repeats = noise.long_repeats(&stream, 65_536 / 25, 256).unwrap();
             assert!(repeats <= Some(5), "{repeats:?}");

@@ -1,24 +1,25 @@
-//! What a search for matches can expect of a stream, by a few samples.
+//! What a search for matches can find in a stream, judging by a few samples.
 
-use super::{Histogram, Noise, PIECE, SAMPLE, SearchParams, is_uniform, pieces, runs};
+use super::{Histogram, NoiseDetector, PIECE, SAMPLE, SearchParams, is_uniform, pieces, runs};
 use oxiblosc_error::Result;
 
 /// How the values of bytes are distributed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Distribution {
-    /// In runs: three quarters of the groups of eight bytes are one byte repeated.
+    /// Runs: three quarters of the groups of eight bytes consist of one byte repeated.
     Runs,
-    /// Not in runs, but most have one value: two random bytes are equal more often than not.
+    /// Most bytes have one value, but not in runs: two random bytes are equal more often than not.
     Sparse,
-    /// Uniformly. Codes for single bytes save nothing.
+    /// Uniform: entropy codes save nothing.
     Uniform,
-    /// So that two random bytes are equal in fewer than one of 16 cases.
+    /// Nearly even: two random bytes are equal in at most one of 16 cases.
     Even,
-    /// So that they are equal more often: codes for single bytes are short, and short matches save nothing.
+    /// Two random bytes are equal more often than that: entropy codes are short, so that short matches save nothing.
     Skewed,
 }
 
-/// The distribution in samples of a stream (few, unless these look uniform), and in how many of 65,536 cases two random bytes are equal.
+/// The distribution in samples of a stream, and in how many of 65,536 cases two random bytes are equal. If a few samples look uniform, more
+/// are taken.
 #[inline(never)]
 pub(in super::super) fn distribution(stream: &[u8]) -> (Distribution, u64) {
     const FEW: usize = 8;
@@ -41,13 +42,13 @@ pub(in super::super) fn distribution(stream: &[u8]) -> (Distribution, u64) {
             false => Distribution::Even,
         }
     };
-    // A byte is not counted as equal to itself.
+    // Pairs of a byte with itself do not count.
     let collisions = ((squares - n) << 16) / (n * (n - 1)).max(1);
     (distribution, collisions)
 }
 
-/// Whether two samples of a stream have as many different values as random bytes have: 57 of 64 bytes on average. A first test that
-/// takes no time.
+/// Whether two samples of a stream have as many different values as random bytes do: 57 in 64 bytes on average. This is a first test that
+/// takes next to no time.
 pub(in super::super) fn looks_uniform(stream: &[u8]) -> bool {
     /// Five times the standard deviation below the average.
     const MIN_VALUES: u32 = 45;
@@ -56,17 +57,17 @@ pub(in super::super) fn looks_uniform(stream: &[u8]) -> bool {
         .all(|at| values(&stream[*at..]) >= MIN_VALUES)
 }
 
-/// Whether somewhere in a stream samples have as many different values as random digits of 64 have, or more: 41 on average. Text has some 25.
+/// Whether some sample of a stream has about as many different values as 64 random base64 digits, or more: 41 on average. Text has some 25.
 #[inline(never)]
 pub(in super::super) fn has_noise(stream: &[u8]) -> bool {
-    const PART: usize = 1024;
+    const SAMPLE_INTERVAL: usize = 1024;
     const MIN_VALUES: u32 = 36;
     stream
-        .chunks(PART)
-        .any(|part| values(&part[part.len() / 2..]) >= MIN_VALUES)
+        .chunks(SAMPLE_INTERVAL)
+        .any(|chunk| values(&chunk[chunk.len() / 2..]) >= MIN_VALUES)
 }
 
-/// How many different values the first bytes have.
+/// How many different values the first `SAMPLE` bytes have.
 fn values(bytes: &[u8]) -> u32 {
     let mut seen = [0_u64; 4];
     for byte in bytes.iter().take(SAMPLE) {
@@ -75,7 +76,7 @@ fn values(bytes: &[u8]) -> u32 {
     seen.iter().map(|seen| seen.count_ones()).sum()
 }
 
-/// A number of samples of a stream, at irregular positions.
+/// Samples of a stream, at irregular positions.
 fn samples(stream: &[u8], number: usize) -> impl Iterator<Item = &[u8]> {
     let groups = stream.chunks_exact((stream.len() / number).max(SAMPLE));
     groups.zip(0_u32..).map(|(group, i)| {
@@ -85,7 +86,7 @@ fn samples(stream: &[u8], number: usize) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Counts the bytes in samples. Returns how many there are, and the sum of the squares of the counts of all values.
+/// Counts the bytes in samples. Returns the number of bytes, and the sum of the squares of the counts of all values.
 #[inline(never)]
 fn count<'a>(samples: impl Iterator<Item = &'a [u8]>) -> (u64, u64) {
     let mut histogram = Histogram::EMPTY;
@@ -98,11 +99,11 @@ fn count<'a>(samples: impl Iterator<Item = &'a [u8]>) -> (u64, u64) {
     })
 }
 
-impl Noise {
+impl NoiseDetector {
     /// How many of 256 sampled words of a stream occurred before in it; `None` if there are too few samples.
     ///
-    /// Which words are sampled depends on their first byte, or, with `mixed`, on three bytes: then a few frequent values do not
-    /// decide, but it takes longer. Words of zeros alone are not sampled. With `quarter`, only a quarter of the stream is looked at.
+    /// Words are chosen by their first byte, or, with `mixed`, by their first three bytes. The latter takes longer, but suits streams in
+    /// which a few values are frequent. Words of zeros are not sampled. With `quarter`, only a quarter of the stream is sampled.
     #[inline(never)]
     pub(in super::super) fn repeats(
         &mut self,
@@ -122,7 +123,7 @@ impl Noise {
         };
         self.start(search, stream)?;
         let (mut words, mut count) = (0, 0);
-        // Made anew, so that no earlier stream decides what is sampled.
+        // Cleared, so that earlier streams do not influence which words are sampled.
         let mut mixed_bytes = core::mem::take(&mut self.mixed_bytes);
         mixed_bytes.clear();
         mixed_bytes.resize(if mixed { 2 * PIECE } else { 0 }, 0)?;
@@ -142,7 +143,7 @@ impl Noise {
     }
 }
 
-/// Replaces each byte by one that depends on the next two as well, but for those at the end.
+/// Replaces each byte by one that depends on three bytes: itself and the next two. The last bytes of a piece are left as they are in `mixed`.
 #[inline(never)]
 fn mix<'a>(piece: &[u8], mixed: &'a mut [u8]) -> &'a [u8] {
     const GROUP: usize = 64;

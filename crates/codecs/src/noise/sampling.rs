@@ -1,32 +1,34 @@
-//! The words of a piece that are looked at: those that are sampled, and those near its start.
+//! Which words of a piece are looked up: the sampled ones, and all words near its start.
 
 use super::PIECE;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
-/// A word is sampled if its first byte has these low bits. Sampling by content and not by position finds repeats at any distance.
+/// A word is sampled if its first byte has these low bits. Since words are chosen by content and not by position, a repeat is found whatever
+/// its distance.
 pub(super) const SAMPLE_PATTERN: u8 = 0b1_0110;
-/// How many positions are tested for the pattern in one step. It is large, since the number of hits is unpredictable.
+/// How many positions are tested for the pattern in one step. A step ends with a branch on the number of hits, which is unpredictable, so
+/// steps are large.
 pub(super) const GROUP: usize = 64;
-/// The same at the end of a piece.
+/// The size of a step at the end of a piece.
 pub(super) const SMALL_GROUP: usize = 16;
 
-/// Finds repeats that are near one another and consist of a few values, as the fields of records that are the same in each. Such words
-/// are rarely among the sampled ones, since only some values are.
+/// Finds repeats at short distances in data of few values, such as fields of records that are the same in each record. Sampling rarely hits
+/// such words, since it takes only words that begin with certain values.
 #[derive(Default)]
 pub(super) struct NearRepeats {
-    /// For each hash of a word, the last position with it.
+    /// For each hash, the last position of a word that has it.
     table: List<u16>,
 }
 
 impl NearRepeats {
-    /// How much of a piece is tested, in bytes.
+    /// How many bytes of a piece are tested.
     const TESTED: usize = 2048;
     const TABLE_BITS: u32 = 11;
-    /// The low six bytes: random words of that length that are not quite uniform are rarely repeated by chance.
+    /// Words are the low six bytes. Random words of that length are rarely repeated by chance, even if bytes are somewhat unevenly distributed.
     const WORD_MASK: u64 = (1 << 48) - 1;
 
-    /// Whether more than one in 256 words was there before. A search saves most of what they take.
+    /// Whether more than one in 256 words occurred before.
     #[inline(never)]
     pub(super) fn repeats(&mut self, piece: &[u8]) -> Result<bool> {
         let table_len = 1 << Self::TABLE_BITS;
@@ -51,14 +53,14 @@ impl NearRepeats {
 
 /// The positions of the sampled words of a piece.
 #[derive(Default)]
-pub(super) struct Positions(List<u16>);
+pub(super) struct SampledPositions(List<u16>);
 
-impl Positions {
+impl SampledPositions {
     /// Finds the positions in a piece whose byte matches [`SAMPLE_PATTERN`] in the bits of `pattern_mask`, in order. At least seven
     /// bytes of the piece follow each.
     ///
-    /// How many a group has is unpredictable. So `BATCH` positions are always written, which is rarely too few, and those beyond the
-    /// actual number are overwritten by the next group's.
+    /// The number of hits in a group is unpredictable. So `BATCH` positions are always written, which is rarely too few. Those beyond the
+    /// actual number are overwritten by the positions of the next group.
     #[inline(always)]
     pub(super) fn find<const BATCH: usize>(
         &mut self,
@@ -83,7 +85,7 @@ impl Positions {
                 }
             }
         };
-        // A group is followed by seven bytes, which words at its end need.
+        // Words at the end of a group need the seven bytes behind it.
         let mut at = 0;
         while let Some(group) = piece.get(at..at + GROUP + 7) {
             let (sixteens, _) = group.as_chunks::<SMALL_GROUP>();
@@ -107,13 +109,13 @@ impl Positions {
     }
 }
 
-/// Which bytes of a group match [`SAMPLE_PATTERN`] in the bits of `mask`. One bit each, the first byte lowest.
+/// Which bytes of a group match [`SAMPLE_PATTERN`] in the bits of `mask`: one bit for each, the lowest for the first.
 pub(super) fn pattern_hits(group: &[u8; SMALL_GROUP], mask: u8) -> u16 {
     let pattern = SAMPLE_PATTERN & mask;
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::*;
-        // SAFETY: every x86-64 has SSE2; the unaligned load takes the 16 bytes of `group`.
+        // SAFETY: every x86-64 has SSE2; the unaligned load takes exactly the 16 bytes of `group`.
         unsafe {
             let bytes = _mm_loadu_si128(group.as_ptr().cast());
             let low = _mm_and_si128(bytes, _mm_set1_epi8(mask as i8));

@@ -1,17 +1,17 @@
-//! Streams that are too short for sampling: every byte is counted, and every word looked up.
+//! Streams that are too short for sampling. Every byte is counted, and every word looked up.
 
-use super::words::Words;
+use super::word_table::WordTable;
 use super::{WORDS_PER_REPEAT, is_uniform};
 use oxiblosc_error::Result;
 
-/// The bytes that are tested first. They are enough to recognise most compressible streams.
+/// The number of bytes that are tested first. They are enough to recognise most compressible streams.
 const PREFIX: usize = 64;
 
 /// Classifies short streams. One per worker.
 #[derive(Default)]
-pub(super) struct Short(Words<13>);
+pub(super) struct ShortDetector(WordTable<13>);
 
-impl Short {
+impl ShortDetector {
     /// Whether a stream is incompressible for every codec.
     pub(super) fn is_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
         Ok(has_uniform_bytes(stream)
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn random_bytes_are_incompressible() {
-        let mut short = Short::default();
+        let mut short = ShortDetector::default();
         for len in (32..300).chain([1000, 4095, 8191]) {
             assert!(
                 short.is_incompressible(&random(len, len as u64)).unwrap(),
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn repetitive_and_uneven_bytes_are_recognised() {
-        let mut short = Short::default();
+        let mut short = ShortDetector::default();
         for len in [32, 64, 128, 500, 4000] {
             let bytes = random(len, 1);
             assert!(short.is_incompressible(&bytes).unwrap(), "{len} bytes");

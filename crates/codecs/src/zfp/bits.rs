@@ -1,16 +1,17 @@
-//! Bit streams, the lowest bit of each byte first, written in words of 64 bits.
+//! The bit writer and the bit reader. Bits fill each byte from the lowest on, and are written in words of 64 bits.
 
-/// Writes bits to a buffer. If they do not fit, the rest is dropped, and [`Writer::finish`] returns `None`.
-pub struct Writer<'a> {
+/// Writes bits to a buffer. Bits that do not fit are dropped, and then [`BitWriter::finish`] returns `None`.
+pub struct BitWriter<'a> {
     out: &'a mut [u8],
-    /// Bytes written, counting those that did not fit.
+    /// The number of bytes written, including those that did not fit.
     at: usize,
-    /// Bits that do not fill a word yet, and their number, which is less than 64.
+    /// The bits that do not fill a word yet.
     word: u64,
+    /// The number of these bits, less than 64.
     len: u32,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> BitWriter<'a> {
     /// A writer that starts at the front of `out`.
     pub fn new(out: &'a mut [u8]) -> Self {
         Self {
@@ -41,7 +42,7 @@ impl<'a> Writer<'a> {
         let len = self.len + count;
         if len >= 64 {
             self.put_word(self.word);
-            // So many of `bits` went into that word. It is 64 only if `self.len` was 0, and then nothing is left.
+            // The number of `bits` that went into the word. It is 64 only if `self.len` was 0; then none are left.
             let used = 64 - self.len;
             self.word = bits.checked_shr(used).unwrap_or(0);
             self.len = len - 64;
@@ -69,14 +70,14 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Reads bits from a buffer. Behind its end there are zeros.
-pub struct Reader<'a> {
+/// Reads bits from a buffer. Behind the end of the buffer it reads zeros.
+pub struct BitReader<'a> {
     bytes: &'a [u8],
-    /// Bits read.
+    /// The position in bits.
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BitReader<'a> {
     /// A reader that starts at bit `at` of `bytes`.
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
@@ -131,14 +132,14 @@ mod tests {
             _ => bits << (64 - count) >> (64 - count),
         };
         let mut out = vec![0; 3000];
-        let mut writer = Writer::new(&mut out);
+        let mut writer = BitWriter::new(&mut out);
         for i in 0..500 {
             writer.put(low(value(i), i % 65), i % 65);
         }
         writer.put_zeros(100);
         let len = writer.finish().expect("there is room");
         assert_eq!(len % 8, 0);
-        let mut reader = Reader::new(&out[..len], 0);
+        let mut reader = BitReader::new(&out[..len], 0);
         for i in 0..500 {
             assert_eq!(reader.take(i % 65), low(value(i), i % 65), "{i}");
         }
@@ -154,7 +155,7 @@ mod tests {
     fn what_does_not_fit_is_told() {
         for (room, fits) in [(0, false), (15, false), (16, true)] {
             let mut out = vec![0; room];
-            let mut writer = Writer::new(&mut out);
+            let mut writer = BitWriter::new(&mut out);
             writer.put(u64::MAX, 64);
             writer.put(1, 1);
             assert_eq!(writer.is_full(), room < 8);

@@ -1,22 +1,23 @@
-//! Coding of one cell of 4, 16, 64 or 256 items: conversion to integers with a common exponent (block floating point), the transform
-//! along each dimension, and the inverse of both.
+//! The coding of one cell of 4, 16, 64 or 256 items: the conversion to integers with a common exponent (block floating point), the transform
+//! along each dimension, and the inverses of both.
 
-use super::bits::{Reader, Writer};
+use super::bits::{BitReader, BitWriter};
+use super::coder::PlaneCoder;
 use super::number::{Int, Real};
-use super::planes::{Coder, Limits};
+use super::planes::Limits;
 
-/// How much of a cell is coded. The first four have the names `minbits`, `maxbits`, `maxprec` and `minexp` in the ZFP library.
+/// How much of a cell is coded. The ZFP library calls the first four `minbits`, `maxbits`, `maxprec` and `minexp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// The least number of bits that a cell takes. A shorter one is padded with zeros.
+    /// The smallest number of bits of a cell. A shorter cell is padded with zeros.
     pub min_bits: usize,
-    /// The most bits that a cell takes.
+    /// The largest number of bits of a cell.
     pub max_bits: usize,
-    /// The most bit planes that are coded.
+    /// The largest number of bit planes that are coded.
     pub max_precision: u32,
-    /// The exponent of the lowest bit plane that is coded, roughly.
+    /// The exponent of the lowest bit plane that is coded, approximately.
     pub min_exponent: i32,
-    /// The order of the coefficients. It is passed at run time, since otherwise the compiler unrolls the loops over it completely.
+    /// The order of the coefficients. It is a value at run time, because the compiler would unroll loops over a constant completely.
     pub order: &'static [u8],
 }
 
@@ -28,12 +29,12 @@ impl Params {
     }
 }
 
-/// The number of dimensions of a cell with so many items.
+/// The number of dimensions of a cell with this number of items.
 const fn dims_of(items: usize) -> usize {
     items.trailing_zeros() as usize / 2
 }
 
-/// The lifting scheme of the forward transform: four integers become their average and differences.
+/// The lifting scheme of the forward transform, which turns four integers into their average and differences.
 #[inline(always)]
 fn forward_lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     x = x.plus(w).half();
@@ -65,7 +66,7 @@ fn inverse_lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     [x, y, z, w]
 }
 
-/// Applies a transform along the dimension whose neighbours are `STRIDE` apart, if the cell has that dimension.
+/// Applies a transform along the dimension in which neighbours are `STRIDE` apart, if the cell has that dimension.
 #[inline(always)]
 fn along<I: Int, const N: usize, const STRIDE: usize>(
     cell: &mut [I; N],
@@ -84,14 +85,14 @@ fn along<I: Int, const N: usize, const STRIDE: usize>(
     }
 }
 
-/// Encodes a cell of `N` items; `coefficients` is room for them. `W` is the number of words that `N` bits need.
+/// Encodes a cell of `N` items. `coefficients` is a buffer for their coefficients. `W` is the number of words that hold `N` bits.
 #[inline(always)]
 pub fn encode<R: Real, const N: usize, const W: usize>(
-    coder: impl Coder,
+    coder: impl PlaneCoder,
     items: &[R; N],
     coefficients: &mut [u64; N],
     params: &Params,
-    out: &mut Writer,
+    out: &mut BitWriter,
 ) {
     let largest = items
         .iter()
@@ -112,7 +113,7 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
     along::<_, N, 16>(&mut ints, forward_lift);
     along::<_, N, 64>(&mut ints, forward_lift);
     for (coefficient, position) in coefficients.iter_mut().zip(params.order) {
-        // Positions are less than `N`, a power of two. The remainder only tells the compiler so.
+        // Positions are less than `N`. The remainder only tells the compiler so, to avoid a bounds check.
         *coefficient = ints[usize::from(*position) % N].to_negabinary();
     }
     let limits = Limits {
@@ -126,12 +127,12 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
     }
 }
 
-/// Decodes a cell into `items`; `coefficients` is room for what is decoded.
+/// Decodes a cell into `items`. `coefficients` is a buffer for their coefficients.
 #[inline(always)]
 pub fn decode<R: Real, const N: usize, const W: usize>(
-    coder: impl Coder,
+    coder: impl PlaneCoder,
     params: &Params,
-    input: &mut Reader,
+    input: &mut BitReader,
     coefficients: &mut [u64; N],
     items: &mut [R; N],
 ) {
@@ -167,7 +168,7 @@ pub fn decode<R: Real, const N: usize, const W: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zfp::planes::AnyCpu;
+    use crate::zfp::coder::AnyCpu;
 
     #[test]
     fn the_transform_is_undone_up_to_rounding() {
@@ -197,11 +198,11 @@ mod tests {
                 order: crate::zfp::order::of(3),
             };
             let mut out = [0; 1000];
-            let mut writer = Writer::new(&mut out);
+            let mut writer = BitWriter::new(&mut out);
             encode::<f64, 64, 1>(AnyCpu, &items, &mut [0; 64], &params, &mut writer);
             let len = writer.finish().expect("there is room");
             let mut back = [0.0; 64];
-            let mut reader = Reader::new(&out[..len], 0);
+            let mut reader = BitReader::new(&out[..len], 0);
             decode::<f64, 64, 1>(AnyCpu, &params, &mut reader, &mut [0; 64], &mut back);
             let worst = items.iter().zip(back).map(|(a, b)| (a - b).abs());
             assert!(worst.fold(0.0, f64::max) <= f64::power_of_two(exponent));

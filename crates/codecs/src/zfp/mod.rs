@@ -1,44 +1,47 @@
-//! ZFP (by Peter Lindstrom), version 5 of the format: lossy compression of floats and doubles in blocks of one to four dimensions,
-//! divided into cells of 4 items along each. The codec's id and meta byte choose one of three [`Mode`]s.
+//! ZFP (by Peter Lindstrom), version 5 of the format: lossy compression of floats and doubles in blocks of one to four dimensions, which
+//! are divided into cells of 4 items along each dimension. The codec's id and meta byte choose one of three [`Mode`]s.
 //!
-//! This is written after the specification. No binding crate builds without CMake or libclang, and the C library's decoder trusts the
-//! stream: it reads past the end of a truncated one. Streams and decoded values are the same as that library's, bit for bit.
+//! The code is written from the specification, for two reasons: no crate that binds the C library builds without CMake or libclang, and the C
+//! library's decoder trusts the stream, so that it reads past the end of a truncated one. Streams and decoded values are the same as that
+//! library's, bit for bit.
 //!
-//! A cell is a bit that is 0 if all items are, the common exponent, and the bit planes ([`planes`]) of the coefficients, which are the
-//! result of a transform along each dimension ([`cell`]). Cells follow each other in row-major order without gaps. The stream ends
-//! with zeros up to a multiple of 8 bytes.
+//! In the stream, a cell is a bit that is 0 if all items are 0, the common exponent, and the bit planes ([`planes`]) of the coefficients. The
+//! coefficients result from a transform along each dimension ([`cell`]). Cells follow each other in row-major order without gaps. The
+//! stream is padded with zeros to a multiple of 8 bytes.
 
 mod bits;
 mod cell;
-mod four;
+mod coder;
 mod number;
+mod one_dim;
 mod order;
 mod planes;
 #[cfg(test)]
 mod tests;
+mod transpose;
 
-use bits::{Reader, Writer};
+use bits::{BitReader, BitWriter};
 use cell::Params;
+#[cfg(target_arch = "x86_64")]
+use coder::Avx2;
+use coder::{AnyCpu, PlaneCoder};
 use number::Real;
 use oxiblosc_cells::{BlockShape, Cell, Cells};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
-#[cfg(target_arch = "x86_64")]
-use planes::Avx2;
-use planes::{AnyCpu, Coder};
 
-/// Items of a cell along a dimension.
+/// The number of items of a cell along a dimension.
 const SIDE: usize = 4;
-/// The most dimensions.
+/// The largest number of dimensions.
 const MAX_CELL_DIM: usize = 4;
-/// The most bits that a cell can take.
+/// The largest number of bits of a cell.
 const MAX_BITS: usize = 16658;
-/// Bit planes of a double.
+/// The number of bit planes of a double.
 const MAX_PLANES: u32 = 64;
 /// The exponent of the smallest double.
 const MIN_EXPONENT: i32 = -1074;
 
-/// What the compression may lose.
+/// What determines the loss of accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// All values are within a tolerance of 10 to the power of the meta byte (as a signed number).
@@ -59,7 +62,7 @@ impl Mode {
             order: order::of(dims),
         };
         match self {
-            // The largest power of two that is not more than the tolerance.
+            // The largest power of two that does not exceed the tolerance.
             Self::Accuracy => Params {
                 min_exponent: (f64::from(meta as i8) * std::f64::consts::LOG2_10).floor() as i32,
                 ..all
@@ -83,17 +86,17 @@ impl Mode {
     }
 }
 
-/// Work that is compiled for each type of items and each number of items in a cell.
-trait Job {
+/// Compressing or decompressing a block, which is compiled for each type of items and each number of items in a cell.
+trait BlockTask {
     type Output;
     fn run<R: Real, const N: usize, const W: usize>(
         self,
-        coder: impl Coder,
+        coder: impl PlaneCoder,
         cells: &Cells,
     ) -> Self::Output;
 }
 
-/// Fills up a row of four items, whose first `len` exist, with the copies that the format prescribes.
+/// Pads a row of four items, of which the first `len` exist, with the copies that the format prescribes.
 fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     if len < 2 {
         items[stride] = items[0];
@@ -106,7 +109,7 @@ fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     }
 }
 
-/// Iterates over the rows of a cut cell, and gives each one's position in a whole cell. A row runs along the last dimension.
+/// Iterates over the rows of a cut cell. An item is the position of the row in a whole cell. A row runs along the last dimension.
 struct Rows<'a> {
     extent: &'a [usize],
     index: [usize; MAX_CELL_DIM],
@@ -115,7 +118,7 @@ struct Rows<'a> {
 impl Iterator for Rows<'_> {
     type Item = usize;
 
-    /// Never ends: after the last row it starts over.
+    /// Never `None`: the first row comes after the last.
     fn next(&mut self) -> Option<usize> {
         let outer = self.extent.len() - 1;
         let place = self.index[..outer]
@@ -139,7 +142,7 @@ fn rows(extent: &[usize]) -> Rows<'_> {
     }
 }
 
-/// Loads the items of a cell. A cut cell is padded.
+/// Loads the items of a cell, and pads a cut cell.
 #[inline(always)]
 fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
     if cell.nitems() != N {
@@ -154,7 +157,7 @@ fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) 
     });
 }
 
-/// [`gather`] for a cut cell. There are few of these, so this is not inlined and not compiled for each CPU.
+/// [`gather`] for a cut cell. There are few of these, so this is neither inlined nor compiled for each CPU.
 #[inline(never)]
 fn gather_cut<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
     let (extent, width) = (cell.extent(), cell.width());
@@ -194,20 +197,20 @@ struct Compress<'a> {
     params: Params,
     src: &'a [u8],
     dst: &'a mut [u8],
-    /// Room for the coefficients of a cell.
+    /// A buffer for the coefficients of a cell.
     coefficients: &'a mut [u64],
 }
 
-impl Job for Compress<'_> {
+impl BlockTask for Compress<'_> {
     type Output = usize;
 
     #[inline(always)]
     fn run<R: Real, const N: usize, const W: usize>(
         self,
-        coder: impl Coder,
+        coder: impl PlaneCoder,
         cells: &Cells,
     ) -> usize {
-        let mut out = Writer::new(self.dst);
+        let mut out = BitWriter::new(self.dst);
         let mut items = [R::default(); N];
         let Some(coefficients) = self.coefficients.first_chunk_mut() else {
             return 0;
@@ -226,22 +229,22 @@ impl Job for Compress<'_> {
 struct Decompress<'a> {
     params: Params,
     src: &'a [u8],
-    /// Decompresses only the cell with this number, from this item of the cell on. `None` decompresses the whole block.
+    /// The cell and its first item, if only a part of one cell is decompressed; `None` for the whole block.
     only: Option<(usize, usize)>,
     dst: &'a mut [u8],
-    /// As in [`Compress`].
+    /// A buffer for the coefficients of a cell.
     coefficients: &'a mut [u64],
 }
 
-impl Job for Decompress<'_> {
+impl BlockTask for Decompress<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<R: Real, const N: usize, const W: usize>(self, coder: impl Coder, cells: &Cells) {
+    fn run<R: Real, const N: usize, const W: usize>(self, coder: impl PlaneCoder, cells: &Cells) {
         let begin = self
             .only
             .map_or(0, |(ncell, _)| ncell * self.params.max_bits);
-        let mut input = Reader::new(self.src, begin);
+        let mut input = BitReader::new(self.src, begin);
         let mut items = [R::default(); N];
         let Some(coefficients) = self.coefficients.first_chunk_mut() else {
             return;
@@ -260,48 +263,52 @@ impl Job for Decompress<'_> {
     }
 }
 
-/// Runs a job for the type of the items, given by their size, and the number of items in a cell. `check` has accepted both arguments.
-fn run<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output {
+/// Runs a task for the type of the items, which their size determines, and the number of items in a cell. `check` must have accepted both.
+fn run<T: BlockTask>(task: T, cells: &Cells, typesize: usize, dims: usize) -> T::Output {
     match (typesize, dims) {
-        (4, 1) => run_for::<J, f32, 4, 1>(job, cells),
-        (4, 2) => run_for::<J, f32, 16, 1>(job, cells),
-        (4, 3) => run_for::<J, f32, 64, 1>(job, cells),
-        (4, _) => run_for::<J, f32, 256, 4>(job, cells),
-        (_, 1) => run_for::<J, f64, 4, 1>(job, cells),
-        (_, 2) => run_for::<J, f64, 16, 1>(job, cells),
-        (_, 3) => run_for::<J, f64, 64, 1>(job, cells),
-        (_, _) => run_for::<J, f64, 256, 4>(job, cells),
+        (4, 1) => run_for::<T, f32, 4, 1>(task, cells),
+        (4, 2) => run_for::<T, f32, 16, 1>(task, cells),
+        (4, 3) => run_for::<T, f32, 64, 1>(task, cells),
+        (4, _) => run_for::<T, f32, 256, 4>(task, cells),
+        (_, 1) => run_for::<T, f64, 4, 1>(task, cells),
+        (_, 2) => run_for::<T, f64, 16, 1>(task, cells),
+        (_, 3) => run_for::<T, f64, 64, 1>(task, cells),
+        (_, _) => run_for::<T, f64, 256, 4>(task, cells),
     }
 }
 
-/// Runs a job with the instructions that this CPU has. Neither variant is inlined, so that their stack frames do not add up.
-fn run_for<J: Job, R: Real, const N: usize, const W: usize>(job: J, cells: &Cells) -> J::Output {
+/// Runs a task with the instructions that this CPU has. Neither variant is inlined, so that their stack frames do not add up.
+fn run_for<T: BlockTask, R: Real, const N: usize, const W: usize>(
+    task: T,
+    cells: &Cells,
+) -> T::Output {
     #[inline(never)]
-    fn run_anywhere<J: Job, R: Real, const N: usize, const W: usize>(
-        job: J,
+    fn run_anywhere<T: BlockTask, R: Real, const N: usize, const W: usize>(
+        task: T,
         cells: &Cells,
-    ) -> J::Output {
-        job.run::<R, N, W>(AnyCpu, cells)
+    ) -> T::Output {
+        task.run::<R, N, W>(AnyCpu, cells)
     }
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-        fn run_avx2<J: Job, R: Real, const N: usize, const W: usize>(
-            job: J,
+        fn run_avx2<T: BlockTask, R: Real, const N: usize, const W: usize>(
+            task: T,
             coder: Avx2,
             cells: &Cells,
-        ) -> J::Output {
-            job.run::<R, N, W>(coder, cells)
+        ) -> T::Output {
+            task.run::<R, N, W>(coder, cells)
         }
         if let Some(coder) = Avx2::new() {
-            // SAFETY: `Avx2::new` returned a value, so the CPU has these features.
-            return unsafe { run_avx2::<J, R, N, W>(job, coder, cells) };
+            // SAFETY: `Avx2::new` returns a value only if the CPU has these features.
+            return unsafe { run_avx2::<T, R, N, W>(task, coder, cells) };
         }
     }
-    run_anywhere::<J, R, N, W>(job, cells)
+    run_anywhere::<T, R, N, W>(task, cells)
 }
 
-/// Runs `body` with room for the coefficients of a cell. Those of a cell of four dimensions are too many for a small stack.
+/// Runs `body` with a buffer for the coefficients of a cell. For cells of four dimensions it is on the heap, as it is too large for a small
+/// stack.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
@@ -343,13 +350,13 @@ pub fn compress(
     let cells = Cells::new(block, |_| SIDE, typesize, src.len())?;
     let room = dst.len().min(src.len() - 1);
     with_coefficients(dims, |coefficients| {
-        let job = Compress {
+        let task = Compress {
             params: mode.params(meta, dims, typesize),
             src,
             dst: &mut dst[..room],
             coefficients,
         };
-        run(job, &cells, typesize, dims)
+        run(task, &cells, typesize, dims)
     })
 }
 
@@ -373,19 +380,19 @@ pub fn decompress(
     rest.fill(0);
     let cells = Cells::new(block, |_| SIDE, typesize, dst.len())?;
     with_coefficients(dims, |coefficients| {
-        let job = Decompress {
+        let task = Decompress {
             params: mode.params(meta, dims, typesize),
             src,
             only: None,
             dst,
             coefficients,
         };
-        run(job, &cells, typesize, dims);
+        run(task, &cells, typesize, dims);
     })
 }
 
-/// Decompresses as many items as fill `dst`, from item `first` of a block on that was compressed with [`Mode::Rate`]. Returns false and
-/// does nothing if they are not adjacent in one cell.
+/// Decompresses the items of a block from item `first` on that fill `dst`. The block must have been compressed with [`Mode::Rate`]. Returns
+/// false and does nothing if the items are not adjacent in one cell.
 ///
 /// # Errors
 /// As [`decompress`], and if the stream ends before the cell does.
@@ -399,7 +406,7 @@ pub fn decompress_items(
 ) -> Result<bool> {
     let dims = check(block, typesize)?;
     let (mut left, mut place, mut ncell) = (first, 0, 0);
-    // Divides the index, from the last dimension on, into the number of the cell and the position in the cell.
+    // The index is divided, from the last dimension on, into the number of the cell and the position in the cell.
     let (mut place_stride, mut cell_stride) = (1, 1);
     for (d, len) in block.dims().iter().enumerate().rev() {
         let index = left % len;
@@ -420,14 +427,14 @@ pub fn decompress_items(
     }
     let cells = Cells::new(block, |_| SIDE, typesize, block.nbytes(typesize) as usize)?;
     with_coefficients(dims, |coefficients| {
-        let job = Decompress {
+        let task = Decompress {
             params,
             src,
             only: Some((ncell, place)),
             dst,
             coefficients,
         };
-        run(job, &cells, typesize, dims);
+        run(task, &cells, typesize, dims);
         true
     })
 }

@@ -6,9 +6,9 @@ pub trait Int: Copy + Default {
     fn plus(self, other: Self) -> Self;
     /// `self - other`.
     fn minus(self, other: Self) -> Self;
-    /// Half of it, rounded down.
+    /// Half of `self`, rounded down.
     fn half(self) -> Self;
-    /// Its representation in base -2.
+    /// The representation of `self` in base -2.
     fn to_negabinary(self) -> u64;
     /// The inverse of [`Int::to_negabinary`].
     fn from_negabinary(bits: u64) -> Self;
@@ -21,26 +21,26 @@ const ODD_BITS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 pub trait Real: Copy + Default {
     /// The type of its coefficients.
     type Int: Int;
-    /// Bytes of an item.
+    /// The size in bytes.
     const SIZE: usize;
-    /// Bits of its exponent.
+    /// The number of bits of the exponent.
     const EXPONENT_BITS: u32;
-    /// Bits of its fraction.
+    /// The number of bits of the fraction.
     const FRACTION_BITS: u32 = 8 * Self::SIZE as u32 - 1 - Self::EXPONENT_BITS;
-    /// The bias of its exponent.
+    /// The bias of the exponent.
     const BIAS: i32 = (1 << (Self::EXPONENT_BITS - 1)) - 1;
-    /// From [`Real::SIZE`] bytes.
+    /// Reads a number from [`Real::SIZE`] bytes.
     fn read(bytes: &[u8]) -> Self;
-    /// Into [`Real::SIZE`] bytes.
+    /// Writes the number to [`Real::SIZE`] bytes.
     fn write(self, bytes: &mut [u8]);
-    /// The larger of `self` and the absolute value of `other`. NaN counts as smaller than anything.
+    /// The larger of `self` and the absolute value of `other`. NaN is less than any number.
     fn larger(self, other: Self) -> Self;
-    /// The exponent of a number that is positive or 0, as the format defines it: the smallest `e` with `self` < 2^e, but at least
-    /// that of the smallest normal number. Minus [`Real::BIAS`] for 0, and 0 for infinity.
+    /// The exponent as the format defines it, of a number that is not negative: the smallest `e` with `self` < 2^e, but not less than that of
+    /// the smallest normal number. Minus [`Real::BIAS`] for 0, and 0 for infinity.
     fn exponent(self) -> i32;
-    /// 2 to a power: infinity if it is too large, 0 if it is too small.
+    /// 2 to the power of `exponent`: infinity on overflow, 0 on underflow.
     fn power_of_two(exponent: i32) -> Self;
-    /// `self * scale`, truncated. The smallest integer if it does not fit.
+    /// `self * scale`, truncated. The smallest integer on overflow and for NaN.
     fn quantize(self, scale: Self) -> Self::Int;
     /// `int * scale`.
     fn dequantize(int: Self::Int, scale: Self) -> Self;
@@ -133,7 +133,7 @@ macro_rules! number {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use core::arch::x86_64::{$convert, $set};
-                    // SAFETY: every x86-64 has SSE2.
+                    // SAFETY: every x86-64 has SSE and SSE2, and the intrinsics take values only.
                     unsafe { $convert($set(scaled)) }
                 }
                 #[cfg(not(target_arch = "x86_64"))]

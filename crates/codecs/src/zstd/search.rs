@@ -1,28 +1,28 @@
-//! Which of the library's searches suits a stream.
+//! Chooses the library's search that suits a stream.
 //!
-//! The library chooses by level and length alone. It tries as many candidates where the bytes are so few that each match costs more
-//! than the codes for single bytes that it replaces, and where nothing is repeated, as where that pays.
+//! The library chooses a search by level and length alone. So it tries as many candidates where they do not pay as elsewhere: where nothing is
+//! repeated, and where bytes have so few values that a match takes more bits than the entropy codes of its bytes.
 
-use super::super::noise::{Distribution, Noise, distribution, has_noise, looks_uniform};
+use super::super::noise::{Distribution, NoiseDetector, distribution, has_noise, looks_uniform};
 use core::ffi::c_int;
 use core::ops::RangeInclusive;
 use oxiblosc_error::Result;
 use zstd_sys::ZSTD_strategy::{ZSTD_dfast, ZSTD_greedy, ZSTD_lazy, ZSTD_lazy2};
 use zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
-/// Shorter streams are not sampled: most of the time is not spent in the search.
+/// Shorter streams are not sampled, because most of their time is not spent in the search.
 const MIN_SAMPLED: usize = 16 << 10;
-/// Streams of this length are whole blocks, of many planes of bytes or bits: split blocks have shorter ones, by default. For longer
-/// ones than the default of a level the library has another search.
+/// From this length on a stream is taken for a whole block of many planes of bytes or bits. The streams of split blocks are shorter, by
+/// default. Streams that are longer than the default blocks of a level get another search from the library.
 const BLOCK: usize = 128 << 10;
-/// The same for blocks of levels 7 and 8.
+/// The length of whole blocks at levels 7 and 8.
 const LARGE_BLOCK: usize = 512 << 10;
 
-/// If no more than so many of 256 words that are long enough are seen to be repeated, the bytes say nothing of one another.
+/// If no more than this many of 256 long words are repeated, the bytes of a stream are independent of each other.
 const INDEPENDENT: usize = 2;
 
-/// In how many of 65,536 cases two bytes may be equal for codes alone to be as small as what the level finds. No code is shorter than a
-/// bit, so matches save something of bytes that need less.
+/// If two bytes of a stream of independent bytes are equal in at most this many of 65,536 cases, entropy codes alone are as small as what the
+/// level's search finds. Where more are equal, matches save something, since a code takes at least one bit.
 fn max_collisions(clevel: u8) -> u64 {
     match clevel {
         ..=3 => 65_536 / 2,
@@ -30,36 +30,37 @@ fn max_collisions(clevel: u8) -> u64 {
     }
 }
 
-/// The length of the library's blocks where they are cut: that of some planes of bits, and of a plane of sixteen in a block of half a
-/// megabyte. Where two planes of different kinds share codes, these are up to 8 % longer.
+/// The length of the pieces into which a stream is cut, each of which gets blocks of its own: that of some bit planes, and of one of sixteen
+/// planes in a block of half a megabyte. Where two planes with different statistics share entropy codes, these are up to 8 % longer.
 const PIECE: usize = 32 << 10;
 
-/// Parameters of a search. What is not here is as the level has it.
+/// Parameters of a search. The other parameters are those of the level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Search {
     strategy: ZSTD_strategy,
-    /// The logarithm of the number of candidates, for strategies that have more than one.
+    /// The binary logarithm of the number of candidates, for strategies that try several.
     attempts: c_int,
     min_match: c_int,
-    /// Whether candidates are in rows that are compared at once. Else each is linked to the one before, which is faster where most
-    /// searches find something.
+    /// Whether candidates are in rows, which are compared at once. Otherwise they are in hash chains, which are faster where most searches find
+    /// something.
     rows: bool,
 }
 
 /// What to do with a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Plan {
-    /// As the level says.
+    /// Use the parameters of the level.
     Level,
-    /// Store it, since it is random.
+    /// Store the stream, since it is random.
     Store,
-    /// As the level says, but without codes for single bytes, which would save nothing: the library spends most of the time on them.
+    /// Use the parameters of the level, but store literals as they are. Entropy coding would save nothing, and take most of the time.
     PlainLiterals,
-    /// Codes for single bytes and no search: matches take more bits than the codes for their bytes.
+    /// Write entropy-coded literals without a search, since matches would take more bits.
     Literals,
-    /// Search it so.
+    /// Use this search.
     Search(Search),
-    /// Search it so, in pieces of so many bytes that have codes of their own, and at whose beginning the search looks at each byte again.
+    /// Use this search in pieces of this length, each of which has entropy codes of its own. At the beginning of a piece the search tries every
+    /// position again.
     SearchPieces(Search, usize),
 }
 
@@ -90,22 +91,22 @@ impl Search {
     pub(super) fn parameters(self, len: usize) -> [(ZSTD_cParameter, c_int); 6] {
         use ZSTD_cParameter::*;
         const USE_ROW_MATCH_FINDER: ZSTD_cParameter = ZSTD_c_experimentalParam14;
-        // Small tables stay in the caches. Rows need a place for each position; chains find nearly as much with fewer.
+        // Small tables stay in the caches. Rows need a slot for each position; chains find nearly as much with a quarter of that.
         let less = if self.rows { 0 } else { 2 };
-        let table = len.next_power_of_two().ilog2().saturating_sub(less).max(15) as c_int;
+        let table_log = len.next_power_of_two().ilog2().saturating_sub(less).max(15) as c_int;
         [
             (ZSTD_c_strategy, self.strategy as c_int),
             (ZSTD_c_searchLog, self.attempts),
             (ZSTD_c_minMatch, self.min_match),
-            (ZSTD_c_hashLog, table),
-            (ZSTD_c_chainLog, table),
-            // 1 turns it on, 2 off.
+            (ZSTD_c_hashLog, table_log),
+            (ZSTD_c_chainLog, table_log),
+            // 1 turns rows on, 2 off.
             (USE_ROW_MATCH_FINDER, 2 - c_int::from(self.rows)),
         ]
     }
 }
 
-/// Whether streams of this length are sampled, to find out how to search them.
+/// Whether streams of this length are sampled, to choose a search.
 pub(in super::super) fn is_sampled(clevel: u8, len: usize) -> bool {
     let lengths = match clevel {
         ..=2 => MIN_SAMPLED..usize::MAX,
@@ -117,41 +118,42 @@ pub(in super::super) fn is_sampled(clevel: u8, len: usize) -> bool {
     lengths.contains(&len)
 }
 
-/// The longest streams for which the library has parameters of their own, and the shortest for which others are worth setting.
+/// The longest streams for which the library has special parameters.
 const SHORT: usize = 16 << 10;
+/// The shortest streams for which setting other parameters pays.
 const MIN_SHORT: usize = 128;
-/// The lengths of streams for which the table of rows at level 5 has twice as many places as there are positions.
+/// The lengths of streams for which the library's table of rows at level 5 has twice as many slots as there are positions.
 const SPARSE_ROWS: RangeInclusive<usize> = BLOCK + 1..=2 * BLOCK;
 
-/// How to search a stream that is not sampled, or of which samples say nothing.
-pub(super) fn of_length(clevel: u8, stream: &[u8]) -> Plan {
+/// The plan for a stream that is not sampled, or whose samples allow no conclusion.
+pub(super) fn plan_for_length(clevel: u8, stream: &[u8]) -> Plan {
     match (clevel, stream.len()) {
-        // The library would sort positions into a tree. To follow chains finds as much in half the time, since these are short. But behind
-        // noise it passes over what could be repeated.
+        // The library would use a binary tree. Hash chains, which are short here, find as much in half the time. But the search with chains
+        // takes large steps in noise, and so misses matches behind it.
         (5, MIN_SHORT..=SHORT) if !has_noise(stream) => {
             Plan::Search(Search::chains(ZSTD_lazy2, 6, 4))
         }
-        // The library's search, with a table of half the size, more of which is in the caches.
+        // The library's search with a table of half the size, more of which stays in the caches.
         (5, len) if SPARSE_ROWS.contains(&len) => Plan::Search(Search::rows(ZSTD_lazy2, 5, 4)),
         _ => Plan::Level,
     }
 }
 
-/// Plans the compression of a stream, which is one plane of bytes or several planes. It is stored only with `may_store`.
+/// Plans the compression of a stream that is one plane of bytes (`is_plane`) or several planes. Stores it only with `may_store`.
 #[inline(never)]
 pub(super) fn plan(
     clevel: u8,
     stream: &[u8],
     is_plane: bool,
     may_store: bool,
-    noise: &mut Noise,
+    noise: &mut NoiseDetector,
 ) -> Result<Plan> {
     let len = stream.len();
     if !is_sampled(clevel, len) {
         return Ok(Plan::Level);
     }
     let block = len >= BLOCK || !is_plane;
-    // Here no search is better than the library's, so that only random streams matter.
+    // For these no search is better than the library's. Only random streams are treated in a special way.
     let only_random = block && [1, 2, 4].contains(&clevel);
     if only_random && !looks_uniform(stream) {
         return Ok(Plan::Level);
@@ -161,12 +163,12 @@ pub(super) fn plan(
         return Ok(Plan::Level);
     }
     if clevel < 3 {
-        return plan_of_fast(stream, distribution, collisions, noise);
+        return plan_for_fast_level(stream, distribution, collisions, noise);
     }
     let skewed = match distribution {
-        // Shorter searches find less there.
+        // Shorter searches would find less.
         Distribution::Sparse => return Ok(Plan::Level),
-        // Searches are fast there.
+        // The level's search is fast here.
         Distribution::Runs if block || clevel == 3 => return Ok(Plan::Level),
         Distribution::Runs | Distribution::Skewed => true,
         Distribution::Uniform | Distribution::Even => false,
@@ -174,10 +176,10 @@ pub(super) fn plan(
     if !block && distribution != Distribution::Uniform {
         let is_sampled = distribution != Distribution::Runs && collisions <= max_collisions(clevel);
         let collisions = is_sampled.then_some(collisions);
-        return plan_of_plane(clevel, stream, skewed, collisions, noise);
+        return plan_for_plane(clevel, stream, skewed, collisions, noise);
     }
     if clevel == 3 && distribution != Distribution::Uniform {
-        return Ok(of_block_at_3(
+        return Ok(plan_for_block_at_level_3(
             noise.repeats(stream, skewed, true)?,
             collisions,
         ));
@@ -187,21 +189,21 @@ pub(super) fn plan(
     };
     Ok(match clevel {
         ..=5 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
-        7.. => of_large_block(clevel, repeats, collisions),
-        _ if block => of_block(clevel, repeats),
-        _ => of_plane(clevel, repeats),
+        7.. => plan_for_large_block(clevel, repeats, collisions),
+        _ if block => plan_for_block(clevel, repeats),
+        _ => plan_for_repeats_in_plane(clevel, repeats),
     })
 }
 
-/// The plan of a plane whose bytes are not all equally frequent. Words of it are sampled where `collisions` are given.
-fn plan_of_plane(
+/// The plan for a plane whose bytes are not uniformly distributed. Its words are sampled if `collisions` is given.
+fn plan_for_plane(
     clevel: u8,
     stream: &[u8],
     skewed: bool,
     collisions: Option<u64>,
-    noise: &mut Noise,
+    noise: &mut NoiseDetector,
 ) -> Result<Plan> {
-    // How many of 256 matter to the choice.
+    // More repeated words than this, of 256, do not change the choice.
     let enough = if skewed || clevel == 3 { 32 } else { 256 };
     let long_repeats = match collisions {
         Some(collisions) => noise.long_repeats(stream, collisions, enough)?,
@@ -210,18 +212,18 @@ fn plan_of_plane(
     Ok(match long_repeats {
         Some(..=INDEPENDENT) => Plan::Literals,
         Some(230..) | None if clevel == 3 => Plan::Level,
-        _ if skewed => of_skewed_plane(clevel),
-        Some(repeats) => of_plane(clevel, repeats),
+        _ if skewed => plan_for_skewed_plane(clevel),
+        Some(repeats) => plan_for_repeats_in_plane(clevel, repeats),
         None => Plan::Level,
     })
 }
 
-/// The plan of the fast levels. They search only planes of few values for long, since they find many short matches there.
-fn plan_of_fast(
+/// The plan at the fast levels. Their search takes long only in planes of few values, where it finds many short matches.
+fn plan_for_fast_level(
     stream: &[u8],
     distribution: Distribution,
     collisions: u64,
-    noise: &mut Noise,
+    noise: &mut NoiseDetector,
 ) -> Result<Plan> {
     let independent = distribution == Distribution::Skewed
         && matches!(
@@ -235,8 +237,8 @@ fn plan_of_fast(
     })
 }
 
-/// How to search a plane in which a few values are frequent, whether they are repeated or not.
-fn of_skewed_plane(clevel: u8) -> Plan {
+/// The plan for a plane in which a few values are frequent.
+fn plan_for_skewed_plane(clevel: u8) -> Plan {
     Plan::Search(match clevel {
         3 => Search::chains(ZSTD_greedy, 2, 5),
         4 => Search::chains(ZSTD_lazy, 3, 5),
@@ -245,8 +247,8 @@ fn of_skewed_plane(clevel: u8) -> Plan {
     })
 }
 
-/// How to search a plane of other bytes, given how many of 256 words are repeated.
-fn of_plane(clevel: u8, repeats: usize) -> Plan {
+/// The plan for another plane, of which `repeats` of 256 words are repeated.
+fn plan_for_repeats_in_plane(clevel: u8, repeats: usize) -> Plan {
     Plan::Search(match (clevel, repeats) {
         (3, 0) => Search::double_fast(5),
         (3, ..20) => Search::double_fast(4),
@@ -258,9 +260,9 @@ fn of_plane(clevel: u8, repeats: usize) -> Plan {
     })
 }
 
-/// How to search a block at level 3, if it is not random. The double fast search passes over more and more bytes where it finds nothing, and so over
-/// what follows, if that is not a piece of its own.
-fn of_block_at_3(repeats: Option<usize>, collisions: u64) -> Plan {
+/// The plan for a block at level 3 that is not random. The double fast search takes larger and larger steps where it finds nothing, and so misses
+/// matches behind that, unless they are in the next piece.
+fn plan_for_block_at_level_3(repeats: Option<usize>, collisions: u64) -> Plan {
     let few_values = collisions > 65_536 / 11;
     match repeats {
         Some(..4) => Plan::Search(Search::double_fast(4)),
@@ -271,8 +273,8 @@ fn of_block_at_3(repeats: Option<usize>, collisions: u64) -> Plan {
     }
 }
 
-/// How to search a block of bits or of bytes of all kinds.
-fn of_block(clevel: u8, repeats: usize) -> Plan {
+/// The plan for a block of planes of bits or bytes, of which `repeats` of 256 words are repeated.
+fn plan_for_block(clevel: u8, repeats: usize) -> Plan {
     Plan::Search(match (clevel, repeats) {
         (5, ..26) => Search::chains(ZSTD_greedy, 4, 4),
         (5, ..77) => Search::rows(ZSTD_lazy, 4, 4),
@@ -280,10 +282,10 @@ fn of_block(clevel: u8, repeats: usize) -> Plan {
     })
 }
 
-/// The same for the levels that take large blocks. They gain as much from codes of their own for each piece as from a longer search.
-fn of_large_block(clevel: u8, repeats: usize, collisions: u64) -> Plan {
+/// The plan for a block at the levels that use large blocks. Entropy codes of its own for each piece gain as much as a longer search.
+fn plan_for_large_block(clevel: u8, repeats: usize, collisions: u64) -> Plan {
     let (many_values, few_values) = (collisions < 65_536 / 22, collisions > 65_536 * 2 / 5);
-    // There longer searches find more.
+    // In these blocks longer searches find more.
     if repeats >= 100 && many_values || repeats >= 180 && few_values {
         return Plan::Level;
     }
@@ -319,13 +321,13 @@ mod tests {
             stream,
             stream.len() < BLOCK,
             true,
-            &mut Noise::default(),
+            &mut NoiseDetector::default(),
         )
         .unwrap()
     }
 
     #[test]
-    fn random_streams_are_stored_or_at_least_not_coded() {
+    fn random_streams_are_stored_or_at_least_not_entropy_coded() {
         for len in [MIN_SAMPLED, 32 << 10, 100_001] {
             let stream = random(len, 256, 1);
             assert_eq!(
@@ -336,7 +338,7 @@ mod tests {
                 [3, 4, 5].map(|level| plan(level, &stream)),
                 [Plan::Store; 3]
             );
-            let mut noise = Noise::default();
+            let mut noise = NoiseDetector::default();
             let roomy = super::plan(3, &stream, true, false, &mut noise).unwrap();
             assert!(matches!(roomy, Plan::Search(_)));
             assert_eq!(plan(3, &stream[..MIN_SAMPLED - 1]), Plan::Level, "short");
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_say_nothing_of_one_another_are_hardly_searched() {
+    fn independent_bytes_are_hardly_searched() {
         let len = 60_000;
         for values in [5, 12, 25, 100] {
             let stream = random(len, values, 1);
@@ -366,7 +368,8 @@ mod tests {
             let repetitive = stream[..3000].repeat(20);
             let plans = [1, 2, 3, 4, 5].map(|level| plan(level, &repetitive));
             assert!(!plans.contains(&Plan::Literals), "{values} values");
-            let of_planes = |level| super::plan(level, &stream, false, true, &mut Noise::default());
+            let of_planes =
+                |level| super::plan(level, &stream, false, true, &mut NoiseDetector::default());
             let plans = [1, 2, 3, 4, 5].map(|level| of_planes(level).unwrap());
             assert!(!plans.contains(&Plan::Literals), "{values} values");
         }
@@ -382,15 +385,15 @@ mod tests {
         let text = random(SHORT, 20, 3);
         let chains = Plan::Search(Search::chains(ZSTD_lazy2, 6, 4));
         for len in [MIN_SHORT, 1000, SHORT] {
-            assert_eq!(of_length(5, &text[..len]), chains, "{len}");
-            assert_eq!(of_length(4, &text[..len]), Plan::Level, "{len}");
+            assert_eq!(plan_for_length(5, &text[..len]), chains, "{len}");
+            assert_eq!(plan_for_length(4, &text[..len]), Plan::Level, "{len}");
         }
         for at in [0, 5000, SHORT - 2048] {
             let mut mixed = text.clone();
             mixed[at..at + 2048].copy_from_slice(&random(2048, 64, 1));
-            assert_eq!(of_length(5, &mixed), Plan::Level, "noise at {at}");
+            assert_eq!(plan_for_length(5, &mixed), Plan::Level, "noise at {at}");
         }
-        assert_eq!(of_length(5, &random(SHORT + 1, 20, 3)), Plan::Level);
+        assert_eq!(plan_for_length(5, &random(SHORT + 1, 20, 3)), Plan::Level);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! The fast loops of the decompressor. They decode nearly all sequences, and copy in steps that may read and write past the
-//! end of what is wanted, without a check per step. Margins at the ends of both buffers make that safe; they are checked once per
+//! The fast loops of the decompressor, which decode nearly all sequences. They copy in fixed steps, which may read and write past the end
+//! of what is copied, without a check for each step. Margins at the ends of both buffers make that safe; they are checked once for each
 //! sequence.
 //!
-//! Matches may overlap what they write. For a short distance the repeated bytes are kept in registers, so that no step waits
-//! for the store of the one before.
+//! A match may overlap what it writes. For a short distance the repeated bytes are kept in registers, so that no step waits for the store
+//! of the step before.
 //!
 //! # Why no input makes the unchecked accesses go out of bounds
 //! Positions and lengths come from the stream, which may be hostile. Each sequence is checked against the [`Limits`], whose
@@ -12,31 +12,31 @@
 
 use core::hint::cold_path;
 
+use super::decode_short::decode_short;
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
-use super::short::decode_short;
 use crate::copy::replicate;
 use crate::unaligned::load;
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use crate::{PaddedDst, PaddedSrc};
 
-/// Bytes of the source from the last token that is decoded here: the token, and 16 bytes of literals in one step. Where the
-/// stream has no padding, the library's own fast loop ends there, too.
+/// This many bytes of the source lie at every token that is decoded here: the token, and 16 bytes of literals that are copied in one
+/// step. In a stream without padding the library's own fast loop ends at the same place.
 pub(super) const SRC_MARGIN: usize = 1 + 16 + 1;
-/// The step in which long literals are copied. Most take only one, so its size avoids a branch.
+/// The step in which long literals are copied. Most long literals fit into one step, so the loop's branch is predicted right.
 const LITERAL_STEP: usize = 64;
 /// The most literals that a token encodes without extra bytes.
 const MAX_SHORT_LITERALS: usize = RUN_MASK - 1;
-/// What [`repeat_short`](UncheckedDst::repeat_short) writes at most.
+/// The most bytes that [`repeat_short`](UncheckedDst::repeat_short) writes.
 const SHORT_MATCH_STEP: usize = 24;
-/// Bytes of the destination that a sequence without extra bytes may write: its literals, and a match in fixed steps.
+/// The most bytes that a sequence without extra bytes writes: its literals, and a match in fixed steps.
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
-/// Bytes of the destination that any sequence may write before the position of its match is checked: a step of literals.
+/// The most bytes that any sequence writes before the end of its match is checked: a step of literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
-/// After so many short sequences one after the other, [`decode_short`] is called; after more where that was not worth the call.
+/// [`decode_short`] is called after this many consecutive short sequences. The threshold doubles after a call that did not pay.
 const SHORT_RUN: usize = 8;
-/// A call of [`decode_short`] that decodes less of the stream was not worth it: its end is a branch that is predicted wrong.
+/// A call of [`decode_short`] pays if it decodes this many bytes of the stream. Its end costs a mispredicted branch.
 const MIN_CALL_BYTES: usize = 96;
-/// The longest run that is waited for.
+/// The highest threshold for a call of [`decode_short`].
 const MAX_SHORT_RUN: usize = 1024;
 // Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
 const _: () = assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN);
@@ -68,8 +68,8 @@ impl UncheckedDst<'_> {
     unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
         debug_assert!(1 <= distance && distance <= at && at + SHORT_MATCH_STEP <= self.len());
         let from = at - distance;
-        // SAFETY: `from` is not negative since `distance <= at`. Loads end at `from + 18` at most, which is less than `at + 18`. Stores
-        // end at `at + 18`, or at `at + 2 * whole + 8` with `whole <= 8`, which is `at + SHORT_MATCH_STEP`.
+        // SAFETY: `from` is not negative since `distance <= at` (# Safety). Loads end at `from + 18`, before `at + 18`. Stores end at
+        // `at + 18`, or at `at + 2 * whole + 8` with `whole <= 8`: at `at + SHORT_MATCH_STEP` at most.
         unsafe {
             let first = self.load::<u64>(from);
             if distance >= 8 {
@@ -87,7 +87,7 @@ impl UncheckedDst<'_> {
     }
 }
 
-/// The sum of the extra bytes of a length, which may lie up to `last`. If the length continues behind `last`, the result is larger
+/// The sum of the extra bytes of a length. The last of them may lie at `last`. If the length continues behind `last`, the result is larger
 /// than any valid length, so that the caller's check rejects it.
 ///
 /// # Safety
@@ -108,25 +108,24 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
     usize::MAX / 2
 }
 
-/// The last positions at which [`decode`] may do things. `src` and `dst` are the buffers with padding, `src_len` and `dst_len` the
-/// lengths without.
+/// The last positions at which the steps of [`decode`] may happen. `src` and `dst` are the buffers with padding; the stream and the data
+/// are without it.
 #[derive(Clone, Copy)]
 struct Limits {
     /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
     token: usize,
-    /// The last token for [`decode_short`], or 0: literals without extra bytes behind it end at `distance` at most.
+    /// The last token for [`decode_short`], or 0. If its literals have no extra bytes, they end at `distance` at most.
     short_token: usize,
-    /// The last end of literals that are followed by a match. `MIN_REST` bytes of the stream lie there, so a distance can be read.
+    /// The last position at which literals may end that a match follows. `MIN_REST` bytes of the stream lie there, so a distance can be read.
     distance: usize,
-    /// The last end of long literals. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
+    /// The last position at which long literals may end. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
     literals: usize,
-    /// The last position of the data at which a sequence may begin: `DST_MARGIN` bytes of the data lie there, and it is less than
-    /// `wanted`.
+    /// The last position of the data at which a sequence may begin. `DST_MARGIN` bytes of the data lie there, and it is less than `wanted`.
     out: usize,
-    /// The last position of the data at which a step of literals may end. `DST_MARGIN` bytes of the data lie there.
+    /// The last position of the data at which long literals may end. `DST_MARGIN` bytes of the data lie there.
     literals_out: usize,
-    /// The last end of a match. It is as close to the end of the data as the format allows, if there is padding for the overrun:
-    /// `MATCH_OVERRUN` bytes of `dst` lie there.
+    /// The last position of the data at which a match may end: as near the end of the data as the format allows, if there is padding for
+    /// the overrun. `MATCH_OVERRUN` bytes of `dst` lie there.
     match_out: usize,
 }
 
@@ -153,7 +152,7 @@ impl Limits {
     }
 }
 
-/// Whether both buffers have the margins that [`decode_near_end`] needs behind these positions; [`decode`] needs more.
+/// Whether both buffers have the margins at these positions that [`decode_near_end`] needs. [`decode`] needs more.
 #[inline(always)]
 pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, usize)) -> bool {
     let (src, _) = src.with_padding();
@@ -161,10 +160,8 @@ pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, us
 }
 
 /// Decodes sequences whose matches may reach back into `dict`, starting at `at` in the stream and `out` in the data. It stops at a
-/// sequence that begins near an end, or behind the first `wanted` bytes of the data, or that may be invalid, and returns where that
-/// sequence begins, in both. Everything before is correct; bytes behind it may be overwritten.
-///
-/// Each step of its loop is within the margins of [`Limits`]; the module's documentation says why that holds for every input.
+/// sequence that begins near an end, or behind the first `wanted` bytes of the data, or that may be invalid. Returns where that sequence
+/// begins, in stream and data. All data before it are decoded; bytes behind it may have been overwritten.
 ///
 /// It is not inlined, so that the compiler keeps all values of its loop in registers.
 #[inline(never)]
@@ -185,10 +182,10 @@ pub(super) fn decode(
         let token = usize::from(src[at]);
         let mut next = at + 1;
         let mut literals = token >> 4;
-        // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN`.
+        // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN` bytes.
         unsafe { dst.store::<u128>(out, load(src, next)) };
         if literals == RUN_MASK {
-            // `cold_path` only moves this out of line, so that the rest is straight code; it is not rare.
+            // This is not rare. `cold_path` only moves it out of line, so that the path without extra bytes has no jump.
             cold_path();
             // SAFETY: `src_len` is at least `MIN_REST`, so both `src_len - 16` and 0 are less than it.
             literals +=
@@ -197,7 +194,7 @@ pub(super) fn decode(
                 break;
             }
             // SAFETY: the check above says that the literals end at `limits.literals` in the source and at `limits.literals_out` in
-            // the data at most, and both leave `LITERAL_STEP` bytes. (If `limits.literals` is 0, the check fails, since `next` is not.)
+            // the data at most, and both leave `LITERAL_STEP` bytes. (A `limits.literals` of 0 fails the check, since `next` is not 0.)
             unsafe { copy_long_literals(&mut dst, out, src, next, literals) };
         }
         next += literals;
@@ -212,16 +209,17 @@ pub(super) fn decode(
         let in_data = distance.wrapping_sub(1) < end;
         if match_code < RUN_MASK && in_data {
             // SAFETY: `in_data` says that `1 <= distance <= end`. Short literals end at `limits.out + MAX_SHORT_LITERALS` at most, and long
-            // ones at `limits.literals_out`, so `DST_MARGIN - MAX_SHORT_LITERALS`, that is 50, bytes of the data lie at `end`.
+            // ones at `limits.literals_out`, so `DST_MARGIN - MAX_SHORT_LITERALS` (50) bytes of the data lie at `end`.
             unsafe { dst.repeat_short(end, distance) };
             at = next;
             out = end + match_code + MIN_MATCH;
             short_run += 1;
             if short_run >= run_threshold {
-                // Out of line, since the loop is for streams where calls are rare.
+                // Out of line, since the loop is for streams in which calls are rare.
                 cold_path();
                 let (before, lasts) = (at, (limits.short_token, limits.out));
-                // SAFETY: the limits leave `SRC_MARGIN` and `DST_MARGIN` bytes, and `out` is at least `SHORT_RUN * MIN_MATCH`.
+                // SAFETY: `SRC_MARGIN` bytes lie at `limits.short_token` and `DST_MARGIN` at `limits.out`. `SHORT_RUN` matches were decoded
+                // or more, so `out` is at least `SHORT_RUN * MIN_MATCH`: more than the eight that are required.
                 (at, out) = unsafe { decode_short(src, dst.reborrow(), (at, out), lasts) };
                 short_run = 0;
                 run_threshold = match at - before < MIN_CALL_BYTES {
@@ -235,10 +233,10 @@ pub(super) fn decode(
         short_run = 0;
         let mut len = match_code + MIN_MATCH;
         if match_code == RUN_MASK {
-            // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.
+            // SAFETY: `src_len` is at least `MIN_REST`, which is more than `LAST_LITERALS`, so the position lies within the stream.
             len += unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
         }
-        // The sum of extra bytes may wrap where a position has 32 bits.
+        // The sum of extra bytes may wrap on 32-bit systems.
         if len < MIN_MATCH || end > limits.match_out || len > limits.match_out - end {
             break;
         }
@@ -268,7 +266,7 @@ unsafe fn copy_long_literals(
     debug_assert!(at + len + LITERAL_STEP <= dst.len());
     let mut done = 0;
     while done < len {
-        // SAFETY: this step begins before `from + len` and `at + len`, where the caller promises `LITERAL_STEP` bytes.
+        // SAFETY: this step begins before `from + len` and `at + len`, where `LITERAL_STEP` bytes lie (# Safety).
         unsafe {
             let all = [0, 16, 32, 48].map(|i| load::<u128>(src, from + done + i));
             for (i, sixteen) in all.into_iter().enumerate() {
@@ -279,8 +277,8 @@ unsafe fn copy_long_literals(
     }
 }
 
-/// Copies a match of `len` bytes to `at`, from `distance` before it in the data or else from `dict`. Returns false if neither has
-/// all of its bytes.
+/// Copies a match of `len` bytes to `at`. Its source lies in the data or in `dict`; if it lies in neither or in both, nothing is copied, and
+/// the result is false.
 ///
 /// # Safety
 /// `len >= MIN_MATCH`, and `at + len + MATCH_OVERRUN <= dst.len()`.
@@ -294,7 +292,7 @@ unsafe fn copy_long_match(
 ) -> bool {
     debug_assert!(len >= MIN_MATCH && at + len + MATCH_OVERRUN <= dst.len());
     if distance.wrapping_sub(1) < at {
-        // SAFETY: the condition says that `1 <= distance <= at`; the caller promises `MATCH_OVERRUN` bytes behind the match.
+        // SAFETY: the condition says that `1 <= distance <= at`; `MATCH_OVERRUN` bytes lie behind the match (# Safety).
         unsafe { dst.repeat(at, distance, at + len) };
         return true;
     }
@@ -303,7 +301,8 @@ unsafe fn copy_long_match(
         .and_then(|back| dict.len().checked_sub(back));
     match from.and_then(|from| dict.get(from..)) {
         Some(bytes) if len <= bytes.len() => {
-            // SAFETY: the guard says that `len <= bytes.len()`. `at + 32` is at most `at + len + MATCH_OVERRUN`, which the caller promises.
+            // SAFETY: the guard says that `len <= bytes.len()`. `len` is not 0, so `at + len.max(32)` is at most `at + len + MATCH_OVERRUN`,
+            // which is within `dst` (# Safety).
             unsafe { dst.copy(at, bytes, len) };
             true
         }
@@ -311,8 +310,9 @@ unsafe fn copy_long_match(
     }
 }
 
-/// Like [`decode`], but nearer to the ends, above all where buffers have padding. Each sequence is checked against the lengths without
-/// padding. It stops at a sequence with extra bytes, and decodes the last sequence of the stream if it has none.
+/// Like [`decode`], but with smaller margins, which padding may provide, so that it decodes sequences nearer the ends. Each sequence is
+/// checked against the lengths without padding. It stops at a sequence with extra bytes, and decodes the last sequence of the stream too
+/// if that has none.
 #[inline(never)]
 pub(super) fn decode_near_end(
     src: PaddedSrc,
@@ -333,7 +333,7 @@ pub(super) fn decode_near_end(
         if literals == RUN_MASK {
             break;
         }
-        // SAFETY: `at <= last_token` leaves `SRC_MARGIN` bytes at `at`, so 17 behind it; `out <= last_out` leaves `SHORT_DST_MARGIN`.
+        // SAFETY: `at <= last_token` leaves `SRC_MARGIN` bytes at `at`, so 17 behind it; `out <= last_out` leaves `SHORT_DST_MARGIN` bytes.
         unsafe { dst.store::<u128>(out, load(src, at + 1)) };
         let (next, end) = (at + 1 + literals, out + literals);
         if next + MIN_REST > src_len || end + MF_LIMIT > dst_len {

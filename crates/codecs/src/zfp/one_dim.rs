@@ -1,21 +1,22 @@
-//! The coding of [`planes`](super::planes) for four coefficients: cells of one dimension.
+//! The coding of [`planes`](super::planes) for cells of one dimension, which have four coefficients.
 //!
-//! A plane is four bits here, and sixteen planes are a `u64`. As long as no more coefficients become significant, each plane takes
-//! the same number of bits in the stream, and many planes are written or read at once. The few planes in between are looked up in
-//! tables.
+//! Here a plane is four bits, and a `u64` holds sixteen planes. While no further coefficient becomes significant, each plane takes the same
+//! number of bits in the stream, so many planes are written or read at once. The few planes in which a coefficient becomes significant are
+//! looked up in tables.
 
-use super::bits::{Reader, Writer};
-use super::planes::{Limits, transpose};
+use super::bits::{BitReader, BitWriter};
+use super::planes::Limits;
+use super::transpose::transpose;
 
 /// The number of coefficients.
 const N: usize = 4;
-/// The most bits that a plane takes in the stream.
+/// The largest number of bits that a plane takes in the stream.
 const MAX_PLANE_BITS: u32 = 7;
 
-/// An entry of the tables: a plane and its code in the stream.
+/// An entry of the tables, which translate between planes and their codes in the stream.
 #[derive(Clone, Copy)]
-struct Code {
-    /// The code, in the table for encoding; the plane, in the table for decoding.
+struct PlaneCode {
+    /// In the table for encoding: the code. In the table for decoding: the plane.
     bits: u8,
     /// The length of the code in bits.
     len: u8,
@@ -24,11 +25,11 @@ struct Code {
 }
 
 /// The code of a plane if the first `significant` coefficients are significant.
-const fn code_of(significant: usize, plane: u8) -> Code {
+const fn code_of(significant: usize, plane: u8) -> PlaneCode {
     let mut bits = plane & ((1 << significant) - 1);
     let (mut len, mut significant) = (significant, significant);
     while significant < N {
-        // The group test, and a unary code for the distance to the next significant coefficient, unless that is the last.
+        // The group test, then a unary code for the distance to the next significant coefficient. The 1 of the last coefficient is implied.
         let rest = plane >> significant;
         if rest == 0 {
             len += 1;
@@ -43,16 +44,15 @@ const fn code_of(significant: usize, plane: u8) -> Code {
             len += 1;
         }
     }
-    Code {
+    PlaneCode {
         bits,
         len: len as u8,
         significant: significant as u8,
     }
 }
 
-/// The plane whose code is at the front of `bits`, of which only `left` exist, if the first `significant` coefficients are
-/// significant.
-const fn plane_of(significant: usize, bits: u64, left: usize) -> Code {
+/// The plane whose code is in the lowest of `bits`, if the first `significant` coefficients are significant. Only `left` of the bits exist.
+const fn plane_of(significant: usize, bits: u64, left: usize) -> PlaneCode {
     let mut len = if significant < left {
         significant
     } else {
@@ -76,7 +76,7 @@ const fn plane_of(significant: usize, bits: u64, left: usize) -> Code {
         plane |= 1 << significant;
         significant += 1;
     }
-    Code {
+    PlaneCode {
         bits: plane as u8,
         len: len as u8,
         significant: significant as u8,
@@ -84,7 +84,7 @@ const fn plane_of(significant: usize, bits: u64, left: usize) -> Code {
 }
 
 /// [`code_of`], indexed by `significant` and the plane.
-static ENCODE_TABLE: [[Code; 1 << N]; N] = {
+static ENCODE_TABLE: [[PlaneCode; 1 << N]; N] = {
     let mut codes = [[code_of(0, 0); 1 << N]; N];
     let mut i = 0;
     while i < N << N {
@@ -95,7 +95,7 @@ static ENCODE_TABLE: [[Code; 1 << N]; N] = {
 };
 
 /// [`plane_of`], indexed by `significant` and the next `MAX_PLANE_BITS` bits.
-static DECODE_TABLE: [[Code; 1 << MAX_PLANE_BITS]; N] = {
+static DECODE_TABLE: [[PlaneCode; 1 << MAX_PLANE_BITS]; N] = {
     let mut planes = [[plane_of(0, 0, 0); 1 << MAX_PLANE_BITS]; N];
     let mut i = 0;
     while i < N << MAX_PLANE_BITS {
@@ -123,7 +123,7 @@ fn reverse_nibbles(word: u64) -> u64 {
     ((word & low) << 4 | word >> 4 & low).swap_bytes()
 }
 
-/// Word `n` of the planes, the highest plane first. Each row that [`transpose`] made has every fourth plane.
+/// Word `n` of the planes, the highest plane first. Each of the rows that [`transpose`] returned holds every fourth plane.
 #[inline(always)]
 fn word_of(rows: &[u64; N], precision: u32, n: usize) -> u64 {
     let shift = precision as usize - PLANES_PER_WORD * (n + 1);
@@ -136,7 +136,7 @@ fn word_of(rows: &[u64; N], precision: u32, n: usize) -> u64 {
     reverse_nibbles(word)
 }
 
-/// The inverse of [`word_of`]. The bits of `rows` that it sets must be 0.
+/// The inverse of [`word_of`]. It may only be called once for a word, since it combines bits by OR.
 #[inline(always)]
 fn put_word(rows: &mut [u64; N], precision: u32, n: usize, word: u64) {
     let shift = precision as usize - PLANES_PER_WORD * (n + 1);
@@ -148,7 +148,7 @@ fn put_word(rows: &mut [u64; N], precision: u32, n: usize, word: u64) {
     }
 }
 
-/// Moves the lowest `width` bits of each group of four together. The other bits must be 0.
+/// Moves the lowest `width` bits of each group of four bits together. The other bits must be 0.
 #[inline(always)]
 fn pack(word: u64, width: usize) -> u64 {
     let gap = 4 - width;
@@ -174,7 +174,7 @@ fn unpack(word: u64, width: usize) -> u64 {
 
 /// Like [`super::planes::encode`].
 #[inline(always)]
-pub fn encode(values: &[u64; N], limits: Limits, out: &mut Writer) -> usize {
+pub fn encode(values: &[u64; N], limits: Limits, out: &mut BitWriter) -> usize {
     let Limits {
         precision,
         planes,
@@ -182,7 +182,7 @@ pub fn encode(values: &[u64; N], limits: Limits, out: &mut Writer) -> usize {
     } = limits;
     let mut rows = *values;
     transpose(&mut rows);
-    // For each number of significant coefficients, the first plane in which another one becomes significant.
+    // For each number of significant coefficients, the first plane in which a further one becomes significant.
     let mut rest = 0;
     let mut next_new = [usize::MAX; N + 1];
     for (value, new) in values.iter().zip(&mut next_new).rev() {
@@ -196,7 +196,7 @@ pub fn encode(values: &[u64; N], limits: Limits, out: &mut Writer) -> usize {
         let stop = end.min(at / PLANES_PER_WORD * PLANES_PER_WORD + PLANES_PER_WORD);
         while at < stop && left > 0 {
             let next = stop.min(next_new[significant]);
-            // Each plane up to there has the bits of the significant coefficients and a group test of 0.
+            // Each plane before `next` has the bits of the significant coefficients and a group test of 0.
             let width = (significant + 1).min(N);
             let len = ((next - at) * width).min(left);
             let same = pack(word >> (4 * (at % PLANES_PER_WORD)), width);
@@ -217,8 +217,8 @@ pub fn encode(values: &[u64; N], limits: Limits, out: &mut Writer) -> usize {
     bits - left
 }
 
-/// For each number of significant coefficients, a mask of the group tests in a run of planes without new ones. The first one that
-/// is set ends the run.
+/// For each number of significant coefficients, a mask of the group tests in a run of planes in which no further one becomes significant. The
+/// first group test that is 1 ends the run.
 const GROUP_TESTS: [u64; N + 1] = [
     u64::MAX,
     0xaaaa_aaaa_aaaa_aaaa,
@@ -231,7 +231,7 @@ const RECIPROCALS: [usize; N + 1] = [65536, 32768, 21846, 16384, 16384];
 
 /// Like [`super::planes::decode`].
 #[inline(always)]
-pub fn decode(limits: Limits, input: &mut Reader) -> ([u64; N], usize) {
+pub fn decode(limits: Limits, input: &mut BitReader) -> ([u64; N], usize) {
     let Limits {
         precision,
         planes,
@@ -255,8 +255,8 @@ pub fn decode(limits: Limits, input: &mut Reader) -> ([u64; N], usize) {
             left -= len;
             at += count;
             if at < stop && left > 0 {
-                // `bits` still has the whole code: a run is at most 15 planes of 4 bits, which leaves 4, and where planes take 4 bits
-                // (3 or 4 significant coefficients) every code does.
+                // `bits` still holds the whole code. A run takes at most 15 planes of 4 bits, which leaves 4 bits. Planes take 4 bits only
+                // with 3 or 4 significant coefficients, and then no code is longer.
                 bits >>= len;
                 let code = if left >= MAX_PLANE_BITS as usize {
                     DECODE_TABLE[significant][bits as usize % (1 << MAX_PLANE_BITS)]

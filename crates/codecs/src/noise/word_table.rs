@@ -1,24 +1,25 @@
-//! Counts repeated words, looking up every word of a stream among those before it.
+//! Counts the repeated words of a stream: every word is looked up among the words before it.
 
 use crate::table::KNUTH_MULTIPLIER;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
-/// The bytes of a word. No codec gains from shorter matches.
+/// The size of a word in bytes. No codec gains from shorter matches.
 const WORD: usize = 4;
 
-/// A table of the last word for each hash of `LOG` bits.
+/// A table that holds the last word for each hash of `LOG` bits.
 #[derive(Default)]
-pub(super) struct Words<const LOG: u32> {
-    /// The lower 16 bits of the word's full hash, and above them the number of its stream.
+pub(super) struct WordTable<const LOG: u32> {
+    /// For each hash, the lower 16 bits of the word's full hash, and above them the number of its stream.
     table: List<u32>,
+    /// The number of the current stream. It tells its words from those of earlier streams, so that the table need not be cleared.
     stream: u16,
 }
 
-impl<const LOG: u32> Words<LOG> {
-    /// Whether at most `max_repeats` words of a stream occur a second time. It runs from the end, since the high bytes of numbers,
-    /// which repeat the most often, come last. It is approximate: `16 - LOG` bits of a word are not compared, and a word is
-    /// forgotten when another one takes its slot.
+impl<const LOG: u32> WordTable<LOG> {
+    /// Whether at most `max_repeats` words of a stream occur a second time. It runs backward, since the high bytes of shuffled numbers, which
+    /// repeat most often, come last. The result is approximate: `16 - LOG` bits of a word are not compared, and a word is forgotten when
+    /// another one takes its slot.
     #[inline(never)]
     pub(super) fn rarely_repeat(&mut self, stream: &[u8], max_repeats: usize) -> Result<bool> {
         if self.table.is_empty() || self.stream == u16::MAX {
