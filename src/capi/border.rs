@@ -154,6 +154,11 @@ pub fn room(size: impl TryInto<usize>) -> usize {
     size.try_into().unwrap_or(0)
 }
 
+/// A size as C takes it; chunks are smaller than 2 GiB.
+pub fn c_size(len: usize) -> i32 {
+    i32::try_from(len).unwrap_or(i32::MAX)
+}
+
 /// The bytes at `src`, as many as `len`; none for a null pointer, unless nothing is wanted.
 ///
 /// # Safety

@@ -64,14 +64,14 @@ impl EncodeContext for Context {
         source: Option<&[u8]>,
         nbytes: i32,
         dest: Option<&mut [u8]>,
-        room: i32,
+        room: usize,
     ) -> Result<()> {
         self.do_compress.set(1);
         self.src.set(source.map_or(null(), <[u8]>::as_ptr));
         self.srcsize.set(nbytes);
         self.sourcesize.set(nbytes);
         self.dest.set(dest.map_or(null_mut(), <[u8]>::as_mut_ptr));
-        self.destsize.set(room);
+        self.destsize.set(c_size(room));
         let flags = filter_flags(&self.filters.get());
         self.filter_flags.set(flags);
         Ok(())
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
             return Err(Error::InvalidParam);
         }
         let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
-        compress(ctx, source, dest, destsize, Format::Blosc2)
+        compress(ctx, source, dest, room(destsize), Format::Blosc2)
     })
 }
 
@@ -204,6 +204,6 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         });
         // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it, which the iterator refuses.
         let dest = || unsafe { bytes_mut(place, room(destsize)) };
-        compress_vlblocks(ctx, blocks, dest, destsize)
+        compress_vlblocks(ctx, blocks, dest, room(destsize))
     })
 }

@@ -298,7 +298,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     let ctx = boxed(Context::zeroed())?;
     ctx.do_compress.set(1);
     ctx.set_cparams(&cparams);
-    if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", |name| registry::CODECS.code_of(name)) {
+    if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", registry::code_of) {
         if compcode >= BLOSC_LAST_CODEC {
             env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
             return Err(Error::NullPointer);

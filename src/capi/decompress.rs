@@ -52,7 +52,7 @@ impl DecodeContext for Context {
         self.src.set(src.as_ptr());
         self.srcsize.set(src.len() as i32);
         self.dest.set(dest.map_or(null_mut(), <[u8]>::as_mut_ptr));
-        self.destsize.set(i32::try_from(room).unwrap_or(i32::MAX));
+        self.destsize.set(c_size(room));
         self.sourcesize.set(header.nbytes as i32);
         self.blocksize.set(header.blocksize_field() as i32);
         self.nblocks.set(header.nblocks as i32);

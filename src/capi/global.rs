@@ -73,7 +73,7 @@ pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int
 
 fn set_compressor(name: &str) -> c_int {
     process::init();
-    let compcode = registry::CODECS.code_of(name);
+    let compcode = registry::code_of(name);
     if compcode >= BLOSC_LAST_CODEC {
         env::trace(
             "error",
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn blosc2_compress(
 ) -> c_int {
     code("blosc2_compress", || {
         let buffers = || unsafe_granted!(buffers(src, srcsize, dest, destsize));
-        compress((clevel, doshuffle, typesize), buffers, destsize)
+        compress((clevel, doshuffle, typesize), buffers, room(destsize))
     })
 }
 
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn blosc2_compress(
 fn compress<'a>(
     (clevel, doshuffle, typesize): (c_int, c_int, i32),
     buffers: impl FnOnce() -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)>,
-    room: i32,
+    room: usize,
 ) -> Result<usize> {
     env::get(c"BLOSC_COMPRESSOR", set_compressor);
     let mut cparams = blosc2_cparams::defaults();
@@ -187,11 +187,10 @@ pub unsafe extern "C" fn blosc1_compress(
     dest: *mut c_void,
     destsize: usize,
 ) -> c_int {
-    let capped = |size: usize| i32::try_from(size).unwrap_or(i32::MAX);
-    let (typesize, nbytes, destsize) = (capped(typesize), capped(nbytes), capped(destsize));
+    let (typesize, nbytes, destsize) = (c_size(typesize), c_size(nbytes), c_size(destsize));
     code("blosc1_compress", || {
         let buffers = || unsafe_granted!(buffers(src, nbytes, dest, destsize));
-        compress((clevel, doshuffle, typesize), buffers, destsize)
+        compress((clevel, doshuffle, typesize), buffers, room(destsize))
     })
 }
 
@@ -233,7 +232,7 @@ pub unsafe extern "C" fn blosc1_decompress(
     dest: *mut c_void,
     destsize: usize,
 ) -> c_int {
-    let destsize = i32::try_from(destsize).unwrap_or(i32::MAX);
+    let destsize = c_size(destsize);
     unsafe_granted!(decompress(src, i32::MAX, dest, destsize))
 }
 

@@ -101,11 +101,6 @@ fn done(rc: c_int, error: Error) -> Result<()> {
     (rc == 0).then_some(()).ok_or(error)
 }
 
-/// A size as C takes it; chunks are smaller than 2 GiB.
-fn c_size(len: usize) -> i32 {
-    i32::try_from(len).unwrap_or(i32::MAX)
-}
-
 /// Says in the parameters of a prefilter or postfilter which block it is called for, and which buffers are its own.
 macro_rules! at_block {
     ($params:expr, $hooks:expr, $pos:expr, $out:expr, $ttmp:expr) => {

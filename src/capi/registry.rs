@@ -136,6 +136,11 @@ pub fn clear() {
     TUNERS.clear();
 }
 
+/// The id of the codec of this name, or -1.
+pub fn code_of(name: &str) -> c_int {
+    CODECS.code_of(name).unwrap_or(-1)
+}
+
 /// Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
 /// Returns 0, also when this codec was registered before; `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or
 /// belongs to a codec of another name.
@@ -217,7 +222,5 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 /// `compname` is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
-    guard(-1, || {
-        unsafe_granted!(text(compname)).map_or(-1, |name| CODECS.code_of(name))
-    })
+    guard(-1, || unsafe_granted!(text(compname)).map_or(-1, code_of))
 }

@@ -14,11 +14,11 @@ pub unsafe fn make(
     special: (Special, &[u8]),
     nbytes: i32,
     dest: Result<&mut [u8]>,
-    destsize: i32,
+    room: usize,
 ) -> Result<usize> {
-    check_special(cparams.typesize, nbytes, special.1.len(), destsize)?;
+    check_special(cparams.typesize, nbytes, special.1.len(), room)?;
     let ctx = unsafe_granted!(context::compression(cparams)?);
-    make_special(&*ctx, special, nbytes as usize, dest, destsize)
+    make_special(&*ctx, special, nbytes as usize, dest, room)
 }
 
 /// As [`make`], for a chunk that repeats no item, in a place of the program's.
@@ -34,7 +34,7 @@ unsafe fn make_in(
 ) -> Result<usize> {
     unsafe_granted!({
         let dest = bytes_mut(dest.cast(), room(destsize));
-        make(cparams, (kind, &[]), nbytes, dest, destsize)
+        make(cparams, (kind, &[]), nbytes, dest, room(destsize))
     })
 }
 
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
         unsafe_granted!({
             let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
             let dest = bytes_mut(dest.cast(), room(destsize));
-            make(cparams, special, nbytes, dest, destsize)
+            make(cparams, special, nbytes, dest, room(destsize))
         })
     })
 }

@@ -162,7 +162,7 @@ impl EncodeContext for Compressor {
         _source: Option<&[u8]>,
         _nbytes: i32,
         _dest: Option<&mut [u8]>,
-        _room: i32,
+        _room: usize,
     ) -> Result<()> {
         self.params.check_codec()
     }

@@ -47,7 +47,7 @@ pub trait EncodeContext: Sync {
         _source: Option<&[u8]>,
         _nbytes: i32,
         _dest: Option<&mut [u8]>,
-        _room: i32,
+        _room: usize,
     ) -> Result<()> {
         Ok(())
     }
@@ -114,7 +114,7 @@ fn prepare(
     request: &mut EncodeRequest,
     source: Option<&[u8]>,
     dest: Option<&mut [u8]>,
-    room: i32,
+    room: usize,
 ) -> Result<()> {
     let nbytes = request.nbytes;
     if request.typesize <= 0 {
@@ -158,7 +158,7 @@ pub fn compress(
     ctx: &impl EncodeContext,
     source: ChunkInput,
     mut dest: Result<&mut [u8]>,
-    room: i32,
+    room: usize,
     format: Format,
 ) -> Result<usize> {
     let buffer = match source {
@@ -184,7 +184,7 @@ pub fn compress_vlblocks<'b, 'd>(
     ctx: &impl EncodeContext,
     blocks: impl Iterator<Item = Result<&'b [u8]>>,
     dest: impl FnOnce() -> Result<&'d mut [u8]>,
-    room: i32,
+    room: usize,
 ) -> Result<usize> {
     let (mut all, mut total, mut largest) = (List::new(), 0, 0);
     all.reserve_exact(blocks.size_hint().0)?;
@@ -210,8 +210,8 @@ pub fn compress_vlblocks<'b, 'd>(
 ///
 /// # Errors
 /// [`Error::Data`] for too small a place, and for no whole number of items; [`Error::InvalidParam`] for impossible sizes.
-pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: i32) -> Result<()> {
-    if usize::try_from(room).unwrap_or(0) < EXTENDED_HEADER_LENGTH + value {
+pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> Result<()> {
+    if room < EXTENDED_HEADER_LENGTH + value {
         return Err(Error::Data);
     }
     if typesize <= 0 || nbytes < 0 {
@@ -233,7 +233,7 @@ pub fn make_special(
     (kind, value): (Special, &[u8]),
     nbytes: usize,
     mut dest: Result<&mut [u8]>,
-    room: i32,
+    room: usize,
 ) -> Result<usize> {
     let mut request = request_for(ctx, nbytes)?;
     prepare(ctx, &mut request, None, dest.as_deref_mut().ok(), room)?;
@@ -247,7 +247,7 @@ pub fn make_special(
 
 impl<C: EncodeContext> Encoder for C {
     fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
-        let room = i32::try_from(dest.len()).map_err(|_| Error::MaxBufsizeExceeded)?;
+        let room = dest.len();
         let format = match checksums {
             true => Format::WithChecksums,
             false => Format::Blosc2,
@@ -263,7 +263,7 @@ impl<C: EncodeContext> Encoder for C {
         if EncodeContext::sees_chunks(self) {
             return Ok(None);
         }
-        let room = i32::try_from(nbytes + MAX_OVERHEAD).map_err(|_| Error::MaxBufsizeExceeded)?;
+        let room = nbytes + MAX_OVERHEAD;
         // Nothing looks at what is there, but only whether something is.
         let source = in_buffer.then_some(&[][..]);
         let mut request = request_for(self, nbytes)?;
@@ -350,7 +350,7 @@ mod tests {
             source: Option<&[u8]>,
             nbytes: i32,
             dest: Option<&mut [u8]>,
-            room: i32,
+            room: usize,
         ) -> Result<()> {
             let (source, dest) = (source.is_some(), dest.is_some());
             self.tell(format!("{nbytes} {source} to {room} {dest}"));

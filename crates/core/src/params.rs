@@ -278,8 +278,8 @@ impl EncodeRequest {
     /// # Errors
     /// [`Error::MaxBufsizeExceeded`] for data that are too large, or too small a place; [`Error::CodecParam`] for a level that there is
     /// not, and a dictionary for a codec that takes none; [`Error::InvalidParam`] for too large an item.
-    pub fn check(&mut self, room: i32, in_buffer: bool) -> Result<()> {
-        if self.nbytes > MAX_BUFFERSIZE || room < MAX_OVERHEAD as i32 {
+    pub fn check(&mut self, room: usize, in_buffer: bool) -> Result<()> {
+        if self.nbytes > MAX_BUFFERSIZE || room < MAX_OVERHEAD {
             return Err(Error::MaxBufsizeExceeded);
         }
         let takes_dict = Codec::from_code(self.compcode).is_some_and(Codec::supports_dict);

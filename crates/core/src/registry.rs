@@ -77,13 +77,11 @@ impl<T: ProgramCodec + 'static> Registry<T> {
         Some(&found.functions)
     }
 
-    /// The id of the codec of this name, or -1.
-    pub fn code_of(&self, name: &str) -> i32 {
+    /// The id of the codec of this name.
+    pub fn code_of(&self, name: &str) -> Option<i32> {
         let known = Codec::from_name(name).map(Codec::code);
         let known = known.or_else(|| registered_code(name));
-        known
-            .or_else(|| Some(self.named(name)?.code().into()))
-            .unwrap_or(-1)
+        known.or_else(|| Some(self.named(name)?.code().into()))
     }
 
     /// The name of the codec of this id.
@@ -155,10 +153,13 @@ mod tests {
         assert_eq!(add(200, Some(c"other")), Err(Error::CodecParam));
         for (code, name, version) in [(0, c"blosclz", 1), (32, c"ndlz", 1), (200, c"own", 7)] {
             assert_eq!(CODECS.name_of(code), Some(name));
-            assert_eq!(CODECS.code_of(name.to_str().expect("is ASCII")), code);
+            assert_eq!(CODECS.code_of(name.to_str().expect("is ASCII")), Some(code));
             assert_eq!(CODECS.version_of(code), version);
         }
-        assert_eq!((CODECS.code_of("none"), CODECS.version_of(201)), (-1, 0xff));
+        assert_eq!(
+            (CODECS.code_of("none"), CODECS.version_of(201)),
+            (None, 0xff)
+        );
         assert_eq!(
             (CODECS.library_of("lz4hc"), CODECS.library_of("own")),
             (Some(1), Some(201))

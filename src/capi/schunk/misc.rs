@@ -108,7 +108,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 /// A chunk of special values, as the super-chunk's own parameters have it.
 pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>> {
     let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-    let room = EXTENDED_HEADER_LENGTH as i32;
+    let room = EXTENDED_HEADER_LENGTH;
     // SAFETY: the operation that calls this keeps other threads from writing the structure. The pointers in the parameters are null, but for that to the
     // super-chunk.
     unsafe {

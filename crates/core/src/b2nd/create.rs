@@ -88,7 +88,7 @@ impl ArrayRef<'_> {
         }
         let nbytes = self.sizes()?.chunk;
         let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + item.len())?;
-        let room = chunk.len() as i32;
+        let room = chunk.len();
         check_special(self.typesize, nbytes as i32, item.len(), room)?;
         let special = (Special::Value, item);
         let cbytes = make_special(ctx, special, nbytes, Ok(&mut chunk), room)?;

@@ -4,7 +4,7 @@ use super::chunks::with_chunk;
 use super::geometry::Geometry;
 use super::read::Workers;
 use super::runs::{Run, StridedCopy};
-use super::write::Rewriter;
+use super::write::{BlockChange, Rewriter};
 use super::{Dims, MAX_DIM};
 use crate::schunk::Update;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
@@ -179,7 +179,11 @@ impl<'a> Reshape<'a> {
                 data.copy_from_slice(&kept);
                 Ok(())
             };
-            let bytes = rewriter.rewrite((*old, *nchunk), &dirty, &clear, workers)?;
+            let change = BlockChange {
+                touched: &dirty,
+                change: &clear,
+            };
+            let bytes = rewriter.rewrite((*old, *nchunk), change, workers)?;
             Ok(Some((*nchunk, bytes)))
         })
     }

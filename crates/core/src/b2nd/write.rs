@@ -55,6 +55,25 @@ pub struct Rewriter<'a> {
     pub in_place: bool,
 }
 
+/// Other data for some blocks of a chunk.
+#[derive(Clone, Copy)]
+pub struct BlockChange<'a> {
+    /// The blocks, in ascending order.
+    pub touched: &'a [Touched],
+    /// Changes the data of one of them.
+    pub change: &'a Fill<'a>,
+}
+
+impl BlockChange<'_> {
+    /// Changes the data of a block if it is one of those that change.
+    fn apply(&self, nblock: usize, block: &mut [u8]) -> Result<()> {
+        match self.touched.binary_search_by_key(&nblock, |t| t.nblock) {
+            Ok(_) => (self.change)(nblock, block),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
 impl Rewriter<'_> {
     /// Whether several chunks may be worked on at once.
     fn is_shared(&self) -> bool {
@@ -89,17 +108,17 @@ impl Rewriter<'_> {
         Ok(new)
     }
 
-    /// Chunk `old` with other data in the blocks that `touched` names in ascending order; it is to be chunk `nchunk`.
+    /// Chunk `old` with other data in some blocks; it is to be chunk `nchunk`.
     ///
     /// # Errors
     /// Those of a damaged chunk, and as for [`ChunkCompressor::make`].
     pub fn rewrite(
         &self,
         (old, nchunk): (usize, usize),
-        touched: &[Touched],
-        change: &Fill,
+        change: BlockChange,
         workers: Workers,
     ) -> Result<ChunkUpdate> {
+        let touched = change.touched;
         let found = self.chunks.find(old)?;
         if let Location::File(stored) = &found
             && self.in_place
@@ -110,7 +129,7 @@ impl Rewriter<'_> {
                 |header| self.fits(header).then(|| touched.to_list()).transpose(),
                 |chunk, front, mode| {
                     let decoding = self.chunks.hooks(old, front)?;
-                    self.patched(chunk, &*decoding, (touched, mode), change, workers)
+                    self.patched((chunk, &*decoding), mode, change, workers)
                 },
             )?;
             if let Some(patched) = patched {
@@ -118,12 +137,12 @@ impl Rewriter<'_> {
             }
         }
         let Some(bytes) = whole(&found)? else {
-            return self.with_special(&found, nchunk, touched, change, workers);
+            return self.with_special(&found, nchunk, change, workers);
         };
         let header = ChunkHeader::parse(&bytes)?;
         if header.special() != Special::None {
             let found = Location::Memory(&bytes, Checked::NEVER);
-            return self.with_special(&found, nchunk, touched, change, workers);
+            return self.with_special(&found, nchunk, change, workers);
         }
         if !self.fits(&header) {
             return Err(Error::Data);
@@ -135,21 +154,19 @@ impl Rewriter<'_> {
             Bytes::Borrowed(_) if self.in_place && old == nchunk => PatchMode::Edits,
             _ => PatchMode::Whole,
         };
-        let wanted = (touched, mode);
-        match self.patched(&chunk, &*decoding, wanted, change, workers)? {
+        let source = (&chunk, &*decoding);
+        match self.patched(source, mode, change, workers)? {
             Some(patched) => Ok(patched.into()),
-            None => self.remade(&chunk, &*decoding, nchunk, touched, change, workers),
+            None => self.remade(source, nchunk, change, workers),
         }
     }
 
     /// A chunk with other data in some blocks, all of which are decompressed and compressed again.
     fn remade(
         &self,
-        chunk: &Chunk,
-        decoding: &dyn Hooks,
+        (chunk, decoding): (&Chunk, &dyn Hooks),
         nchunk: usize,
-        touched: &[Touched],
-        change: &Fill,
+        change: BlockChange,
         workers: Workers,
     ) -> Result<ChunkUpdate> {
         let mut data = List::new();
@@ -159,7 +176,7 @@ impl Rewriter<'_> {
         decompress(chunk, &mut data, None, nthreads, decoding, exec)?;
         let fill = |nblock: usize, block: &mut [u8]| {
             block.copy_from_slice(&data[nblock * self.sizes.block..][..block.len()]);
-            change_touched(touched, nblock, block, change)
+            change.apply(nblock, block)
         };
         self.maker
             .make(nchunk, ChunkData::Filled(&fill), workers)
@@ -174,10 +191,9 @@ impl Rewriter<'_> {
     /// A chunk with other data in some blocks, where only these need to be compressed again.
     fn patched(
         &self,
-        chunk: &Chunk,
-        decoding: &dyn Hooks,
-        (touched, mode): (&[Touched], PatchMode),
-        change: &Fill,
+        (chunk, decoding): (&Chunk, &dyn Hooks),
+        mode: PatchMode,
+        change: BlockChange,
         workers: Workers,
     ) -> Result<Option<Patched>> {
         let Some((params, encoding)) = self.maker.parts() else {
@@ -198,11 +214,11 @@ impl Rewriter<'_> {
         };
         let failed = Mutex::new(None);
         let noted = |nblock: usize, data: &mut [u8]| {
-            if let Err(error) = change(nblock, data) {
+            if let Err(error) = (change.change)(nblock, data) {
                 lock(&failed).get_or_insert(error);
             }
         };
-        let patched = patcher.changed(touched, &noted, mode)?;
+        let patched = patcher.changed(change.touched, &noted, mode)?;
         match lock(&failed).take() {
             Some(error) => Err(error),
             None => Ok(patched),
@@ -213,31 +229,18 @@ impl Rewriter<'_> {
         &self,
         found: &Location,
         nchunk: usize,
-        touched: &[Touched],
-        change: &Fill,
+        change: BlockChange,
         workers: Workers,
     ) -> Result<ChunkUpdate> {
         with_chunk(found, self.sizes, false, |chunk, _| {
             let fill = |nblock: usize, block: &mut [u8]| {
                 chunk.fill_special(nblock * self.sizes.block, block)?;
-                change_touched(touched, nblock, block, change)
+                change.apply(nblock, block)
             };
             self.maker
                 .make(nchunk, ChunkData::Filled(&fill), workers)
                 .map(ChunkUpdate::Whole)
         })
-    }
-}
-
-fn change_touched(
-    touched: &[Touched],
-    nblock: usize,
-    block: &mut [u8],
-    change: &Fill,
-) -> Result<()> {
-    match touched.binary_search_by_key(&nblock, |t| t.nblock) {
-        Ok(_) => change(nblock, block),
-        Err(_) => Ok(()),
     }
 }
 
@@ -344,9 +347,13 @@ impl SelectionWrite<'_> {
                 let bytes = maker.make(nchunk, ChunkData::Filled(&change), workers)?;
                 ChunkUpdate::Whole(bytes)
             }
-            Some(old) => self
-                .rewriter
-                .rewrite((old, nchunk), &touched, &change, workers)?,
+            Some(old) => {
+                let change = BlockChange {
+                    touched: &touched,
+                    change: &change,
+                };
+                self.rewriter.rewrite((old, nchunk), change, workers)?
+            }
         };
         Ok((nchunk, made))
     }

@@ -2,7 +2,7 @@
 
 use super::state::State;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, Count, Decoder, Encoder};
+use crate::coder::{Changed, Count, Decoder, Encoder, Host};
 use crate::context::{Compressor, Decompressor};
 use crate::params::{CParams, DParams};
 use oxiblosc_chunk::encode::ChunkInput;
@@ -79,36 +79,7 @@ impl State {
         self.keep_metalayers(host, count)?;
         host.prepare(self, count)?;
         if self.store.is_frame() {
-            let counts = self.counts;
-            let mut header = self.header(host, &counts, self.store.kind());
-            let mut fixed = meta::borrow(&self.metalayers)?;
-            let mut variable = None;
-            match edit {
-                MetalayerEdit::AddFixed(name, content) => fixed.push((name, content))?,
-                MetalayerEdit::SetFixed(at, content) => fixed[*at].1 = content,
-                MetalayerEdit::AddVariable(..)
-                | MetalayerEdit::SetVariable(..)
-                | MetalayerEdit::DeleteVariable(_) => {
-                    let mut layers = meta::borrow(&self.vlmetalayers)?;
-                    match edit {
-                        MetalayerEdit::AddVariable(name, content) => {
-                            layers.push((name, content))?
-                        }
-                        MetalayerEdit::SetVariable(at, content) => layers[*at].1 = content,
-                        MetalayerEdit::DeleteVariable(at) => drop(layers.remove(*at)),
-                        MetalayerEdit::AddFixed(..) | MetalayerEdit::SetFixed(..) => {}
-                    }
-                    header.has_vlmetalayers = !layers.is_empty();
-                    variable = Some(layers);
-                }
-            }
-            let metadata = Metadata {
-                header: &header,
-                metalayers: &fixed,
-                vlmetalayers: variable.as_deref(),
-                cbytes: counts.cbytes.max(0) as u64,
-            };
-            self.store.commit(&Change::Nothing, &[], &metadata)?;
+            self.write_metalayers(host, edit)?;
         }
         // Nothing fails from here on.
         let mut old = List::new();
@@ -138,6 +109,32 @@ impl State {
         // Freed only now: until the window was updated, the program could still see it.
         drop(old);
         Ok(())
+    }
+
+    /// Writes header and trailer of a frame as they are after a change.
+    fn write_metalayers(&mut self, host: &dyn Host, edit: &MetalayerEdit) -> Result<()> {
+        let mut fixed = meta::borrow(&self.metalayers)?;
+        let mut variable = meta::borrow(&self.vlmetalayers)?;
+        match edit {
+            MetalayerEdit::AddFixed(name, content) => fixed.push((name, content))?,
+            MetalayerEdit::SetFixed(at, content) => fixed[*at].1 = content,
+            MetalayerEdit::AddVariable(name, content) => variable.push((name, content))?,
+            MetalayerEdit::SetVariable(at, content) => variable[*at].1 = content,
+            MetalayerEdit::DeleteVariable(at) => drop(variable.remove(*at)),
+        }
+        let is_fixed = matches!(
+            edit,
+            MetalayerEdit::AddFixed(..) | MetalayerEdit::SetFixed(..)
+        );
+        let mut header = self.header(host, &self.counts, self.store.kind());
+        header.has_vlmetalayers = !variable.is_empty();
+        let metadata = Metadata {
+            header: &header,
+            metalayers: &fixed,
+            vlmetalayers: (!is_fixed).then_some(&variable),
+            cbytes: self.counts.cbytes.max(0) as u64,
+        };
+        self.store.commit(&Change::Nothing, &[], &metadata)
     }
 
     fn reserve_metalayers(&mut self, count: Count) -> Result<()> {

@@ -372,7 +372,7 @@ impl SuperChunk {
     pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
         let state = self.peek()?;
         let params = CParams::from_recorded(state.parameters(), 1);
-        let room = EXTENDED_HEADER_LENGTH as i32;
+        let room = EXTENDED_HEADER_LENGTH;
         check_special(params.typesize, nbytes, 0, room)?;
         let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
         let (ctx, nbytes) = (Compressor::new(params), nbytes as usize);
