@@ -8,37 +8,15 @@
 //!
 //! A record belongs to one frame. It begins where that frame ends before or after the change, whichever is further. It has the position of
 //! the frame, its lengths before and after, and a hash of its header before; and its patches lie within the old frame.
-//!
-//! A record: magic; bytes in all (u32); device and inode of the file (2 u64, 0 where there are none); where the frame begins
-//! in the file (u64); length of the frame before and after (2 u64); length (u32) and hash (u64) of the header before;
-//! position (u32) and length (u32) of what changes in it, and these bytes after the change; number of patches (u32); each
-//! patch: position in the frame (u64), length (u32), old bytes; hash of all that (u64); bytes in all (u32); magic.
-//! Little-endian.
-//!
-//! The old bytes in a record may contain something that looks like a frame or another record. Such a record is masked: it has another magic,
-//! a mask (u64) after the position of what changes in the header, and everything from there to the hash is combined with the mask by
-//! exclusive or.
+
+mod record;
 
 use super::header::{Extent, Header};
-use super::leftovers::has_magic;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::Result;
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{List, ToList};
-
-const FRONT_MAGIC: &[u8; 8] = b"oxb2jnl\x02";
-/// Of a record that is masked.
-const MASKED_MAGIC: &[u8; 8] = b"oxb2jnl\x03";
-const END_MAGIC: &[u8; 4] = b"\x02jnl";
-/// Everything before the bytes of the header.
-const FRONT: usize = 8 + 4 + 8 + 8 + 8 + 8 + 8 + 4 + 8 + 4 + 4;
-/// Hash, size, magic.
-const END: usize = 8 + 4 + 4;
-/// Bytes of the shortest record, which has no patch.
-const MIN_LEN: usize = FRONT + 4 + END;
-/// Position and length of a patch.
-const PATCH_FRONT: usize = 8 + 4;
-/// Bytes of a mask.
-const MASK: usize = 8;
+use record::{END, END_MAGIC, FRONT, MIN_LEN, Parser};
+pub use record::{Record, hash};
 
 /// Bytes of a frame as they are before a change.
 #[cfg_attr(test, derive(Clone))]
@@ -57,47 +35,6 @@ impl Patch {
     }
 }
 
-/// What a change is about to overwrite.
-#[cfg_attr(test, derive(Clone))]
-#[derive(Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Device and inode of the file, where there are such things.
-    pub identity: Option<(u64, u64)>,
-    /// Where the frame begins in its file.
-    pub base: u64,
-    /// Bytes of the frame before the change.
-    pub old_len: u64,
-    /// Bytes of the frame after the change.
-    pub new_len: u64,
-    /// Bytes of the header before the change.
-    pub header_len: u32,
-    /// [`hash`] of the header before the change.
-    pub header_hash: u64,
-    /// Where the header changes, from the start of the frame.
-    pub changed_pos: u32,
-    /// What is there after the change.
-    pub changed: List<u8>,
-    /// What is overwritten: in ascending order, not overlapping, none empty.
-    pub patches: List<Patch>,
-}
-
-/// A hash by which changed bytes are noticed. It does not withstand deliberate collisions.
-pub fn hash(bytes: &[u8]) -> u64 {
-    const K: u64 = 0x9e37_79b9_7f4a_7c15;
-    let step = |h: u64, word: u64| (h ^ word).wrapping_mul(K).rotate_left(29);
-    let mut words = bytes.chunks_exact(8);
-    let mut h = step(K, bytes.len() as u64);
-    for word in &mut words {
-        let mut le = [0; 8];
-        le.copy_from_slice(word);
-        h = step(h, u64::from_le_bytes(le));
-    }
-    let mut last = [0; 8];
-    last[..words.remainder().len()].copy_from_slice(words.remainder());
-    h = step(h, u64::from_le_bytes(last));
-    step(h ^ (h >> 32), K)
-}
-
 /// Writes what `patches` have over `bytes`, which were read at `pos`.
 pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     let end = pos + bytes.len() as u64;
@@ -106,35 +43,6 @@ pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
         let (from, to) = (patch.pos.max(pos), patch.end().min(end));
         bytes[(from - pos) as usize..(to - pos) as usize]
             .copy_from_slice(&patch.bytes[(from - patch.pos) as usize..(to - patch.pos) as usize]);
-    }
-}
-
-/// Combines bytes with a mask; a second time undoes it.
-fn put_mask(mask: u64, bytes: &mut [u8]) {
-    if mask != 0 {
-        let mask = mask.to_le_bytes();
-        let masked = bytes.iter_mut().enumerate();
-        masked.for_each(|(i, byte)| *byte ^= mask[i % MASK]);
-    }
-}
-
-struct Parser<'a>(&'a [u8]);
-
-impl<'a> Parser<'a> {
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (part, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(part)
-    }
-    fn u32(&mut self) -> Option<u32> {
-        self.take(4)
-            .and_then(|b| b.try_into().ok())
-            .map(u32::from_le_bytes)
-    }
-    fn u64(&mut self) -> Option<u64> {
-        self.take(8)
-            .and_then(|b| b.try_into().ok())
-            .map(u64::from_le_bytes)
     }
 }
 
@@ -180,7 +88,7 @@ fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
 /// So many bytes of a file, which has them.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`], and those of reading.
+/// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
 fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
     let mut bytes = List::filled(0, len)?;
     file.read_at(pos, &mut bytes)?;
@@ -188,134 +96,11 @@ fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
 }
 
 impl Record {
-    /// Where the record begins in its file.
-    pub fn pos(&self) -> Option<u64> {
-        self.base.checked_add(self.old_len.max(self.new_len))
-    }
-
-    /// The record as bytes. No part of them looks like a frame or another record.
-    pub fn encode(&self) -> Result<List<u8>> {
-        let mut bytes = self.encode_with(None)?;
-        while has_magic(&bytes[FRONT_MAGIC.len()..]) {
-            // The hash is a mask that no one could foresee when the old bytes were written.
-            bytes = self.encode_with(Some(hash(&bytes)))?;
-        }
-        Ok(bytes)
-    }
-
-    fn encode_with(&self, mask: Option<u64>) -> Result<List<u8>> {
-        let patches = self.patches.iter();
-        let patches: usize = patches.map(|p| PATCH_FRONT + p.bytes.len()).sum();
-        let size = MIN_LEN + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
-        let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
-        let mut out = List::with_capacity(size)?;
-        out.extend_from_slice(mask.map_or(FRONT_MAGIC, |_| MASKED_MAGIC))?;
-        out.extend_from_slice(&size32.to_le_bytes())?;
-        let (device, inode) = self.identity.unwrap_or((0, 0));
-        for number in [device, inode, self.base, self.old_len, self.new_len] {
-            out.extend_from_slice(&number.to_le_bytes())?;
-        }
-        out.extend_from_slice(&self.header_len.to_le_bytes())?;
-        out.extend_from_slice(&self.header_hash.to_le_bytes())?;
-        out.extend_from_slice(&self.changed_pos.to_le_bytes())?;
-        if let Some(mask) = mask {
-            out.extend_from_slice(&mask.to_le_bytes())?;
-        }
-        let masked = out.len();
-        out.extend_from_slice(&(self.changed.len() as u32).to_le_bytes())?;
-        out.extend_from_slice(&self.changed)?;
-        out.extend_from_slice(&(self.patches.len() as u32).to_le_bytes())?;
-        for patch in &self.patches {
-            out.extend_from_slice(&patch.pos.to_le_bytes())?;
-            out.extend_from_slice(&(patch.bytes.len() as u32).to_le_bytes())?;
-            out.extend_from_slice(&patch.bytes)?;
-        }
-        put_mask(mask.unwrap_or(0), &mut out[masked..]);
-        let hash = hash(&out);
-        out.extend_from_slice(&hash.to_le_bytes())?;
-        out.extend_from_slice(&size32.to_le_bytes())?;
-        out.extend_from_slice(END_MAGIC)?;
-        Ok(out)
-    }
-
-    /// Parses a record; `None` if the bytes are not a valid one.
-    fn decode(bytes: &[u8]) -> Result<Option<Self>> {
-        let body = bytes.len().checked_sub(END).map(|at| bytes.split_at(at));
-        let Some((body, end)) = body else {
-            return Ok(None);
-        };
-        let mut end = Parser(end);
-        let whole = end.u64() == Some(hash(body))
-            && end.u32().is_some_and(|size| size as usize == bytes.len())
-            && end.0 == END_MAGIC;
-        if !whole {
-            return Ok(None);
-        }
-        let mut body = Parser(body);
-        let Some(mut record) = Self::decode_front(&mut body, bytes.len()) else {
-            return Ok(None);
-        };
-        let mut unmasked = List::new();
-        if bytes.starts_with(MASKED_MAGIC) {
-            let Some(mask) = body.u64() else {
-                return Ok(None);
-            };
-            unmasked.extend_from_slice(body.0)?;
-            put_mask(mask, &mut unmasked);
-            body = Parser(&unmasked);
-        }
-        let (Some((changed_len, count)), size) = (Self::counts(&mut body), body.0.len()) else {
-            return Ok(None);
-        };
-        record.changed = changed_len.to_list()?;
-        // Every patch takes some bytes, which bounds their number.
-        if count as usize > size / PATCH_FRONT {
-            return Ok(None);
-        }
-        record.patches.reserve_exact(count as usize)?;
-        for _ in 0..count {
-            let (Some(pos), Some(len)) = (body.u64(), body.u32()) else {
-                return Ok(None);
-            };
-            let Some(bytes) = body.take(len as usize) else {
-                return Ok(None);
-            };
-            let bytes = bytes.to_list()?;
-            record.patches.push(Patch { pos, bytes })?;
-        }
-        Ok(body.0.is_empty().then_some(record))
-    }
-
-    fn decode_front(body: &mut Parser, size: usize) -> Option<Self> {
-        let magic = body.take(8)?;
-        if (magic != FRONT_MAGIC && magic != MASKED_MAGIC) || body.u32()? as usize != size {
-            return None;
-        }
-        let identity = (body.u64()?, body.u64()?);
-        Some(Self {
-            identity: (identity != (0, 0)).then_some(identity),
-            base: body.u64()?,
-            old_len: body.u64()?,
-            new_len: body.u64()?,
-            header_len: body.u32()?,
-            header_hash: body.u64()?,
-            changed_pos: body.u32()?,
-            changed: List::new(),
-            patches: List::new(),
-        })
-    }
-
-    /// What changes in the header, and the number of patches.
-    fn counts<'a>(body: &mut Parser<'a>) -> Option<(&'a [u8], u32)> {
-        let len = body.u32()?;
-        Some((body.take(len as usize)?, body.u32()?))
-    }
-
     /// The record at the end of a file of `size` bytes that belongs to the frame at `base`, or to any, if there is one and it
     /// counts.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`], and those of reading.
+    /// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
     pub fn find(file: &dyn Storage, size: u64, base: Option<u64>) -> Result<Option<Self>> {
         match size >= MIN_LEN as u64 {
             true => Self::find_by(read_end(file, size)?, file, size, base),
@@ -442,70 +227,6 @@ pub fn put_back(file: &dyn Storage, base: u64, durable: bool, patches: &[Patch])
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn example() -> Record {
-        Record {
-            identity: Some((3, 4)),
-            base: 7,
-            old_len: 1000,
-            new_len: 900,
-            header_len: 300,
-            header_hash: 5,
-            changed_pos: 11,
-            changed: b"after".to_vec().into(),
-            patches: vec![
-                Patch {
-                    pos: 11,
-                    bytes: b"befor".to_vec().into(),
-                },
-                Patch {
-                    pos: 400,
-                    bytes: vec![1; 300].into(),
-                },
-            ]
-            .into(),
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        let record = example();
-        let bytes = record.encode().unwrap();
-        assert_eq!(Record::decode(&bytes), Ok(Some(record)));
-        for cut in 0..bytes.len() {
-            assert_eq!(Record::decode(&bytes[..cut]), Ok(None));
-            let mut torn = bytes.clone();
-            torn[cut] ^= 1;
-            assert_eq!(Record::decode(&torn), Ok(None));
-        }
-        assert_eq!(example().pos(), Some(1007));
-    }
-
-    #[test]
-    fn a_record_looks_like_no_frame() {
-        let mut record = example();
-        record.changed = b"b2frame\0".to_vec().into();
-        record.patches[1].bytes = b"some b2frame\0, oxb2jnl\x02".repeat(9).into();
-        let bytes = record.encode().unwrap();
-        assert!(!has_magic(&bytes[8..]));
-        for cut in 0..bytes.len() {
-            assert_eq!(Record::decode(&bytes[..cut]), Ok(None));
-        }
-        assert_eq!(Record::decode(&bytes), Ok(Some(record)));
-    }
-
-    #[test]
-    fn bytes_behind_the_patches_are_refused() {
-        let mut bytes = Vec::from(example().encode().unwrap());
-        bytes.truncate(bytes.len() - END);
-        bytes.extend([0; 8]);
-        let size = (bytes.len() + END) as u32;
-        bytes[8..12].copy_from_slice(&size.to_le_bytes());
-        bytes.extend(hash(&bytes).to_le_bytes());
-        bytes.extend(size.to_le_bytes());
-        bytes.extend(END_MAGIC);
-        assert_eq!(Record::decode(&bytes), Ok(None));
-    }
 
     #[test]
     fn patches_lie_over_what_is_read() {
