@@ -3,7 +3,7 @@
 //! Prints for each row the speed with checksums over the speed without (1 is as fast), the microseconds without and with them, and
 //! the geometric mean of each group beside its goal. Words keep the rows whose description holds all of them.
 
-use oxiblosc_core::{CParams, DParams, Place, Protection, StorageParams, SuperChunk};
+use oxiblosc_core::{CParams, Place, Protection, StorageParams, SuperChunk};
 use std::path::PathBuf;
 
 const ROUNDS: usize = 31;
@@ -52,11 +52,8 @@ impl Case {
         let schunk = SuperChunk::create(StorageParams {
             place,
             cparams,
-            dparams: DParams { nthreads: 1 },
-            protection: Protection {
-                checksums,
-                ..Protection::default()
-            },
+            protection: Protection::with_checksums(checksums),
+            ..StorageParams::default()
         });
         schunk.expect("a super-chunk")
     }

@@ -28,10 +28,7 @@ fn read_frame(noise: bool) -> (SuperChunk, Vec<Vec<u8>>) {
     let frame = SuperChunk::create(StorageParams {
         place: Place::Frame,
         cparams,
-        protection: Protection {
-            checksums: true,
-            ..Protection::default()
-        },
+        protection: Protection::with_checksums(true),
         ..StorageParams::default()
     });
     let frame = frame.expect("a frame");

@@ -164,10 +164,7 @@ fn seed((codec, typesize, filters): (u8, i32, &[u8]), checksums: bool) -> Vec<u8
     let schunk = SuperChunk::create(StorageParams {
         place: Place::Frame,
         cparams,
-        protection: Protection {
-            checksums,
-            ..Protection::default()
-        },
+        protection: Protection::with_checksums(checksums),
         ..StorageParams::default()
     });
     let schunk = schunk.expect("good parameters");

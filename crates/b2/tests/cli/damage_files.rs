@@ -4,9 +4,7 @@ use crate::support::Folder;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader};
 use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{
-    Array, CParams, DParams, Layout, Place, Protection, StorageParams, SuperChunk,
-};
+use oxiblosc_core::{Array, CParams, Layout, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_testing::random::Rng;
 use std::path::Path;
@@ -84,11 +82,8 @@ fn make(kind: usize, place: Place, checksums: bool) {
     let storage = StorageParams {
         place,
         cparams,
-        dparams: DParams { nthreads: 1 },
-        protection: Protection {
-            checksums,
-            ..Protection::default()
-        },
+        protection: Protection::with_checksums(checksums),
+        ..StorageParams::default()
     };
     if kind == 7 || kind == 8 {
         let (shape, chunks, blocks): (&[i64], &[i32], &[i32]) = match kind {

@@ -80,6 +80,14 @@ pub(super) fn c_path(path: &Path) -> Result<CStrBuf> {
 }
 
 impl Protection {
+    /// Neither a lock file nor waits for the disk; `checksums` says whether a new frame gets them.
+    pub fn with_checksums(checksums: bool) -> Self {
+        Self {
+            checksums,
+            ..Self::default()
+        }
+    }
+
     fn options(self) -> Result<Options> {
         Ok(Options {
             backend: shared(Filesystem)?,
