@@ -148,6 +148,25 @@ fn copy(
     finish(frame, (input, to), settings.threads, new)
 }
 
+/// The size of a chunk, and the settings with the size of a block.
+fn sizes_of(args: &ConvertArgs, frame: &Frame, settings: Settings) -> Result<(usize, Settings)> {
+    let typesize = usize::try_from(settings.typesize).unwrap_or(1);
+    let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
+    let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, CHUNK)?;
+    // The blocks of an array are of the size that its shapes say; others may be chosen anew for the new codec.
+    let blocksize = match frame.array() {
+        Some(_) => block_of(frame),
+        None => blocksize,
+    };
+    Ok((
+        chunk,
+        Settings {
+            blocksize,
+            ..settings
+        },
+    ))
+}
+
 /// Compresses the data again.
 fn recompress(
     args: &ConvertArgs,
@@ -156,19 +175,9 @@ fn recompress(
     place: Place,
     settings: Settings,
 ) -> Result<()> {
-    let typesize = usize::try_from(settings.typesize).unwrap_or(1);
     let failed = |error| Failure::of(input.name(), error);
     let unwritten = |error| Failure::of(to, error);
-    let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
-    let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, CHUNK)?;
-    let settings = Settings {
-        // The blocks of an array are of the size that its shapes say; others may be chosen anew for the new codec.
-        blocksize: match frame.array() {
-            Some(_) => block_of(frame),
-            None => blocksize,
-        },
-        ..settings
-    };
+    let (chunk, settings) = sizes_of(args, frame, settings)?;
     let mut new = with_metalayers(frame, place, &settings).map_err(unwritten)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
     let checksums = new.has_checksums().map_err(unwritten)?;

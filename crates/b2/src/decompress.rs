@@ -232,10 +232,8 @@ fn decompress_array(
     } else {
         Npy::header(shape, &dtype)
     };
-    let total = shape.iter().try_fold(itemsize as u64, |n, length| {
-        n.checked_mul((*length).max(0) as u64)
-    });
-    let total = total.ok_or_else(|| Failure::say(format!("{}: too large", input.name())))?;
+    let total = nbytes_of(shape, itemsize)
+        .ok_or_else(|| Failure::say(format!("{}: too large", input.name())))?;
     let file = ItemFile::create(output, &header, (shape, itemsize), total)?;
     if total == 0 {
         return Ok(());
@@ -276,6 +274,14 @@ fn decompress_array(
             Ok(())
         },
     )
+}
+
+/// Bytes of all items of an array; none if they are too many.
+fn nbytes_of(shape: &[i64], itemsize: usize) -> Option<u64> {
+    let mut lengths = shape.iter();
+    lengths.try_fold(itemsize as u64, |nbytes, length| {
+        nbytes.checked_mul((*length).max(0) as u64)
+    })
 }
 
 /// Boxes of whole chunks that are as wide as the array, so that their items lie side by side in the file, where that takes

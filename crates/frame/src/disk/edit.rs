@@ -240,27 +240,25 @@ impl Disk {
             self.write_edit(file, delta, &added, &over, next)?;
             Ok(loose)
         });
-        match written {
-            Ok(loose) => {
-                if self.kind == FrameKind::Contiguous {
-                    for (place, len) in leaves {
-                        free.free(*place, *len);
-                    }
-                }
-                if let Some(writer) = &mut self.writer {
-                    writer.free = free;
-                    writer.loose = loose;
-                }
-                self.drop_left(leaves);
-                Ok(())
+        let loose = written.inspect_err(|_| self.discard_files(&places))?;
+        if self.kind == FrameKind::Contiguous {
+            for (place, len) in leaves {
+                free.free(*place, *len);
             }
-            Err(error) => {
-                // If the frame is stale, the change could not be undone, and the new files may count.
-                if self.kind == FrameKind::Sparse && !self.stale {
-                    self.remove_files(&places);
-                }
-                Err(error)
-            }
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.free = free;
+            writer.loose = loose;
+        }
+        self.drop_left(leaves);
+        Ok(())
+    }
+
+    /// Removes the files of chunks that a change made and then failed. If the frame is stale, the change could not be undone, and they may
+    /// count.
+    pub(super) fn discard_files(&self, places: &[u64]) {
+        if self.kind == FrameKind::Sparse && !self.stale {
+            self.remove_files(places);
         }
     }
 

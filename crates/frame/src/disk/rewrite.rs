@@ -43,14 +43,8 @@ impl Disk {
         };
         let added = (&chunks[..], &places[..]);
         let done = self.rewrite_around(file, chunk_change, next, added, (free, holes));
-        match (done, self.kind) {
-            (Ok(()), _) => self.drop_left(leaves),
-            (Err(error), FrameKind::Sparse) if !self.stale => {
-                self.remove_files(&places);
-                return Err(error);
-            }
-            (Err(error), _) => return Err(error),
-        }
+        done.inspect_err(|_| self.discard_files(&places))?;
+        self.drop_left(leaves);
         Ok(())
     }
 
