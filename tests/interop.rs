@@ -401,11 +401,11 @@ fn matrix(codec: u8) {
         }
         // The slow codecs at their slowest would take most of the time.
         let slow = if cparams.clevel == 9 && codec > LZ4 {
-            5
+            8
         } else {
             1
         };
-        if sample.takes(6 * slow, parameters, 2) {
+        if sample.takes(8 * slow, parameters, 2) {
             let row = row(EDGE_BLOCK);
             row.lengths(
                 &edges_of(reference, &row.cparams, 1 << 16),
@@ -413,7 +413,7 @@ fn matrix(codec: u8) {
                 &mut report,
             );
         }
-        if sample.takes(40 * slow, parameters, 3) {
+        if sample.takes(50 * slow, parameters, 3) {
             let mut lengths = edges_of(reference, &cparams, LONG);
             lengths.retain(|&len| len < LONG);
             lengths.push(LONG);

@@ -223,14 +223,14 @@ mod tests {
 
     #[test]
     fn magics_are_found_wherever_they_are() {
-        for at in 0..1000 {
+        for at in 0..300 {
             for stem in STEMS {
-                let mut bytes = vec![b'b'; 1000];
+                let mut bytes = vec![b'b'; 300];
                 for (byte, new) in bytes[at..].iter_mut().zip(stem) {
                     *byte = *new;
                 }
                 let end = at + stem.len();
-                let expected = (end <= 1000).then_some(at..end);
+                let expected = (end <= 300).then_some(at..end);
                 assert_eq!(stems(&bytes), expected, "{at}");
             }
         }
