@@ -184,7 +184,7 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
-    fn prepare(&self, _state: &mut State, _count: Count) -> Result<()> {
+    fn prepare(&self, _state: &mut State, _count: WindowCounts) -> Result<()> {
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl<E: Encoder + Send, D: Decoder + Send> Host for Coders<E, D> {
 
 /// How many entries the lists in a window need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct WindowCounts {
     /// Chunks that are stored separately; 0 for a frame.
     pub separate: usize,
     /// Fixed-length metalayers.

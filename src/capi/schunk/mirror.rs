@@ -3,7 +3,7 @@
 use crate::capi::context::{Context, request_of};
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
-use oxiblosc_core::coder::{Changed, Count, Decoder, Encoder, Host, Settings};
+use oxiblosc_core::coder::{Changed, Decoder, Encoder, Host, Settings, WindowCounts};
 use oxiblosc_core::schunk::windows::LayerWindows;
 use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
@@ -127,7 +127,7 @@ impl Host for Mirror {
         unsafe { parameters(self.c) == *expected && (*self.c).chunksize == chunksize }
     }
 
-    fn prepare(&self, state: &mut State, count: Count) -> Result<()> {
+    fn prepare(&self, state: &mut State, count: WindowCounts) -> Result<()> {
         let mut shown = lock(&self.shown);
         if count.separate > 0 {
             let there = shown.chunks.len();

@@ -6,7 +6,7 @@ use super::rules::StorageKind;
 use super::state::State;
 use super::store::Store;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, Count, Decoder, Encoder};
+use crate::coder::{Changed, Decoder, Encoder, WindowCounts};
 use crate::context::{Compressor, Decompressor};
 use crate::params::{CParams, DParams};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
@@ -179,9 +179,9 @@ impl SuperChunk {
         change: impl FnOnce(&mut State),
     ) -> Result<()> {
         self.change(|state| {
-            let count = Count {
+            let count = WindowCounts {
                 separate: chunks.len(),
-                ..state.count()
+                ..state.window_counts()
             };
             self.host().prepare(state, count)?;
             state.store = Store::Separate(chunks);

@@ -2,7 +2,7 @@
 
 use super::state::State;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, Count, Decoder, Encoder, Host};
+use crate::coder::{Changed, Decoder, Encoder, Host, WindowCounts};
 use crate::context::{Compressor, Decompressor};
 use crate::params::{CParams, DParams};
 use oxiblosc_chunk::encode::ChunkInput;
@@ -67,7 +67,7 @@ impl State {
     /// Makes a change of metalayers.
     fn edit_metalayers(&mut self, schunk: &SuperChunk, edit: &MetalayerEdit) -> Result<()> {
         let host = schunk.host();
-        let (mut count, new) = (self.count(), edit.layer()?);
+        let (mut count, new) = (self.window_counts(), edit.layer()?);
         match edit {
             MetalayerEdit::AddFixed(..) => count.metalayers += 1,
             MetalayerEdit::AddVariable(..) => count.vlmetalayers += 1,
@@ -137,7 +137,7 @@ impl State {
         self.store.commit(&Change::Nothing, &[], &metadata)
     }
 
-    fn reserve_metalayers(&mut self, count: Count) -> Result<()> {
+    fn reserve_metalayers(&mut self, count: WindowCounts) -> Result<()> {
         let more = count.metalayers.saturating_sub(self.metalayers.len());
         self.metalayers.reserve(more)?;
         let more = count.vlmetalayers.saturating_sub(self.vlmetalayers.len());

@@ -8,7 +8,7 @@ use super::rules::{ChunkInfo, Counts, StorageKind};
 use super::slices::ChunkSizes;
 use super::staged::Before;
 use super::store::{Location, Store, lock, unlocked};
-use crate::coder::{Changed, Count, Host};
+use crate::coder::{Changed, Host, WindowCounts};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_chunk::{checksum, special};
@@ -137,9 +137,9 @@ impl State {
     }
 
     /// How many chunks and metalayers a window shows one by one.
-    pub fn count(&self) -> Count {
+    pub fn window_counts(&self) -> WindowCounts {
         let nchunks = self.store.nchunks();
-        Count {
+        WindowCounts {
             separate: if self.is_frame() { 0 } else { nchunks },
             metalayers: self.metalayers.len(),
             vlmetalayers: self.vlmetalayers.len(),
@@ -241,7 +241,7 @@ impl State {
         let header = loaded.header;
         host.prepare(
             self,
-            Count {
+            WindowCounts {
                 separate: 0,
                 metalayers: header.metalayers.len(),
                 vlmetalayers: loaded.vlmetalayers.len(),

@@ -7,7 +7,7 @@ use super::staged::{Before, Staged};
 use super::state::State;
 use super::store::Store;
 use super::superchunk::{Locked, SuperChunk};
-use crate::coder::{Changed, Count, Host};
+use crate::coder::{Changed, Host, WindowCounts};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer};
@@ -48,7 +48,11 @@ impl State {
 
     /// In a transaction, saves the metalayers before their first change, after which there will be as many as `count` says. Makes room in the
     /// window for the old and the new ones.
-    pub(crate) fn keep_metalayers(&mut self, host: &dyn Host, mut count: Count) -> Result<()> {
+    pub(crate) fn keep_metalayers(
+        &mut self,
+        host: &dyn Host,
+        mut count: WindowCounts,
+    ) -> Result<()> {
         let Store::Staged(staged) = &mut self.store else {
             return Ok(());
         };

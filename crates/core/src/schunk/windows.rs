@@ -1,7 +1,7 @@
 //! Where a program sees the metalayers of a super-chunk: a window for each, whose address stays the same as long as the metalayer is there.
 
 use super::state::State;
-use crate::coder::Count;
+use crate::coder::WindowCounts;
 use oxiblosc_error::Result;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{List, boxed};
@@ -43,7 +43,7 @@ impl<W: Default> LayerWindows<W> {
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
-    pub fn prepare(&mut self, count: &Count) -> Result<()> {
+    pub fn prepare(&mut self, count: &WindowCounts) -> Result<()> {
         let (fixed, variable, spare) = (&mut self.fixed.0, &mut self.variable.0, &mut self.spare);
         let all = count.metalayers + count.vlmetalayers;
         fixed.reserve((count.metalayers + 1).saturating_sub(fixed.len()))?;
@@ -135,7 +135,7 @@ mod tests {
 
     /// The names in the order in which they are shown, and where.
     fn shown(windows: &mut LayerWindows<String>, state: &State) -> Vec<(String, *const String)> {
-        windows.prepare(&state.count()).expect("has memory");
+        windows.prepare(&state.window_counts()).expect("has memory");
         let mut all = Vec::new();
         windows.update(state, |kind, at, window, layer| {
             assert_eq!((kind, at), (MetalayerKind::Fixed, all.len()));

@@ -40,11 +40,11 @@ fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
 impl Disk {
     /// Whether closing the frame would make its file shorter.
     pub(super) fn is_loose(&self) -> bool {
-        let Some(writer) = &self.writer else {
+        let Some(space) = &self.space else {
             return false;
         };
-        let free = !writer.free.is_fixed() && writer.free.free_bytes() > 0;
-        self.view.has_gap || free || !writer.loose.is_empty()
+        let free = !space.free.is_fixed() && space.free.free_bytes() > 0;
+        self.view.has_gap || free || !space.loose.is_empty()
     }
 
     /// Makes the frame as short as it can be, with a compressed index.
@@ -74,8 +74,8 @@ impl Disk {
 
     /// Removes what is free between the blocks of chunks.
     fn pack_chunks(&mut self, file: &dyn Storage) -> Result<()> {
-        let loose = match &mut self.writer {
-            Some(writer) => std::mem::take(&mut writer.loose),
+        let loose = match &mut self.space {
+            Some(space) => std::mem::take(&mut space.loose),
             None => return Ok(()),
         };
         let (mut packed, mut bytes) = (List::new(), 0);
@@ -113,8 +113,8 @@ impl Disk {
         let over = packed.iter().map(|(place, _, new)| (*place, 0, &new[..]));
         let over: List<ChunkWrite> = over.list()?;
         self.write_over(file, &over)?;
-        if let Some(writer) = &mut self.writer {
-            writer.free = free;
+        if let Some(space) = &mut self.space {
+            space.free = free;
         }
         Ok(())
     }
@@ -239,9 +239,9 @@ impl Disk {
             to += now.iter().map(|(_, len)| len).sum::<u64>();
             rest = later;
         }
-        if let Some(writer) = &mut self.writer {
-            writer.free = FreeList::packed(to);
-            writer.surveyed = true;
+        if let Some(space) = &mut self.space {
+            space.free = FreeList::packed(to);
+            space.surveyed = true;
         }
         Ok(())
     }
@@ -287,12 +287,12 @@ impl Disk {
         let delta = Delta::From(0, self.view.offsets.iter().map(offset).list()?);
         let unchanged = self.unchanged()?;
         self.write_edit(file, delta, &[], &[], unchanged)?;
-        if let Some(writer) = &mut self.writer {
+        if let Some(space) = &mut self.space {
             // Holes must not be filled before all chunks have moved.
-            let end = writer.free.end().max(end);
-            writer.free = FreeList::opaque(end);
-            writer.surveyed = false;
-            for place in &mut writer.loose {
+            let end = space.free.end().max(end);
+            space.free = FreeList::opaque(end);
+            space.surveyed = false;
+            for place in &mut space.loose {
                 *place = follow(&moved, *place);
             }
         }

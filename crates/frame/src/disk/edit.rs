@@ -153,7 +153,7 @@ impl Disk {
     /// What is free between header and index.
     pub(super) fn free_list(&self) -> &FreeList {
         const NOTHING: &FreeList = &FreeList::EMPTY;
-        self.writer.as_ref().map_or(NOTHING, |writer| &writer.free)
+        self.space.as_ref().map_or(NOTHING, |space| &space.free)
     }
 
     /// How many bytes may be free between the chunks of a frame that stays small: none if there are few chunks. Among many chunks, holes are
@@ -246,9 +246,9 @@ impl Disk {
                 free.free(*place, *len);
             }
         }
-        if let Some(writer) = &mut self.writer {
-            writer.free = free;
-            writer.loose = loose;
+        if let Some(space) = &mut self.space {
+            space.free = free;
+            space.loose = loose;
         }
         self.drop_left(leaves);
         Ok(())

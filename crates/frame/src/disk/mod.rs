@@ -30,11 +30,11 @@ pub use commit::{EncodedMetadata, Metadata};
 use image::Image;
 use paths::ChunkPaths;
 pub use paths::frame_file;
-use refresh::Reader;
+use refresh::KeptReader;
 pub use stored::Stored;
 pub(crate) use writer::TRIES;
 pub use writer::{LockGuard, LockState, Waiter};
-use writer::{WriteHandle, Writer};
+use writer::{SpaceInFile, WriteHandle};
 
 use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, FrameKind, Header};
@@ -163,8 +163,8 @@ pub struct Disk {
     wrote: bool,
     /// The size that the file had when it was last found to hold `view`, while this handle has the lock of a change and has not written since.
     size: Option<u64>,
-    reader: Option<Reader>,
-    writer: Option<Writer>,
+    reader: Option<KeptReader>,
+    space: Option<SpaceInFile>,
     /// Kept from one change to the next, where the back end is one for files.
     write_handle: Option<WriteHandle>,
     lock: Option<SidecarLock>,
@@ -250,7 +250,7 @@ impl Disk {
             wrote: false,
             size: None,
             reader: None,
-            writer: None,
+            space: None,
             write_handle: None,
             lock,
             changing: 0,
@@ -297,8 +297,8 @@ impl Disk {
         if self.kind == FrameKind::Sparse || self.view.capacity.is_none() {
             return cbytes;
         }
-        match &self.writer {
-            Some(writer) => writer.free.end(),
+        match &self.space {
+            Some(space) => space.free.end(),
             None => self.data_end().unwrap_or(cbytes),
         }
     }
@@ -355,13 +355,13 @@ impl Disk {
     /// Writes the frame in the layout of the format's documents after changes, and closes its files.
     pub fn close(&mut self) -> Result<()> {
         let mut closed = Ok(());
-        if self.writer.is_some() && self.is_loose() {
+        if self.space.is_some() && self.is_loose() {
             closed = self.while_locked(|disk| {
                 disk.refresh()?;
                 disk.finalize()
             });
         }
-        self.writer = None;
+        self.space = None;
         self.write_handle = None;
         self.reader = None;
         closed

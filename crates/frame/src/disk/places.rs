@@ -114,7 +114,7 @@ impl Disk {
     /// Where the chunks begin after the change that may have free bytes between their blocks: edited ones, and those at `places` that replace
     /// others.
     pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<List<u64>> {
-        let known = self.writer.as_ref().map_or(&[][..], |writer| &writer.loose);
+        let known = self.space.as_ref().map_or(&[][..], |space| &space.loose);
         let mut loose = known.to_list()?;
         loose.reserve(places.len())?;
         let Change::Update(items) = *change else {
@@ -144,7 +144,7 @@ impl Disk {
 
     /// Writes chunks into files of a directory, whose chunks will have `cbytes` bytes; gives the files' numbers.
     pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<List<u64>> {
-        let known = self.writer.as_ref().and_then(|writer| writer.next_number);
+        let known = self.space.as_ref().and_then(|space| space.next_number);
         let first = known.unwrap_or_else(|| {
             let last = self.view.offsets.places().max();
             last.map_or(0, |number| number.saturating_add(1))
@@ -170,9 +170,9 @@ impl Disk {
             remove_files(&mut paths, &places[..made]);
             return Err(error);
         }
-        if let Some(writer) = &mut self.writer {
+        if let Some(space) = &mut self.space {
             let behind = places.iter().map(|number| number + 1);
-            writer.next_number = behind.chain([first]).max();
+            space.next_number = behind.chain([first]).max();
         }
         Ok(places)
     }
@@ -255,7 +255,7 @@ impl Disk {
 
     /// Finds out where chunks lie, so that the room of removed ones can be used again.
     pub(super) fn survey(&mut self) -> Result<()> {
-        let surveyed = self.writer.as_ref().is_none_or(|writer| writer.surveyed);
+        let surveyed = self.space.as_ref().is_none_or(|space| space.surveyed);
         let Offsets::List(list) = &self.view.offsets else {
             return Ok(());
         };
@@ -269,17 +269,17 @@ impl Disk {
                 Ok(header) => chunks.push((place, header.cbytes as u64))?,
                 Err(_) => {
                     // The next change need not try it again.
-                    self.writer
+                    self.space
                         .iter_mut()
-                        .for_each(|writer| writer.surveyed = true);
+                        .for_each(|space| space.surveyed = true);
                     return Ok(());
                 }
             }
         }
         let free = FreeList::around(chunks)?;
-        if let Some(writer) = &mut self.writer {
-            writer.free = free;
-            writer.surveyed = true;
+        if let Some(space) = &mut self.space {
+            space.free = free;
+            space.surveyed = true;
         }
         Ok(())
     }
@@ -305,9 +305,9 @@ impl Disk {
         if self.kind == FrameKind::Contiguous || left.is_empty() {
             return;
         }
-        if let Some(writer) = &mut self.writer {
+        if let Some(space) = &mut self.space {
             // Their numbers may be free again.
-            writer.next_number = None;
+            space.next_number = None;
         }
         // Several offsets may name one file, though no frame that was written here does that.
         let places = left.iter().map(|(place, _)| *place);

@@ -8,13 +8,13 @@ use oxiblosc_io::{Mode, Storage, Written};
 use oxiblosc_memory::Shared;
 
 /// A read handle that is kept open.
-pub(super) struct Reader {
+pub(super) struct KeptReader {
     pub(super) file: Shared<dyn Storage>,
     _slot: ReaderSlot<'static>,
 }
 
 /// A file to read the frame from.
-pub(super) struct Source {
+pub(super) struct OpenedFile {
     pub(super) file: Shared<dyn Storage>,
     /// What the path names.
     found: Named,
@@ -44,7 +44,7 @@ impl Named {
 impl Disk {
     /// A file to read from: the one that is kept open, if the back end and the number of open files allow it. Says whether the path still
     /// names it; if it names nothing, the open file is used.
-    pub(super) fn reader(&mut self) -> Result<Source> {
+    pub(super) fn reader(&mut self) -> Result<OpenedFile> {
         let backend = &self.options.backend;
         let (file, found) = match &self.reader {
             None => {
@@ -64,7 +64,7 @@ impl Disk {
             }
             Some(reader) => match backend.version(&self.file) {
                 Some(version) if Some(version.identity) == self.identity => {
-                    return Ok(Source {
+                    return Ok(OpenedFile {
                         file: reader.file.clone(),
                         found: Named::Same,
                         written: version.written,
@@ -76,7 +76,7 @@ impl Disk {
             },
         };
         let written = file.written();
-        Ok(Source {
+        Ok(OpenedFile {
             file,
             found,
             written,
@@ -90,7 +90,7 @@ impl Disk {
         if self.options.backend.is_filesystem()
             && let Some(slot) = READERS.take()
         {
-            self.reader = Some(Reader {
+            self.reader = Some(KeptReader {
                 file: file.clone(),
                 _slot: slot,
             });
@@ -121,12 +121,12 @@ impl Disk {
     }
 
     /// Keeps the size of a file that holds the frame as it is known, for the change that has locked it: see [`Disk::prepare`].
-    fn note_size(&mut self, source: &Source) {
+    fn note_size(&mut self, source: &OpenedFile) {
         let locked = self.write_handle.as_ref().is_some_and(|own| own.locked);
         self.size = source.size.filter(|_| locked);
     }
 
-    fn is_current_in(&self, source: &Source) -> bool {
+    fn is_current_in(&self, source: &OpenedFile) -> bool {
         let file = &*source.file;
         let is_same = source.found != Named::Another
             && !is_written(self.written, source.written)
@@ -185,7 +185,7 @@ impl Disk {
         true
     }
 
-    fn reload(&mut self, source: &Source) -> Result<()> {
+    fn reload(&mut self, source: &OpenedFile) -> Result<()> {
         let (base, kind, file) = (self.base, self.kind, &source.file);
         // There is no second wait for a frame that could not be read the last time.
         let patient = !self.stale || self.changing > 0;
@@ -203,7 +203,7 @@ impl Disk {
         self.view = view;
         self.written = source.written;
         self.size = None;
-        self.writer = None;
+        self.space = None;
         self.stale = false;
         self.news = Some(loaded);
         Ok(())

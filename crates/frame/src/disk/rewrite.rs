@@ -101,9 +101,9 @@ impl Disk {
         self.view.capacity = None;
         self.view.offsets_crc = None;
         self.view.has_gap = false;
-        if let Some(writer) = &mut self.writer {
-            writer.free = free;
-            writer.loose = loose;
+        if let Some(space) = &mut self.space {
+            space.free = free;
+            space.loose = loose;
         }
         Ok(())
     }

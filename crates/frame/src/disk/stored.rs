@@ -138,10 +138,10 @@ impl Disk {
                     return Err(Error::InvalidHeader);
                 }
                 let stored = self.stored_at(place)?;
-                let writer = self.writer.as_ref();
+                let space = self.space.as_ref();
                 Ok(Found::Stored(Stored {
                     expected: self.room_to_next(nchunk, place),
-                    tail: Some(writer.map_or(0, |writer| writer.free.tail(place))),
+                    tail: Some(space.map_or(0, |space| space.free.tail(place))),
                     ..stored
                 }))
             }

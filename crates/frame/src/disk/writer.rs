@@ -14,8 +14,8 @@ use std::time::Duration;
 /// How often the file is opened again where it was removed or replaced before it was locked.
 pub(crate) const TRIES: usize = 64;
 
-/// What a change of the frame needs to know.
-pub(super) struct Writer {
+/// What a change needs to know of the room in the file.
+pub(super) struct SpaceInFile {
     /// What is free between header and index; unused in a sparse frame.
     pub(super) free: FreeList,
     /// Whether `free` was made from all chunks.
@@ -347,7 +347,7 @@ impl Disk {
         }
         let is_new = self.write_handle.is_none();
         let file = self.lock_file(true)?.ok_or(Error::Lock)?;
-        if self.options.durable && self.writer.is_none() {
+        if self.options.durable && self.space.is_none() {
             self.sync_what_is_there(&*file)?;
         }
         let size = match self.size.take() {
@@ -366,12 +366,12 @@ impl Disk {
             self.stale = true;
             return Err(Error::FileRead);
         }
-        if self.writer.is_none() {
+        if self.space.is_none() {
             let end = match self.kind {
                 FrameKind::Contiguous => self.data_end()?,
                 FrameKind::Sparse => 0,
             };
-            self.writer = Some(Writer {
+            self.space = Some(SpaceInFile {
                 free: FreeList::opaque(end),
                 surveyed: false,
                 loose: List::new(),

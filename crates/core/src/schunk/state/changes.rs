@@ -1,7 +1,7 @@
 //! Changes of chunks: the counters after them, and what is shown of them.
 
 use super::State;
-use crate::coder::{Changed, Count, Host};
+use crate::coder::{Changed, Host, WindowCounts};
 use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::store::{ChunkUpdate, Location, Store, Update, keep};
 use oxiblosc_chunk::header::ChunkHeader;
@@ -41,11 +41,11 @@ impl State {
     ) -> Result<usize> {
         let specials = self.special_chunks_to_store(&plan)?;
         if content.is_some() {
-            self.keep_metalayers(host, self.count())?;
+            self.keep_metalayers(host, self.window_counts())?;
         }
         if !self.store.is_frame() {
-            let count = self.count();
-            let count = Count {
+            let count = self.window_counts();
+            let count = WindowCounts {
                 separate: plan.change.count(count.separate),
                 ..count
             };
