@@ -212,8 +212,8 @@ pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
         compcode: (*c).compcode,
         compcode_meta: (*c).compcode_meta,
         clevel: (*c).clevel,
-        splitmode: (*c).splitmode as u8,
-        use_dict: (*c).use_dict as u8 != 0,
+        splitmode: (*c).splitmode,
+        use_dict: (*c).use_dict != 0,
         filters: (*c).filters,
         filters_meta: (*c).filters_meta,
     })
