@@ -70,7 +70,7 @@ pub struct Stat {
     /// Device and inode.
     pub identity: (u64, u64),
     #[cfg(not(target_os = "linux"))]
-    written: Written,
+    pub(super) written: Written,
 }
 
 impl Stat {
