@@ -1,10 +1,10 @@
-//! Bytedelta: replaces every byte by its difference from the previous one, in each of the byte streams that a shuffle has made.
+//! Bytedelta: replaces every byte by its difference from the previous one, in each of the byte streams of a shuffled block.
 //!
-//! A block consists of as many streams of equal length as an item has bytes. The rest behind them is copied.
+//! A block consists of as many streams of equal length as an item has bytes. The bytes behind them are copied.
 
 use super::simd;
 
-/// The vector size, in bytes, of the first release of the filter.
+/// The size of the vectors of the first release of the filter, in bytes.
 const VECTOR: usize = 16;
 
 /// Calls `kernel` for each stream of `src` and the same part of `dst`, and copies the rest.
@@ -21,7 +21,7 @@ fn by_stream(streams: usize, src: &[u8], dst: &mut [u8], mut kernel: impl FnMut(
     rest.copy_from_slice(leftover);
 }
 
-/// Like [`by_stream`], but cuts each stream where its whole vectors end, since the first release started over there.
+/// Like [`by_stream`], but cuts each stream behind its last whole vector, where the first release began anew.
 fn by_cut_stream(streams: usize, src: &[u8], dst: &mut [u8], kernel: impl Fn(&[u8], &mut [u8])) {
     by_stream(streams, src, dst, |src, dst| {
         let cut = src.len() / VECTOR * VECTOR;
@@ -30,7 +30,7 @@ fn by_cut_stream(streams: usize, src: &[u8], dst: &mut [u8], kernel: impl Fn(&[u
     });
 }
 
-/// Takes the differences in each of the `streams` streams of `src` into the first `src.len()` bytes of `dst`.
+/// Writes the differences of each of the `streams` streams of `src` to the first `src.len()` bytes of `dst`.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -42,7 +42,7 @@ pub fn forward(streams: usize, src: &[u8], dst: &mut [u8]) {
 /// Undoes [`forward`].
 ///
 /// # Panics
-/// As there.
+/// As for [`forward`].
 pub fn backward(streams: usize, src: &[u8], dst: &mut [u8]) {
     let kernels = simd::best();
     by_stream(streams, src, dst, |src, dst| kernels.sums(src, dst));
@@ -51,7 +51,7 @@ pub fn backward(streams: usize, src: &[u8], dst: &mut [u8]) {
 /// Like [`forward`], in the form of the first release: the bytes of a stream that do not fill a vector are a stream of their own.
 ///
 /// # Panics
-/// As there.
+/// As for [`forward`].
 pub fn forward_cut(streams: usize, src: &[u8], dst: &mut [u8]) {
     let kernels = simd::best();
     by_cut_stream(streams, src, dst, |src, dst| kernels.differences(src, dst));
@@ -60,13 +60,14 @@ pub fn forward_cut(streams: usize, src: &[u8], dst: &mut [u8]) {
 /// Undoes [`forward_cut`].
 ///
 /// # Panics
-/// As there.
+/// As for [`forward`].
 pub fn backward_cut(streams: usize, src: &[u8], dst: &mut [u8]) {
     let kernels = simd::best();
     by_cut_stream(streams, src, dst, |src, dst| kernels.sums(src, dst));
 }
 
-/// The difference of each byte from the previous one; the first from 0. It is compiled with the CPU features of the caller.
+/// The difference of each byte from the previous one, and of the first from 0. It is inlined, so that it is compiled for the CPU features of its
+/// caller.
 #[inline(always)]
 pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     let Some((first, dst)) = dst.split_first_mut() else {

@@ -4,19 +4,19 @@ use super::simd;
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// From this length on [`copy`] uses vectors instead of `memcpy`,
+/// From this length on [`copy`] uses vectors instead of `memcpy`.
 const SHORT: usize = 2048;
-/// and from this one on `memcpy` again.
+/// From this length on it uses `memcpy` again.
 const LONG: usize = 32 << 10;
-/// How many bytes are passed to `memcpy` at once. For lengths that exceed the nearest caches the C library uses other instructions.
+/// How many bytes are passed to `memcpy` at once. For lengths that exceed the nearest caches the C library uses instructions that bypass them.
 const PIECE: usize = 128 << 10;
 
 /// Copies `src` into the first `src.len()` bytes of `dst`.
 ///
-/// From about 2 KiB on, the C library's `memcpy` uses `rep movsb` on many CPUs. For data outside of the caches that is the fastest way on
-/// some of them (by a tenth to a third on AMD's family 26), but for data in the caches vectors are faster. On other CPUs it runs at a
-/// twentieth of its speed if the destination is, modulo the page size, a little behind the source, which is so when a buffer is copied
-/// behind a header. In these cases this function moves vectors, and prefetches the destination.
+/// From about 2 KiB on, the C library's `memcpy` uses `rep movsb` on many CPUs. For data outside of the caches that is the fastest way on some
+/// CPUs (by a tenth to a third on AMD's family 26), but for data in the caches vectors are faster. On other CPUs `rep movsb` runs at a twentieth
+/// of its speed if the destination is a little behind the source, modulo the page size, as when a buffer is copied behind a header. For data
+/// that fit into the caches, and on these CPUs, this function moves vectors and prefetches the destination.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -48,12 +48,12 @@ fn is_a_little_behind(src: &[u8], dst: &[u8]) -> bool {
     dst.as_ptr().addr().wrapping_sub(src.as_ptr().addr()) % PAGE < PAGE / 4
 }
 
-/// Whether the CPU is of AMD's family 25 (Zen 3 and 4), on which that makes `rep movsb` slow
+/// Whether `rep movsb` is slow on this CPU if the destination is a little behind the source: on AMD's family 25, which is Zen 3 and 4
 /// (<https://sourceware.org/bugzilla/show_bug.cgi?id=30994>).
 #[cfg(target_arch = "x86_64")]
 fn slow_where_little_behind() -> bool {
     use core::arch::x86_64::__cpuid;
-    /// Cached, since CPUID is slow in virtual machines. 0 means not known yet, 1 no, 2 yes.
+    /// Cached, since CPUID is slow in virtual machines: 0 if not known yet, 1 for no, 2 for yes.
     static ANSWER: AtomicU8 = AtomicU8::new(0);
     let answer = match ANSWER.load(Ordering::Relaxed) {
         0 => {

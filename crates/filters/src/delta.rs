@@ -1,6 +1,6 @@
 //! Delta: XORs every block with the first block of its chunk. In the first block each unit is XORed with the previous one.
 //!
-//! The unit is an element of 1, 2, 4 or 8 bytes. For other type sizes it is 8 bytes if the size is a multiple of 8, else one byte.
+//! A unit is an element if that has 1, 2, 4 or 8 bytes. For other type sizes a unit has 8 bytes if the size is a multiple of 8, else one byte.
 //! Bytes after the last whole unit are copied.
 
 /// The size of the unit for `typesize`.
@@ -17,7 +17,7 @@ fn whole_units(typesize: usize, len: usize) -> usize {
     len / unit(typesize) * unit(typesize)
 }
 
-/// Encodes the first block of a chunk, `src`, into the first `src.len()` bytes of `dst`: each unit XOR the one before.
+/// Encodes the first block of a chunk, `src`, into the first `src.len()` bytes of `dst`: each unit is XORed with the previous one.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

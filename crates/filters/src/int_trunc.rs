@@ -61,7 +61,7 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
     rest.copy_from_slice(leftover);
     #[cfg(target_arch = "x86_64")]
     if oxiblosc_memory::cpu::has_avx2() {
-        // SAFETY: the CPU has the feature.
+        // SAFETY: the check above says that the CPU has AVX2.
         unsafe { mask_with_avx2(mask, src, dst) };
         return Ok(());
     }

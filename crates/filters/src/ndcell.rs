@@ -63,10 +63,10 @@ pub fn forward(
 /// Undoes [`forward`].
 ///
 /// # Errors
-/// As there.
+/// As for [`forward`].
 ///
 /// # Panics
-/// As there.
+/// As for [`forward`].
 pub fn backward(
     block: BlockShape,
     side: u8,

@@ -1,9 +1,9 @@
 //! Ndmean: replaces every item of a cell of an n-dimensional block by the cell's mean, and reorders the items cell by cell like
 //! [`ndcell`](super::ndcell). Lossy: the inverse puts the means where the items were.
 //!
-//! Where the block is shorter than a cell, cells are as short as the block. If that is so along the first dimension but not along all,
-//! cells overlap, since the format lets them begin at multiples of their length along the *first* dimension. Such blocks are encoded as
-//! the format prescribes, but cannot be decoded.
+//! Along a dimension in which the block is shorter than a cell, cells are as short as the block. Along every dimension, the format lets cells
+//! begin at multiples of their length along the *first* dimension. So cells overlap if they are shorter along the first dimension than along
+//! another. Such blocks are encoded as the format prescribes, but cannot be decoded.
 
 use super::ndcell::put_back;
 use oxiblosc_cells::{BlockShape, Cells};
@@ -21,9 +21,9 @@ fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cel
 
 /// A floating-point type of `N` bytes.
 trait Float<const N: usize>: Copy + Default {
-    /// From its bytes.
+    /// The number with these bytes.
     fn read(bytes: [u8; N]) -> Self;
-    /// The sum.
+    /// `self + other`.
     fn plus(self, other: Self) -> Self;
     /// The bytes of the mean of `nitems` items with this sum.
     fn mean(self, nitems: usize) -> [u8; N];
@@ -57,7 +57,7 @@ impl Float<8> for f64 {
     }
 }
 
-/// Writes the means of all cells. Items are added in order, since the order determines the rounding.
+/// Writes the means of all cells. Items are added in the order of the format, since the order determines the rounding.
 fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut [u8]) {
     let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
     let mut to = 0;

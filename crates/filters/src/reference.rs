@@ -13,7 +13,7 @@ pub(super) const MAX_TYPESIZE: usize = 256;
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     let path = oxiblosc_testing::needs::reference_path()?;
-    // SAFETY: loading the reference library runs no code but its own initialisers.
+    // SAFETY: loading the reference library runs its initialisers, which have no preconditions.
     let load = || unsafe { Library::new(path) }.expect("the reference library loads");
     Some(LIBRARY.get_or_init(load))
 }

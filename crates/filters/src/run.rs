@@ -4,7 +4,7 @@ use super::simd;
 
 /// How many bytes are compared first. They are enough to recognise nearly all data that are not a run.
 const FRONT: usize = 16;
-/// How many bytes are compared between two tests whether to go on.
+/// How many bytes are compared before the result is tested.
 const PIECE: usize = 256;
 
 /// The byte of which `data` consists; `None` if the data are empty or not a run.
@@ -14,7 +14,7 @@ pub fn run_of(data: &[u8]) -> Option<u8> {
     let is_run = match data.split_first_chunk::<FRONT>() {
         None => repeats(value, data),
         Some((front, _)) if *front != [value; FRONT] => false,
-        // Each byte is compared with an earlier one, which the C library does without the preparations of our kernels.
+        // Each byte is compared with the one `FRONT` before it, by `memcmp`. For short data that takes less time than a kernel needs to start.
         Some((_, rest)) if data.len() <= PIECE => *rest == data[..rest.len()],
         Some((_, rest)) => simd::best().repeats(value, rest),
     };

@@ -1,15 +1,13 @@
-//! Typesizes of 3 and more: columns of 16 bytes, of a group or, for wide elements, of one element.
+//! Typesizes of 3 and more. They are transposed in columns of 16 bytes: of a group or, for wide elements, of one element.
 //!
-//! Each direction is a function of its own. The inverse runs the two halves in the opposite order, since each half needs what the other
-//! one leaves in `bytes`, and turns every load into a store. One function with a direction would have both bodies, and share the bounds
-//! of the loops alone.
+//! Each direction is a function of its own, because they have little in common: the inverse does the two halves in the opposite order, and has
+//! a store where the other has a load.
 
 use super::rows::{Rows, load_rows, store_rows, transpose_each};
-use crate::simd::vector::{Vector, prefetch, starts, transpose16, unroll};
+use crate::simd::vector::{Vector, piece_starts, prefetch, transpose16, unroll};
 
-/// Returns `n` in such a way that the compiler knows nothing about it. The addresses in a column are multiples of a group apart. If the
-/// compiler could compute them outside of the loop over columns, it would keep each of them in memory, since there are more of them than
-/// registers.
+/// Hides the value of `n` from the compiler. The addresses in a column are multiples of a group apart. The compiler would compute them outside
+/// of the loop over columns, and then keep them in memory, since there are more of them than registers.
 #[inline(always)]
 fn opaque(n: usize) -> usize {
     core::hint::black_box(n)
@@ -21,7 +19,7 @@ fn opaque(n: usize) -> usize {
 /// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + m * group` for each group `m`.
 #[inline(always)]
 unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
-    // SAFETY: lane `l` of vector `m` is group `16 * l + m`.
+    // SAFETY: lane `l` of vector `m` is group `16 * l + m`, whose 16 bytes are readable (# Safety).
     unsafe {
         let mut v = [V::zero(); 16];
         unroll!(m < 16, {
@@ -37,7 +35,7 @@ unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
 /// The CPU has the instruction set of `V`. Writable: 16 bytes at `dst + m * group` for each group `m`.
 #[inline(always)]
 unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
-    // SAFETY: as in `load_column`.
+    // SAFETY: lane `l` of vector `m` is group `16 * l + m`, whose 16 bytes are writable (# Safety).
     unsafe {
         let v = transpose16(v);
         unroll!(m < 16, {
@@ -48,7 +46,7 @@ unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     }
 }
 
-/// Bitshuffles `tiles` tiles of a typesize from 3 to 15: a group is several columns of 16 bytes, of which the last one overlaps.
+/// Bitshuffles `tiles` tiles of a typesize from 3 to 15. A group is several columns of 16 bytes, of which the last one overlaps the one before it.
 ///
 /// # Safety
 /// As [`bytes_forward`](super::small::bytes_forward); `typesize` is in that range.
@@ -61,16 +59,16 @@ pub(super) unsafe fn narrow_forward<V: Vector, const S: usize>(
     row: usize,
 ) {
     let (group, tile) = (8 * typesize, 16 * V::LANES * S);
-    // Of one vector's groups.
+    // The size of the groups of one vector.
     let size = 16 * V::LANES * group;
     let mut bytes = Rows::new();
-    // SAFETY: every column lies within its group (see `starts`), and so within the tile. Together the columns put all bytes of the
-    // group, so every vector is put before it is got.
+    // SAFETY: every column lies within its group (see `piece_starts`), and so within the tile. Together the columns store all bytes of the
+    // group, so every vector of `bytes` is stored before it is loaded.
     unsafe {
         for s in 0..tiles * S {
             let src = src.add(s * size);
             prefetch(src.wrapping_add(size), size);
-            for column in starts(group, 16) {
+            for column in piece_starts(group, 16) {
                 let v = load_column::<V>(src.add(column), opaque(group));
                 unroll!(c < 16, {
                     bytes.put(s * group + column + c, v[c]);
@@ -104,10 +102,10 @@ pub(super) unsafe fn narrow_backward<V: Vector, const S: usize>(
     row: usize,
 ) {
     let (group, tile) = (8 * typesize, 16 * V::LANES * S);
-    // Of one vector's groups.
+    // The size of the groups of one vector.
     let size = 16 * V::LANES * group;
     let mut bytes = Rows::new();
-    // SAFETY: as in `narrow_forward`.
+    // SAFETY: as in `narrow_forward`. The first loop stores all `group` vectors of each part, before the second loads them.
     unsafe {
         for b in 0..typesize {
             for t in 0..tiles {
@@ -123,7 +121,7 @@ pub(super) unsafe fn narrow_backward<V: Vector, const S: usize>(
         for s in 0..tiles * S {
             let dst = dst.add(s * size);
             prefetch(dst.wrapping_add(size), size);
-            for column in starts(group, 16) {
+            for column in piece_starts(group, 16) {
                 let mut v = [V::zero(); 16];
                 unroll!(c < 16, {
                     v[c] = bytes.get(s * group + column + c);
@@ -134,7 +132,7 @@ pub(super) unsafe fn narrow_backward<V: Vector, const S: usize>(
     }
 }
 
-/// Bitshuffles one tile of a typesize of 16 or more: columns of 16 bytes of an element, of which the last one overlaps.
+/// Bitshuffles one tile of a typesize of 16 or more. An element is columns of 16 bytes, of which the last one overlaps the one before it.
 ///
 /// # Safety
 /// As [`bytes_forward`](super::small::bytes_forward); `typesize` is in that range.
@@ -149,10 +147,10 @@ pub(super) unsafe fn wide_forward<V: Vector, const S: usize>(
     let mut bytes = Rows::new();
     let tile = 16 * V::LANES * S * group;
     prefetch(src.wrapping_add(tile), tile);
-    // SAFETY: every column lies within its element (see `starts`), and so within the tile. All 128 vectors of the eight columns are put
-    // before they are got.
+    // SAFETY: every column lies within its element (see `piece_starts`), and so within the tile. All 128 vectors of a column of eight elements
+    // are stored before they are loaded.
     unsafe {
-        for column in starts(typesize, 16) {
+        for column in piece_starts(typesize, 16) {
             for s in 0..S {
                 let src = src.add(s * 16 * V::LANES * group + column);
                 for i in 0..8 {
@@ -190,9 +188,9 @@ pub(super) unsafe fn wide_backward<V: Vector, const S: usize>(
     let mut bytes = Rows::new();
     let tile = 16 * V::LANES * S * group;
     prefetch(dst.wrapping_add(tile), tile);
-    // SAFETY: as in `wide_forward`.
+    // SAFETY: as in `wide_forward`, with source and destination exchanged.
     unsafe {
-        for column in starts(typesize, 16) {
+        for column in piece_starts(typesize, 16) {
             for c in 0..16 {
                 let rows: [[V; 8]; S] = load_rows(src.add(8 * (column + c) * row), row);
                 let eight = transpose_each(rows);

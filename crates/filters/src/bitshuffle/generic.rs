@@ -1,35 +1,35 @@
 //! The bitshuffle kernels, for any [`Vector`]: one pass over the data.
 //!
-//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A *tile* is `16 * V::LANES * S`
-//! groups: lane `l` of vector `s` of a row has groups `16 * (s * V::LANES + l) ..` of it, so every row gets `S` whole vectors per
-//! tile. As in shuffle, `S` is chosen to make that a cache line. Transposing the groups' bytes gives one vector for each byte `b` of
-//! each element `i` of a group. The eight vectors of one `b`, with their bits transposed, are the rows `8 * b ..`. The last tile of a
+//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A *tile* is `16 * V::LANES * S` groups. Lane `l` of
+//! vector `s` of a row holds the bytes of the 16 groups from `16 * (s * V::LANES + l)` on, so every row gets `S` whole vectors per tile. As in
+//! shuffle, `S` is chosen so that these are a cache line. Transposing the bytes of the groups gives one vector for each byte `b` of each
+//! element `i` of a group. The eight vectors of one `b`, with their bits transposed, belong to rows `8 * b` to `8 * b + 7`. The last tile of a
 //! block overlaps the one before it.
 //!
-//! Rows that are a power of two apart map to few sets of the first-level cache. A processor fetches the lines that it is about to write
-//! before it writes the first of them; if these are more than a set has ways, most are evicted before they are written. So several
-//! tiles are transposed at once, and eight rows get a few lines before the next eight get any.
+//! Rows that are a power of two apart map to few sets of the first-level cache. A processor fetches the lines that it is about to write ahead
+//! of the writes; if more lines of a set are fetched than it has ways, most are evicted before they are written. So several tiles are
+//! transposed at once, and a few lines of eight rows are written before any of the next eight rows.
 
 use super::columns::{narrow_backward, narrow_forward, wide_backward, wide_forward};
 use super::groups::groups_of;
 use super::small::{bytes_backward, bytes_forward, pairs_backward, pairs_forward};
 use crate::simd::BitKernel;
-use crate::simd::vector::{Vector, runs, starts};
+use crate::simd::vector::{Vector, piece_starts, tile_runs};
 
 /// Smaller typesizes are transposed in columns of whole groups, larger ones in columns of one element.
 const WIDE: usize = 16;
-/// A partial tile is padded in columns of at most so many bytes of an element.
+/// A partial tile is padded in columns of at most this many bytes of an element.
 const PADDED_WIDTH: usize = 8;
 /// The size in bytes of a tile of one lane with elements of that width.
 const PADDED: usize = 16 * 8 * PADDED_WIDTH;
 /// How many bytes of each row are written at once: four cache lines.
 pub(super) const BATCH: usize = 256;
-/// The largest typesize with such batches. Larger ones have half of it. Typesize 1 and wide ones have one tile.
+/// The largest typesize with batches of this size. Larger typesizes have half of it. Typesize 1 and wide elements have batches of one tile.
 pub(super) const MAX_BATCH_TYPESIZE: usize = 8;
 
-/// Bitshuffles all of `src`, a multiple of eight elements, into `dst`, which has the same length (or back), in tiles of `S` vectors
-/// of `V`. Returns `others` for what `V` cannot do: less than a tile, and, if it has fast bit matrices, typesizes for which these are
-/// of no use.
+/// Bitshuffles (`FORWARD`) or unshuffles all of `src`, a multiple of eight elements, into `dst`, which has the same length, in tiles of `S`
+/// vectors of `V`. Returns `others` for what `V` does not handle: less than a tile, and, if it has fast bit matrices, typesizes for which these
+/// do not help.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -49,7 +49,7 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     if groups < 16 * V::LANES * S || (V::FAST_MATRICES && !matrices_fit) {
         return Some(others);
     }
-    // SAFETY: the caller promises the instruction set; the check above leaves at least one tile.
+    // SAFETY: the CPU has the instruction set (# Safety); the check above leaves at least one tile.
     unsafe { tiles::<V, S, FORWARD>(typesize, groups, src, dst) };
     None
 }
@@ -69,13 +69,13 @@ pub(crate) unsafe fn run_small<V: Vector, const FORWARD: bool>(
     if groups < 16 {
         return Some(others);
     }
-    // SAFETY: the caller promises the instruction set; the check above leaves at least one tile.
+    // SAFETY: the CPU has the instruction set (# Safety); the check above leaves at least one tile.
     unsafe { tiles::<V, 1, FORWARD>(typesize, groups, src, dst) };
     None
 }
 
-/// Bitshuffles fewer than 16 groups with `kernel`, padded to a tile of 16. Elements of more than `PADDED_WIDTH` bytes are done in
-/// columns of that width, of which the last one overlaps.
+/// Bitshuffles fewer than 16 groups with `kernel`, padded to a tile of 16. Elements of more than `PADDED_WIDTH` bytes are handled in columns of
+/// that width, of which the last one overlaps the one before it.
 ///
 /// # Safety
 /// The CPU has the instruction set of `kernel`.
@@ -90,7 +90,7 @@ pub(crate) unsafe fn padded<const FORWARD: bool>(
     let width = typesize.min(PADDED_WIDTH);
     let mut from = [0_u8; PADDED];
     let mut to = [0_u8; PADDED];
-    for column in starts(typesize, width) {
+    for column in piece_starts(typesize, width) {
         let rows = 8 * column * groups..8 * (column + width) * groups;
         if FORWARD {
             let elements = from.chunks_exact_mut(width).zip(src.chunks_exact(typesize));
@@ -104,7 +104,7 @@ pub(crate) unsafe fn padded<const FORWARD: bool>(
             }
         }
         let bytes = 16 * 8 * width;
-        // SAFETY: the caller promises the instruction set.
+        // SAFETY: the CPU has the instruction set (# Safety).
         unsafe { kernel.run(width, &from[..bytes], &mut to[..bytes]) };
         if FORWARD {
             for (row, whole) in dst[rows].chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
@@ -119,7 +119,7 @@ pub(crate) unsafe fn padded<const FORWARD: bool>(
     }
 }
 
-/// Chooses the kernel for `typesize` and runs it on all groups, which must be at least one tile. If `V` has fast bit matrices, they must
+/// Chooses the kernel for `typesize` and runs it on all groups. Panics if these are less than a tile. If `V` has fast bit matrices, they must
 /// fit the typesize (see [`run`]).
 ///
 /// # Safety
@@ -138,8 +138,8 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     let bytes = groups.checked_mul(8 * typesize);
     assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
     let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-    // SAFETY: the caller promises the instruction set. `groups * 8 * typesize` bytes are readable and writable, as asserted. A run of
-    // tiles ends at `groups` at most (see `runs`), so it lies within the elements, and its part of each row, of `groups` bytes, within
+    // SAFETY: the CPU has the instruction set (# Safety). `groups * 8 * typesize` bytes are readable and writable, as asserted. A run of
+    // tiles ends at `groups` at most (see `tile_runs`), so it lies within the elements, and its part of each row, of `groups` bytes, within
     // the row.
     unsafe {
         match typesize {
@@ -155,7 +155,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
         } else {
             BATCH / tile
         };
-        for (start, tiles) in runs(groups, tile, most) {
+        for (start, tiles) in tile_runs(groups, tile, most) {
             let at = start * 8 * typesize;
             let (src, dst) = if FORWARD {
                 (src.add(at), dst.add(start))

@@ -1,10 +1,12 @@
-//! Bitshuffle of items of 2, 4 and 8 bytes with 64-byte vectors and fast bit-matrix transposition (GFNI). A vector holds whole groups,
-//! so their bits are transposed before their bytes.
+//! Elements of 2, 4 and 8 bytes with vectors of 64 bytes and fast transposition of bit matrices (GFNI). A vector holds whole groups, so their
+//! bits are transposed before their bytes.
 
-use crate::simd::vector::{SETS, Scratch, Vector, prefetch, runs, transpose16, unroll};
+use crate::simd::vector::{
+    SET_STRIDE, Vector, VectorBuffer, prefetch, tile_runs, transpose16, unroll,
+};
 
-/// A permutation table for the groups of `rows` bytes in 64 bytes. With `sort` it collects each byte of the elements in an 8-byte
-/// matrix, the first element last. Otherwise it undoes that, with the first element first in each matrix.
+/// A permutation table for groups of `rows` bytes in 64 bytes. With `sort` it collects each byte of the elements in a matrix of 8 bytes, the
+/// first element last. Otherwise it distributes such matrices, in which the first element is first.
 const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     let typesize = rows / 8;
     let mut table = [0; 64];
@@ -21,10 +23,10 @@ const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     table
 }
 
-/// How many tiles of 64 groups are transposed together. More would need more than 16 KB of stack.
+/// How many tiles of 64 groups are transposed together. More would take over 16 KB of stack.
 const TILES: usize = 4;
-/// How many of 16 rows are buffered and written later if all rows start in the same cache set. The first-level cache holds at least 8
-/// lines of a set.
+/// How many of 16 rows are buffered and written later if all rows start in the same cache set. A set of the first-level cache holds at least 8
+/// lines.
 const LATER: usize = 8;
 
 /// Transposes all groups, at least 64, of typesize 2 (`ROWS` = 16), 4 (32) or 8 (64).
@@ -38,9 +40,9 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
     src: *const u8,
     dst: *mut u8,
 ) {
-    let same_set = groups.is_multiple_of(SETS);
-    for (start, tiles) in runs(groups, 64, TILES) {
-        // SAFETY: a run ends at `groups` at most (see `runs`), so its groups end at `groups * ROWS`, and its part of each row, of
+    let same_set = groups.is_multiple_of(SET_STRIDE);
+    for (start, tiles) in tile_runs(groups, 64, TILES) {
+        // SAFETY: a run ends at `groups` at most (see `tile_runs`), so its groups end at `groups * ROWS`, and its part of each row, of
         // `groups` bytes, within the row.
         unsafe {
             let at = start * ROWS;
@@ -55,22 +57,22 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
     }
 }
 
-/// The offset of group `16 * l + m` of a tile. A vector that is loaded from there has one, two or four groups.
+/// The offset of group `16 * l + m` of a tile. A vector at this offset holds one, two or four groups.
 #[inline(always)]
 const fn line_of<const ROWS: usize>(tile: usize, l: usize, m: usize) -> usize {
     (64 * tile + 16 * l + m) * ROWS
 }
 
-/// The index in the scratch of the vector with 16 rows of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile. `k` is the number of
-/// the 16 rows, and continues with those of the next groups.
+/// The index in the buffer of the vector with 16 rows of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile. `k` counts the 16 rows of these
+/// groups, and continues with those of the next groups.
 #[inline(always)]
 const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize {
     let columns = ROWS / 16;
     tile * ROWS + k % columns * 16 + m + k / columns
 }
 
-/// Transposes `tiles` tiles, at most `TILES`. The last `LATER` of each 16 rows are buffered and written after the others. The next tile
-/// is prefetched line by line between the other work, so that nothing waits for it.
+/// Transposes `tiles` tiles, at most `TILES`. The last `LATER` of each 16 rows are buffered and written after the others. The next tile is
+/// prefetched line by line in between, so that nothing waits for it.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable at `src`: `tiles` tiles of 64 groups of `ROWS` bytes. Writable at
@@ -83,11 +85,11 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     row: usize,
 ) {
     debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
-    let mut bytes = Scratch::<{ TILES * 64 }>::new();
-    let mut later = Scratch::<{ TILES * self::LATER }>::new();
+    let mut bytes = VectorBuffer::<{ TILES * 64 }>::new();
+    let mut later = VectorBuffer::<{ TILES * self::LATER }>::new();
     // SAFETY: loads begin at `line_of` with `m < 16` and `l < 4`, so they lie in the tile. The indices of `bytes` are less than
-    // `tiles * ROWS <= TILES * 64`, and those of `later` less than `LATER * TILES`; each is put before it is got. Stores write one vector
-    // per tile to each row.
+    // `tiles * ROWS <= TILES * 64`, and those of `later` less than `LATER * TILES`; each vector is stored before it is loaded. The stores to
+    // `dst` write one vector per tile to each row.
     unsafe {
         for tile in 0..tiles {
             for m in (0..16).step_by(64 / ROWS) {
@@ -129,7 +131,7 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     }
 }
 
-/// The inverse of [`groups_forward`]. It needs no buffer for rows of the same cache set, since lines that are only read may be evicted.
+/// The inverse of [`groups_forward`]. It needs no buffer for rows in the same cache set, since evicting lines that are only read costs little.
 ///
 /// # Safety
 /// As [`groups_forward`], but readable at `src + r * row` and writable at `dst`.
@@ -141,8 +143,8 @@ unsafe fn groups_backward<V: Vector, const ROWS: usize>(
     row: usize,
 ) {
     debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
-    let mut bytes = Scratch::<{ TILES * 64 }>::new();
-    // SAFETY: as in `groups_forward`.
+    let mut bytes = VectorBuffer::<{ TILES * 64 }>::new();
+    // SAFETY: as in `groups_forward`, with source and destination exchanged.
     unsafe {
         for column in (0..ROWS).step_by(16) {
             for tile in 0..tiles {

@@ -1,4 +1,4 @@
-//! Typesizes 1 and 2 on processors that transpose matrices of eight times eight bits with one instruction.
+//! Typesizes 1 and 2 on processors that transpose a matrix of 8 x 8 bits with one instruction.
 
 use crate::simd::vector::{Vector, load_lanes, rotate_bytes, store_lanes, unroll};
 
@@ -35,7 +35,7 @@ const fn pair_table() -> [u8; 16] {
 /// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS` bytes.
 #[inline(always)]
 pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const u8) -> [V; ROWS] {
-    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which the caller promises to be readable.
+    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which are readable (# Safety).
     unsafe {
         let mut v: [V; ROWS] = load_lanes(src);
         unroll!(i < ROWS, {
@@ -55,7 +55,7 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     rows: [V; ROWS],
     dst: *mut u8,
 ) {
-    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which the caller promises to be writable.
+    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which are writable (# Safety).
     unsafe {
         let mut v = rows;
         unroll!(r < ROWS, {

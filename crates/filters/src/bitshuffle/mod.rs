@@ -1,4 +1,4 @@
-//! Bitshuffle: transposes the bits of an array, so that equal bit positions of all elements are together.
+//! Bitshuffle: transposes the bits of an array, so that the bits of all elements at the same position are together.
 //!
 //! A block of `n` elements of `typesize` bytes, `n` a multiple of 8, becomes `8 * typesize` rows of `n / 8` bytes: bit
 //! `i` of byte `m` of row `8 * b + k` is bit `k` of byte `b` of element `8 * m + i`. Elements past the last multiple of 8, and bytes
@@ -16,7 +16,7 @@ mod tests;
 
 use super::{copy, simd};
 
-/// The last version of the chunk format in which blocks were bitshuffled whole or not at all.
+/// The last version of the chunk format in which a block is bitshuffled whole or not at all.
 const WHOLE_BLOCKS_VERSION: u8 = 2;
 
 /// How many bytes at the start of a block of `len` bytes are transposed.
@@ -40,8 +40,8 @@ pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// Undoes [`bitshuffle`], from `src` into the first `src.len()` bytes of `dst`. `format_version` is that of the chunk.
 ///
-/// In version 2, a block was not transposed at all unless its number of elements was a multiple of 8; it is copied. Of the other
-/// blocks, bytes after the last whole element were not stored; they become 0.
+/// In version 2, a block whose number of elements is not a multiple of 8 is not transposed, so it is copied. Other blocks do not store the bytes
+/// after the last whole element; these become 0.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

@@ -1,20 +1,20 @@
-//! Vectors of the eight rows of one byte of the elements: loaded, stored, and their bits transposed.
+//! Loads and stores vectors of eight rows, which belong to one byte of the elements, and transposes their bits.
 
 use super::generic::{BATCH, MAX_BATCH_TYPESIZE};
-use crate::simd::vector::{Scratch, Vector, transpose_bits, unroll};
+use crate::simd::vector::{Vector, VectorBuffer, transpose_bits, unroll};
 
-/// The scratch of the kernels: a batch of each row.
-pub(super) type Rows = Scratch<{ BATCH * 8 * MAX_BATCH_TYPESIZE / 64 }>;
+/// The buffer of the kernels. It holds a batch of each row.
+pub(super) type Rows = VectorBuffer<{ BATCH * 8 * MAX_BATCH_TYPESIZE / 64 }>;
 
-/// [`transpose_bits`] of `S` times eight vectors, one after the other. The compiler keeps this order of instructions. If each eight
-/// vectors were also loaded and stored in between, it would be up to a sixth slower.
+/// [`transpose_bits`] of `S` times eight vectors. Loads and stores come before and after, and not in between, which would be up to a sixth
+/// slower: the compiler keeps the order of these instructions.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(super) unsafe fn transpose_each<V: Vector, const S: usize>(mut v: [[V; 8]; S]) -> [[V; 8]; S] {
     unroll!(s < S, {
-        // SAFETY: the caller promises the instruction set.
+        // SAFETY: the CPU has the instruction set (# Safety).
         v[s] = unsafe { transpose_bits(v[s]) };
     });
     v
@@ -32,7 +32,7 @@ pub(super) unsafe fn store_rows<V: Vector, const S: usize>(
 ) {
     unroll!(k < 8, {
         unroll!(s < S, {
-            // SAFETY: vector `s < S` of row `k < 8`, all of which the caller promises to be writable.
+            // SAFETY: this is vector `s < S` of row `k < 8`, which is writable (# Safety).
             unsafe { v[s][k].store(dst.add(k * row + s * 16 * V::LANES)) };
         });
     });
@@ -47,7 +47,7 @@ pub(super) unsafe fn load_rows<V: Vector, const S: usize>(
     src: *const u8,
     row: usize,
 ) -> [[V; 8]; S] {
-    // SAFETY: vectors `s < S` of rows `k < 8`, all of which the caller promises to be readable.
+    // SAFETY: these are vectors `s < S` of rows `k < 8`, which are readable (# Safety).
     unsafe {
         let mut v = [[V::zero(); 8]; S];
         unroll!(k < 8, {

@@ -1,34 +1,34 @@
-//! With vectors of 256 bits, and the instruction for CRC-32C at the same time. Other units of the CPU do that, so that long data take
-//! less time than by either alone: of each [`BLOCK`], three parts go through the instruction, side by side, since each has to wait for
-//! its result, and what is behind them is folded.
+//! CRC-32C with vectors of 256 bits and the CRC-32C instruction at the same time. The two use different units of the CPU, so that long data take
+//! less time than with either alone. Of each [`BLOCK`], three parts go through the instruction, interleaved because each step waits for the
+//! result of the step before. The rest of the block is folded.
 
-use super::{factors, power_of_x};
+use super::{fold_factors, power_of_x};
 use std::arch::x86_64::*;
 
-/// Bytes of a vector.
+/// The size of a vector in bytes.
 const WIDTH: usize = size_of::<__m256i>();
-/// How often two vectors are folded into the next two, and two words of each of the three parts taken.
+/// The rounds of a block. Each folds two vectors into the next two, and takes two words of each of the three parts.
 const ROUNDS: usize = 16;
-/// Bytes of one of the three parts.
-const PART: usize = 16 * ROUNDS;
-/// Bytes of what is folded.
-const FOLDED: usize = 2 * WIDTH * (1 + ROUNDS);
-/// Bytes of both.
-const BLOCK: usize = 3 * PART + FOLDED;
+/// The size of each of the three parts.
+const PART_BYTES: usize = 16 * ROUNDS;
+/// The size of the rest of a block, which is folded.
+const FOLDED_BYTES: usize = 2 * WIDTH * (1 + ROUNDS);
+/// The size of a block.
+const BLOCK: usize = 3 * PART_BYTES + FOLDED_BYTES;
 
 #[target_feature(enable = "avx2")]
 fn load(bytes: &[u8; WIDTH]) -> __m256i {
-    // SAFETY: they are as many bytes as are read.
+    // SAFETY: the array has the `WIDTH` bytes that are read, and the load needs no alignment.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
-/// Factors for both halves of a vector.
+/// The factors, repeated for both halves of a vector.
 #[target_feature(enable = "avx2")]
-fn both((first, last): (i64, i64)) -> __m256i {
+fn broadcast((first, last): (i64, i64)) -> __m256i {
     _mm256_set_epi64x(last, first, last, first)
 }
 
-/// Adds 16 bytes, twice side by side, to others that are as far behind as the factors say.
+/// Folds both halves of `bytes` into those of `behind`, which lie as far behind as the factors say.
 #[target_feature(enable = "avx2,vpclmulqdq")]
 fn fold(bytes: __m256i, factors: __m256i, behind: __m256i) -> __m256i {
     let first = _mm256_clmulepi64_epi128::<0x00>(bytes, factors);
@@ -36,10 +36,10 @@ fn fold(bytes: __m256i, factors: __m256i, behind: __m256i) -> __m256i {
     _mm256_xor_si256(_mm256_xor_si256(first, last), behind)
 }
 
-/// The remainder of a vector, to which `more` is added in its last eight bytes. The instruction divides by the polynomial.
+/// The remainder of a vector, after `more` is added to its last eight bytes. The CRC-32C instruction divides by the polynomial.
 #[target_feature(enable = "avx2,pclmulqdq,sse4.2")]
 fn remainder(sum: __m256i, more: u64) -> u64 {
-    const WITHIN: (i64, i64) = factors(16);
+    const WITHIN: (i64, i64) = fold_factors(16);
     let within = _mm_set_epi64x(WITHIN.1, WITHIN.0);
     let front = _mm256_castsi256_si128(sum);
     let first = _mm_clmulepi64_si128::<0x00>(front, within);
@@ -50,20 +50,20 @@ fn remainder(sum: __m256i, more: u64) -> u64 {
     _mm_crc32_u64(crc, _mm_extract_epi64::<1>(sum) as u64 ^ more)
 }
 
-/// Moves a remainder by a power of x. It is still to be divided by the polynomial.
+/// The product of a remainder and a power of x, not yet divided by the polynomial.
 #[target_feature(enable = "pclmulqdq,sse4.1")]
-fn moved(crc: u64, power: i64) -> u64 {
+fn multiplied(crc: u64, power: i64) -> u64 {
     let product =
         _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(crc as i64), _mm_cvtsi64_si128(power));
     _mm_extract_epi64::<0>(product) as u64
 }
 
-/// What becomes of the difference of two CRC-32C when so many equal bytes follow.
+/// See [`super::shifted`].
 #[target_feature(enable = "pclmulqdq,sse4.1,sse4.2")]
 pub fn shifted(crc: u32, len: usize) -> u32 {
-    /// From this power of x on its remainders repeat: the polynomial is x + 1 times a primitive one of degree 31.
+    /// The remainders of the powers of x repeat with this period, since the polynomial is x + 1 times a primitive polynomial of degree 31.
     const ORDER: usize = (1 << 31) - 1;
-    /// For one byte, two bytes, four bytes, ...; the instruction multiplies by the power of 32.
+    /// The powers of x for one byte, two bytes, four bytes and so on, less x^32, by which the instruction multiplies.
     const MOVES: [i64; 48] = {
         let mut moves = [0; 48];
         let mut i = 0;
@@ -75,12 +75,13 @@ pub fn shifted(crc: u32, len: usize) -> u32 {
     };
     let (mut crc, mut left) = (crc, len);
     while let Some(power) = MOVES.get(left.trailing_zeros() as usize) {
-        crc = _mm_crc32_u64(0, moved(crc.into(), *power)) as u32;
+        crc = _mm_crc32_u64(0, multiplied(crc.into(), *power)) as u32;
         left &= left - 1;
     }
     crc
 }
 
+/// Takes the whole words of `bytes` into a remainder.
 #[target_feature(enable = "sse4.2")]
 fn words(crc: u64, bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks();
@@ -89,18 +90,18 @@ fn words(crc: u64, bytes: &[u8]) -> u64 {
     })
 }
 
-/// The remainder of a block, and of what `crc` stands for before it.
+/// The remainder of data followed by a block, given the remainder `crc` of the data.
 #[target_feature(enable = "avx2,vpclmulqdq,pclmulqdq,sse4.2")]
 fn block(crc: u64, block: &[u8; BLOCK]) -> u64 {
-    // To the last eight bytes of the block.
+    // The powers of x that move the remainders of the three parts to the last eight bytes of the block.
     const MOVES: [i64; 3] = [
-        power_of_x(8 * (2 * PART + FOLDED) - 32),
-        power_of_x(8 * (PART + FOLDED) - 32),
-        power_of_x(8 * FOLDED - 32),
+        power_of_x(8 * (2 * PART_BYTES + FOLDED_BYTES) - 32),
+        power_of_x(8 * (PART_BYTES + FOLDED_BYTES) - 32),
+        power_of_x(8 * FOLDED_BYTES - 32),
     ];
-    let (parts, folded) = block.split_at(3 * PART);
-    let (a, parts) = parts.split_at(PART);
-    let (b, c) = parts.split_at(PART);
+    let (parts, folded) = block.split_at(3 * PART_BYTES);
+    let (a, parts) = parts.split_at(PART_BYTES);
+    let (b, c) = parts.split_at(PART_BYTES);
     let (a, b, c) = (
         a.as_chunks::<16>().0,
         b.as_chunks::<16>().0,
@@ -110,29 +111,29 @@ fn block(crc: u64, block: &[u8; BLOCK]) -> u64 {
     let Some((head, vectors)) = vectors.as_chunks::<2>().0.split_first() else {
         return crc;
     };
-    let two_on = both(const { factors(2 * WIDTH) });
+    let by_two = broadcast(const { fold_factors(2 * WIDTH) });
     let mut crcs = [crc, 0, 0];
     let mut sums = [load(&head[0]), load(&head[1])];
     for (((a, b), c), pair) in a.iter().zip(b).zip(c).zip(vectors) {
         crcs = [words(crcs[0], a), words(crcs[1], b), words(crcs[2], c)];
         sums = [
-            fold(sums[0], two_on, load(&pair[0])),
-            fold(sums[1], two_on, load(&pair[1])),
+            fold(sums[0], by_two, load(&pair[0])),
+            fold(sums[1], by_two, load(&pair[1])),
         ];
     }
-    let sum = fold(sums[0], both(const { factors(WIDTH) }), sums[1]);
+    let sum = fold(sums[0], broadcast(const { fold_factors(WIDTH) }), sums[1]);
     let [a, b, c] = MOVES;
     remainder(
         sum,
-        moved(crcs[0], a) ^ moved(crcs[1], b) ^ moved(crcs[2], c),
+        multiplied(crcs[0], a) ^ multiplied(crcs[1], b) ^ multiplied(crcs[2], c),
     )
 }
 
-/// The same of `head` and what is behind it, less than a block.
+/// The remainder of data followed by `head` and `behind`, given the remainder `crc` of the data.
 #[target_feature(enable = "avx2,vpclmulqdq,pclmulqdq,sse4.2")]
 fn vectors(crc: u64, head: &[[u8; WIDTH]; 4], behind: &[[u8; WIDTH]]) -> u64 {
     let (fours, rest) = behind.as_chunks::<4>();
-    let four_on = both(const { factors(4 * WIDTH) });
+    let by_four = broadcast(const { fold_factors(4 * WIDTH) });
     let mut sums = [
         load(&head[0]),
         load(&head[1]),
@@ -142,10 +143,10 @@ fn vectors(crc: u64, head: &[[u8; WIDTH]; 4], behind: &[[u8; WIDTH]]) -> u64 {
     sums[0] = _mm256_xor_si256(sums[0], _mm256_set_epi64x(0, 0, 0, crc as i64));
     for four in fours {
         for (sum, bytes) in sums.iter_mut().zip(four) {
-            *sum = fold(*sum, four_on, load(bytes));
+            *sum = fold(*sum, by_four, load(bytes));
         }
     }
-    let next = both(const { factors(WIDTH) });
+    let next = broadcast(const { fold_factors(WIDTH) });
     let [first, others @ ..] = sums;
     let sum = others
         .into_iter()
@@ -156,11 +157,11 @@ fn vectors(crc: u64, head: &[[u8; WIDTH]; 4], behind: &[[u8; WIDTH]]) -> u64 {
     remainder(sum, 0)
 }
 
-/// The CRC-32C of what has this one and of bytes behind it.
+/// See [`super::extended`].
 #[target_feature(enable = "avx2,vpclmulqdq,pclmulqdq,sse4.2")]
 pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     let (blocks, rest) = bytes.as_chunks();
-    // A CRC-32C is the complement of the remainder.
+    // A CRC-32C is the complement of a remainder.
     let mut crc = blocks
         .iter()
         .fold((!crc).into(), |crc, bytes| block(crc, bytes));

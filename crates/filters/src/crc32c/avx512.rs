@@ -1,43 +1,43 @@
-//! With vectors of 512 bits.
+//! CRC-32C with vectors of 512 bits.
 
-use super::factors;
+use super::fold_factors;
 use std::arch::x86_64::*;
 
-/// From how many bytes on it is worth it; at least a vector for each of the four that are under way at the same time.
+/// From this length on it is faster than [`avx2`](super::avx2). Four vectors are folded at the same time, so it must be at least four vectors.
 pub const LONG: usize = 512;
 
-/// Bytes of a vector.
+/// The size of a vector in bytes.
 const WIDTH: usize = size_of::<__m512i>();
 
-/// Adds 16 bytes, four times side by side, to others that are as far behind as the factors say.
+/// Folds the four quarters of `bytes` into those of `behind`, which lie as far behind as the factors say.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 fn fold(bytes: __m512i, factors: __m512i, behind: __m512i) -> __m512i {
     let first = _mm512_clmulepi64_epi128::<0x00>(bytes, factors);
     let last = _mm512_clmulepi64_epi128::<0x11>(bytes, factors);
-    // Exclusive or of all three.
+    // The XOR of all three.
     _mm512_ternarylogic_epi64::<0x96>(first, last, behind)
 }
 
 #[target_feature(enable = "avx512f")]
 fn load(bytes: &[u8; WIDTH]) -> __m512i {
-    // SAFETY: they are as many bytes as are read.
+    // SAFETY: the array has the `WIDTH` bytes that are read, and the load needs no alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// The CRC-32C of what has this one and of bytes behind it, of which there are at least four vectors.
+/// See [`super::extended`].
 #[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
 pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
-    // A CRC-32C is the complement of the remainder.
+    // A CRC-32C is the complement of a remainder.
     !remainder::<false>(!crc, bytes, bytes)
 }
 
-/// The difference of the CRC-32C of two pieces of the same length, at least four vectors. Both are read once.
+/// See [`super::difference`]. Both pieces are read once.
 #[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
 pub fn difference(old: &[u8], new: &[u8]) -> u32 {
     remainder::<true>(0, old, new)
 }
 
-/// The same vector of `bytes`, and of what they differ in from `others` if that is asked for.
+/// `bytes` as a vector, with `DIFFERENCE` XORed with `others`.
 #[target_feature(enable = "avx512f")]
 fn loaded<const DIFFERENCE: bool>(bytes: &[u8; WIDTH], others: &[u8; WIDTH]) -> __m512i {
     match DIFFERENCE {
@@ -46,12 +46,13 @@ fn loaded<const DIFFERENCE: bool>(bytes: &[u8; WIDTH], others: &[u8; WIDTH]) -> 
     }
 }
 
-/// The remainder of what leaves `crc` and of `bytes` behind it, or of the differences between them and `others`, which are as many.
+/// The remainder of data followed by `bytes`, given the remainder `crc` of the data. With `DIFFERENCE`, `bytes` are XORed with `others`, which
+/// have the same length.
 #[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
 fn remainder<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u32 {
-    const NEXT: (i64, i64) = factors(WIDTH);
-    const FOUR_ON: (i64, i64) = factors(4 * WIDTH);
-    const WITHIN: [(i64, i64); 3] = [factors(48), factors(32), factors(16)];
+    const NEXT: (i64, i64) = fold_factors(WIDTH);
+    const BY_FOUR: (i64, i64) = fold_factors(4 * WIDTH);
+    const WITHIN: [(i64, i64); 3] = [fold_factors(48), fold_factors(32), fold_factors(16)];
     let all = |(first, last)| _mm512_set4_epi64(last, first, last, first);
     let (vectors, tail) = bytes.as_chunks::<WIDTH>();
     let (other_vectors, other_tail) = others.as_chunks::<WIDTH>();
@@ -70,10 +71,10 @@ fn remainder<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u
     ];
     let before = _mm_cvtsi32_si128(crc as i32);
     sums[0] = _mm512_xor_si512(sums[0], _mm512_zextsi128_si512(before));
-    let four_on = all(FOUR_ON);
+    let by_four = all(BY_FOUR);
     for (four, other) in fours.iter().zip(other_fours) {
         for (sum, (bytes, others)) in sums.iter_mut().zip(four.iter().zip(other)) {
-            *sum = fold(*sum, four_on, loaded::<DIFFERENCE>(bytes, others));
+            *sum = fold(*sum, by_four, loaded::<DIFFERENCE>(bytes, others));
         }
     }
     let next = all(NEXT);
@@ -87,7 +88,7 @@ fn remainder<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u
         .fold(sum, |sum, (bytes, others)| {
             fold(sum, next, loaded::<DIFFERENCE>(bytes, others))
         });
-    // The first three quarters move behind the last.
+    // The first three quarters are folded into the last.
     let [a, b, c] = WITHIN;
     let within = _mm512_set_epi64(0, 0, c.1, c.0, b.1, b.0, a.1, a.0);
     let moved = fold(sum, within, _mm512_setzero_si512());
@@ -101,13 +102,13 @@ fn remainder<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u
             _mm512_extracti32x4_epi32::<3>(sum),
         ),
     );
-    // These 16 bytes stand for all. The instruction divides by the polynomial.
+    // These 16 bytes have the remainder of the whole. The CRC-32C instruction divides by the polynomial.
     let mut crc = _mm_crc32_u64(0, _mm_extract_epi64::<0>(last) as u64);
     crc = _mm_crc32_u64(crc, _mm_extract_epi64::<1>(last) as u64);
     words::<DIFFERENCE>(crc as u32, tail, other_tail)
 }
 
-/// The same by the instruction alone.
+/// [`remainder`] with the CRC-32C instruction alone.
 #[target_feature(enable = "sse4.2")]
 fn words<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u32 {
     let ((words, tail), (other_words, other_tail)) = (bytes.as_chunks(), others.as_chunks());

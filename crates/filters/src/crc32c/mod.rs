@@ -1,9 +1,9 @@
-//! CRC-32C. The crate crc32c has it with the instructions that most CPUs have for it, at up to 25 GB/s, and less than half of that
-//! for what is short. Where the CPU multiplies polynomials in vectors, they do most of it, at one and a half to three times that speed: LZ4
-//! decompresses so fast that it is felt.
+//! CRC-32C. The crate `crc32c` computes it with the instruction that most CPUs have for it, at up to 25 GB/s, and less than half of that for
+//! short data. Where the CPU multiplies polynomials in vectors, the code here is one and a half to three times as fast. That matters beside
+//! LZ4, which decompresses at a similar speed.
 //!
-//! The algorithm is from Intel's paper "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction": a vector that is
-//! multiplied by a power of x and added to a later one leaves the remainder of the whole as it was.
+//! The algorithm is that of Intel's paper "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction". Data are *folded*: a
+//! vector is multiplied by a power of x, and added to a later vector. That does not change the remainder of the whole.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -13,10 +13,10 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 use oxiblosc_memory::cpu::{Vectors, allows};
 
-/// The polynomial, as all here with the bit of the highest power last.
+/// The polynomial. Like all polynomials here it is reflected: the lowest bit is the coefficient of the highest power.
 pub const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The product of two remainders.
+/// The product of two remainders, modulo the polynomial.
 pub const fn product(a: u32, mut b: u32) -> u32 {
     let (mut sum, mut bit) = (0, 32);
     while bit > 0 {
@@ -29,8 +29,7 @@ pub const fn product(a: u32, mut b: u32) -> u32 {
     sum
 }
 
-/// The remainder of x to this power, at the place in 64 bits where a product of two such numbers comes out right: they have
-/// the bit of the highest power last, so that it would be one too low.
+/// The remainder of x to the power of `exponent`, shifted left by one bit: the instruction's product of two reflected numbers is one bit too low.
 #[cfg(target_arch = "x86_64")]
 const fn power_of_x(mut exponent: usize) -> i64 {
     let (mut power, mut x) = (1 << 31, 1 << 30);
@@ -44,64 +43,64 @@ const fn power_of_x(mut exponent: usize) -> i64 {
     (power as i64) << 1
 }
 
-/// What moves 16 bytes behind so many bytes: the factors of their first and of their last eight.
+/// The factors that fold 16 bytes into the 16 that lie `bytes` behind them: for their first and their last eight bytes.
 #[cfg(target_arch = "x86_64")]
-const fn factors(bytes: usize) -> (i64, i64) {
+const fn fold_factors(bytes: usize) -> (i64, i64) {
     (power_of_x(8 * bytes + 32), power_of_x(8 * bytes - 32))
 }
 
-/// The most that the CPU has and that may be used, if it is more than the crate uses.
+/// The widest vectors that the CPU can multiply and that no setting forbids; `None` if the crate `crc32c` is to be used.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn vectors() -> Option<Vectors> {
+fn vector_level() -> Option<Vectors> {
     use std::arch::is_x86_feature_detected as has;
     use std::sync::OnceLock;
-    static MOST: OnceLock<Option<Vectors>> = OnceLock::new();
-    *MOST.get_or_init(|| {
-        let short = has!("avx2") && has!("vpclmulqdq") && has!("pclmulqdq") && has!("sse4.2");
-        let most = match short && has!("avx512f") {
+    static LEVEL: OnceLock<Option<Vectors>> = OnceLock::new();
+    *LEVEL.get_or_init(|| {
+        let has_avx2 = has!("avx2") && has!("vpclmulqdq") && has!("pclmulqdq") && has!("sse4.2");
+        let level = match has_avx2 && has!("avx512f") {
             true if allows(Vectors::Avx512) => Vectors::Avx512,
             _ => Vectors::Avx2,
         };
-        (short && allows(most)).then_some(most)
+        (has_avx2 && allows(level)).then_some(level)
     })
 }
 
-/// The CRC-32C of bytes.
+/// The CRC-32C of `bytes`.
 #[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     extended(0, bytes)
 }
 
-/// The CRC-32C of bytes and more of them, from that of the first.
+/// The CRC-32C of data followed by `bytes`, given that of the data.
 #[inline]
 pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    match vectors() {
+    match vector_level() {
         None => {}
-        // SAFETY: the CPU has the instructions.
+        // SAFETY: `vector_level` checks that the CPU has AVX-512F, VPCLMULQDQ and SSE4.2.
         Some(Vectors::Avx512) if bytes.len() >= avx512::LONG => unsafe {
             return avx512::extended(crc, bytes);
         },
-        // SAFETY: as before.
+        // SAFETY: `vector_level` checks that the CPU has AVX2, VPCLMULQDQ, PCLMULQDQ and SSE4.2.
         Some(_) => unsafe { return avx2::extended(crc, bytes) },
     }
     crc32c::crc32c_append(crc, bytes)
 }
 
-/// The difference of the CRC-32C of two pieces of the same length.
+/// The XOR of the CRC-32C of two pieces of the same length.
 #[inline]
 pub fn difference(old: &[u8], new: &[u8]) -> u32 {
     debug_assert_eq!(old.len(), new.len());
     #[cfg(target_arch = "x86_64")]
-    if vectors() == Some(Vectors::Avx512) && new.len() >= avx512::LONG {
-        // SAFETY: the CPU has the instructions.
+    if vector_level() == Some(Vectors::Avx512) && new.len() >= avx512::LONG {
+        // SAFETY: `vector_level` checks that the CPU has AVX-512F, VPCLMULQDQ and SSE4.2.
         return unsafe { avx512::difference(old, new) };
     }
     crc32c(old) ^ crc32c(new)
 }
 
-/// The remainders of x to the power of 8, 16, 32, ...: what multiplies when one byte, two bytes, four bytes, ... follow.
+/// The remainders of x to the power of 8, 16, 32 and so on. These multiply a remainder when one byte, two bytes, four bytes and so on follow.
 const POWERS: [u32; 48] = {
     let mut powers = [0x80_0000; 48];
     let mut i = 1;
@@ -112,11 +111,11 @@ const POWERS: [u32; 48] = {
     powers
 };
 
-/// What becomes of the difference of two CRC-32C when so many equal bytes follow.
+/// The XOR of two CRC-32C after `len` equal bytes follow on both sides, given the XOR before.
 pub fn shifted(crc: u32, len: usize) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    if vectors().is_some() {
-        // SAFETY: the CPU has the instructions.
+    if vector_level().is_some() {
+        // SAFETY: `vector_level` checks that the CPU has PCLMULQDQ and SSE4.2, which includes SSE4.1.
         return unsafe { avx2::shifted(crc, len) };
     }
     let powers = POWERS.iter().enumerate().take(usize::BITS as usize);
@@ -145,8 +144,8 @@ mod tests {
             let (front, behind) = bytes.split_at(len / 3);
             assert_eq!(extended(crc32c(front), behind), expected, "{len}");
             #[cfg(target_arch = "x86_64")]
-            if vectors().is_some() {
-                // SAFETY: the CPU has the instructions.
+            if vector_level().is_some() {
+                // SAFETY: `vector_level` checks the features.
                 assert_eq!(unsafe { avx2::extended(0, bytes) }, expected, "{len}");
             }
         }

@@ -1,10 +1,12 @@
-//! Shuffle: transposes the bytes of an array, so that equal byte positions of all elements are together.
+//! Shuffle: transposes the bytes of an array, so that the bytes of all elements at the same position are together.
 //!
 //! A block of `n` elements of `typesize` bytes becomes `typesize` streams of `n` bytes. Stream `j` has byte `j` of every element. Bytes
 //! after the last whole element are copied.
 
+mod columns;
 pub(crate) mod generic;
 pub(crate) mod portable;
+mod small;
 #[cfg(test)]
 mod tests;
 
@@ -40,16 +42,16 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The most streams that [`join`] accepts.
+/// The largest number of streams that [`join`] accepts.
 pub const MAX_JOINED: usize = generic::MAX_JOINED;
 
-/// Whether [`join`] accepts `nstreams` streams of `n` bytes each, and is faster than copying them together first.
+/// Whether [`join`] accepts `nstreams` streams of `n` bytes each, and is faster than unshuffling a copy of them.
 pub fn joins(nstreams: usize, n: usize) -> bool {
     n >= generic::MIN_JOINED_LEN && generic::can_join(nstreams)
 }
 
-/// Prefetches the beginning of a stream that is to be joined. The streams are read in parallel, and the processor's own prefetcher does
-/// not know those that have not been accessed yet.
+/// Prefetches the beginning of a stream that will be joined. The streams are read in parallel, and the processor's own prefetcher does not know
+/// streams that were not accessed yet.
 pub fn prefetch(stream: &[u8]) {
     simd::vector::prefetch(stream.as_ptr(), stream.len());
 }
@@ -57,7 +59,7 @@ pub fn prefetch(stream: &[u8]) {
 /// Undoes [`shuffle`] for streams in separate buffers: byte `j` of the elements of `dst` is in `streams[j]`.
 ///
 /// # Panics
-/// If [`joins`] says no, or the sizes differ.
+/// If [`joins`] returns false, or the sizes differ.
 pub fn join(streams: &[&[u8]], dst: &mut [u8]) {
     simd::best().join(streams, dst);
 }

@@ -1,4 +1,4 @@
-//! Byte transposition without vectors, for CPUs without a SIMD kernel and for elements that are too few for a vector.
+//! Byte transposition without vectors, for CPUs without a SIMD kernel, and where there are too few elements for a vector.
 
 /// How many elements are transposed together, so that the bytes read for one stream are still in the cache for the next.
 const TILE: usize = 64;

@@ -1,4 +1,4 @@
-//! The table of kernels by instruction set, and the choice of those for this CPU.
+//! The table of kernels by instruction set, and the choice of kernels for this CPU.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 /// A kernel: type size, source, destination of the same length.
 pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
 
-/// A kernel that either does the work or returns another kernel that is to do it. The other one is called after the first has
-/// returned, so that their stack frames, which hold many vectors, do not add up.
+/// A kernel that either does the work or returns another kernel for it. The other kernel is called when the first has returned, so that their
+/// stack frames, which hold many vectors, do not add up.
 #[derive(Clone, Copy)]
 pub(crate) struct BitKernel(pub(crate) unsafe fn(usize, &[u8], &mut [u8]) -> Option<BitKernel>);
 
@@ -26,34 +26,34 @@ impl BitKernel {
     pub(crate) unsafe fn run(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
         let mut next = Some(self);
         while let Some(BitKernel(kernel)) = next {
-            // SAFETY: the caller promises that the CPU has the instruction sets.
+            // SAFETY: the CPU has them (# Safety).
             next = unsafe { kernel(typesize, src, dst) };
         }
     }
 }
 
 /// A kernel that joins byte streams of equal length into elements.
-pub(crate) type Joiner = unsafe fn(&[&[u8]], &mut [u8]);
+pub(crate) type JoinKernel = unsafe fn(&[&[u8]], &mut [u8]);
 
 /// A kernel that works on bytes: source, destination of the same length.
-type Mover = unsafe fn(&[u8], &mut [u8]);
+type ByteKernel = unsafe fn(&[u8], &mut [u8]);
 
 /// The kernels for one instruction set.
 pub(crate) struct Kernels {
-    /// The instruction set's name.
+    /// The name of the instruction set.
     name: &'static str,
-    /// Whether this CPU can run them.
+    /// Whether this CPU can run these kernels.
     supported: fn() -> bool,
-    /// What they are made of.
+    /// The vectors that they use, which a setting may forbid.
     vectors: Vectors,
     shuffle: Kernel,
     unshuffle: Kernel,
-    join: Joiner,
+    join: JoinKernel,
     bitshuffle: BitKernel,
     bitunshuffle: BitKernel,
-    copy: Mover,
-    differences: Mover,
-    sums: Mover,
+    copy: ByteKernel,
+    differences: ByteKernel,
+    sums: ByteKernel,
     repeats: unsafe fn(u8, &[u8]) -> bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Kernels {
 fn has_gfni() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("gfni")
-        // SAFETY: the conditions before say that the CPU has both features.
+        // SAFETY: the two checks before it say that the CPU has both features.
         && unsafe { x86_64::avx2::gfni_works() }
 }
 
@@ -189,68 +189,69 @@ static ALL: &[Kernels] = &[
     },
 ];
 
-/// A set of kernels that this CPU can run. Only [`best`] and [`supported`] make values of this type, after checking that.
+/// A set of kernels that this CPU can run. Invariant: their `supported` returned true, or they are the portable ones. Only [`best`] and
+/// [`supported`] create values of this type.
 #[derive(Clone, Copy)]
 pub(crate) struct Runnable(&'static Kernels);
 
 impl Runnable {
-    /// The instruction set's name.
+    /// The name of the instruction set.
     pub(crate) fn name(self) -> &'static str {
         self.0.name
     }
 
     /// Shuffles `src` into `dst`, which has the same length. `typesize` is at least 1.
     pub(crate) fn shuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: a `Runnable` exists only if the CPU has the instruction set of its kernels (see the type).
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.shuffle)(typesize, src, dst) }
     }
 
     /// The inverse of [`Runnable::shuffle`].
     pub(crate) fn unshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.unshuffle)(typesize, src, dst) }
     }
 
     /// Joins byte streams into elements in `dst`, which has the size of all streams. Their number must be one that
     /// [`shuffle::generic::can_join`] accepts, and their lengths equal and at least 64.
     pub(crate) fn join(self, streams: &[&[u8]], dst: &mut [u8]) {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.join)(streams, dst) }
     }
 
     /// Bitshuffles `src` into `dst`, which has the same length, a positive multiple of `8 * typesize`.
     pub(crate) fn bitshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { self.0.bitshuffle.run(typesize, src, dst) }
     }
 
     /// The inverse of [`Runnable::bitshuffle`].
     pub(crate) fn bitunshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { self.0.bitunshuffle.run(typesize, src, dst) }
     }
 
     /// Copies `src` to `dst`, which has the same length.
     pub(crate) fn copy(self, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.copy)(src, dst) }
     }
 
     /// Writes the difference of each byte of `src` from the previous one (the first from 0) to `dst`, which has the same length.
     pub(crate) fn differences(self, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.differences)(src, dst) }
     }
 
     /// The inverse of [`Runnable::differences`].
     pub(crate) fn sums(self, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.sums)(src, dst) }
     }
 
     /// Whether all bytes of `data` are `value`.
     pub(crate) fn repeats(self, value: u8, data: &[u8]) -> bool {
-        // SAFETY: as in `shuffle`.
+        // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.repeats)(value, data) }
     }
 }
@@ -274,7 +275,7 @@ pub(crate) fn supported() -> impl Iterator<Item = Runnable> {
         .map(Runnable)
 }
 
-/// The fastest kernels for this CPU that may be used. The choice is made once.
+/// The fastest kernels for this CPU that no setting forbids. The choice is made once.
 pub(crate) fn best() -> Runnable {
     static BEST: OnceLock<Runnable> = OnceLock::new();
     *BEST.get_or_init(|| {
@@ -288,7 +289,7 @@ mod tests {
     use super::{ALL, supported};
 
     #[test]
-    fn what_this_cpu_lacks_is_said() {
+    fn kernels_that_this_cpu_lacks_are_printed() {
         for kernels in ALL.iter().filter(|kernels| !(kernels.supported)()) {
             println!(
                 "not tested: the kernels {}, which this CPU lacks",

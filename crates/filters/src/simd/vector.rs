@@ -1,14 +1,13 @@
 //! The vector operations of the shuffle and bitshuffle kernels, for all instruction sets.
 //!
-//! A vector is one to four *lanes* of 16 bytes, and most operations work within lanes. Lane `l` of a tile has the elements `16 * l ..`.
-//! Because lanes can be loaded from and stored to addresses that are far apart, one kernel fits every vector width without shuffles across
-//! lanes.
+//! A vector is one to four *lanes* of 16 bytes, and most operations work within lanes. Lane `l` of a tile holds 16 elements from `16 * l` on.
+//! Lanes can be loaded from and stored to addresses that are far apart, so one kernel fits every vector width without shuffles across lanes.
 
 use crate::bitshuffle;
 use core::mem::MaybeUninit;
 
-/// Unrolls a loop of at most 16 iterations. In a loop that the compiler does not unroll, arrays of vectors would be in memory, and which
-/// loops it unrolls depends on the optimisation level.
+/// Unrolls a loop of at most 16 iterations. If the compiler does not unroll a loop, which depends on the optimisation level, arrays of vectors in
+/// it are in memory.
 macro_rules! unroll {
     ($i:ident < $count:expr, $block:block) => {
         unroll!($i < $count, $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -26,8 +25,8 @@ pub(crate) use unroll;
 /// are inlined into.
 ///
 /// # Safety
-/// Every function may only run on a CPU that has the instruction set of the implementation. Functions with a pointer say which bytes must
-/// be readable or writable; no alignment is required.
+/// An implementation must do in every function what this trait says. To call one, the CPU must have the instruction set of the implementation,
+/// and the bytes that a function says it reads or writes at a pointer must be accessible. No alignment is required.
 pub(crate) unsafe trait Vector: Copy {
     /// The number of 16-byte lanes in a vector.
     const LANES: usize;
@@ -48,10 +47,10 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn load_lanes(p: *const u8, stride: usize) -> Self;
     /// Writes the 16 bytes of lane `lane` (< `LANES`) at `p`.
     unsafe fn store_lane(self, lane: usize, p: *mut u8);
-    /// Lane `lane` (< `LANES`) of `a`, then that of `b`: 32 bytes written at `p`.
+    /// Writes lane `lane` (< `LANES`) of `a` and then that of `b`, 32 bytes, at `p`.
     #[inline(always)]
     unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller promises 32 writable bytes.
+        // SAFETY: 32 bytes are writable (# Safety).
         unsafe {
             a.store_lane(lane, p);
             b.store_lane(lane, p.add(16));
@@ -146,8 +145,8 @@ pub(crate) const fn even_bits(s: i32) -> u8 {
     }
 }
 
-/// One step of a perfect shuffle of `N` vectors (`N` is a power of two): the address of a unit (vector number, then position in the lane)
-/// rotates left by one bit.
+/// One step of a perfect shuffle of `N` vectors, a power of two: the address of a unit (the index of its vector, then its position in the lane)
+/// is rotated left by one bit.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -174,7 +173,7 @@ pub(crate) unsafe fn rotate_bytes<V: Vector, const N: usize>(
 ) -> [V; N] {
     unroll!(time < 4, {
         if time < times {
-            // SAFETY: the caller promises the instruction set.
+            // SAFETY: the CPU has the instruction set (# Safety).
             v = unsafe { rotate(v, |a, b| V::zip8(a, b)) };
         }
     });
@@ -187,7 +186,7 @@ pub(crate) unsafe fn rotate_bytes<V: Vector, const N: usize>(
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(crate) unsafe fn transpose16<V: Vector>(v: [V; 16]) -> [V; 16] {
-    // SAFETY: the caller promises the instruction set.
+    // SAFETY: the CPU has the instruction set (# Safety).
     unsafe { rotate_bytes(v, 4) }
 }
 
@@ -197,7 +196,7 @@ pub(crate) unsafe fn transpose16<V: Vector>(v: [V; 16]) -> [V; 16] {
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(crate) unsafe fn transpose16_half<V: Vector, const HIGH: bool>(v: [V; 16]) -> [V; 8] {
-    // SAFETY: the caller promises the instruction set.
+    // SAFETY: the CPU has the instruction set (# Safety).
     unsafe {
         let mut half = [V::zero(); 8];
         unroll!(j < 8, {
@@ -208,15 +207,15 @@ pub(crate) unsafe fn transpose16_half<V: Vector, const HIGH: bool>(v: [V; 16]) -
     }
 }
 
-/// Transposes the 8 x 8 bit matrices formed by the same byte of eight vectors: bit `i` of vector `k` of the result is
-/// bit `k` of vector `i`. Its own inverse.
+/// Transposes the 8 x 8 bit matrices that the same byte of eight vectors forms: in each byte, bit `i` of vector `k` of the result is bit `k` of
+/// vector `i`. It is its own inverse.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
     let mut v = v;
-    // SAFETY: the caller promises the instruction set.
+    // SAFETY: the CPU has the instruction set (# Safety).
     unsafe {
         unroll!(i < 4, {
             (v[i], v[i + 4]) = V::swap_bits::<4>(v[i], v[i + 4]);
@@ -233,14 +232,14 @@ pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
     v
 }
 
-/// Stores `N` (even) vectors lane by lane: lane `l` of all vectors from `p + 16 * N * l` on. Writing in ascending order, a cache line at a
-/// time, is a fifth faster than vector by vector if the lines are not in the first-level cache.
+/// Stores `N` vectors, an even number, lane by lane: lane `l` of all vectors from `p + 16 * N * l` on. Writing in ascending order, a cache line at
+/// a time, is a fifth faster than vector by vector if the lines are not in the first-level cache.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Writable at `p`: `N` vectors.
 #[inline(always)]
 pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u8) {
-    // SAFETY: the caller promises the instruction set and the bytes.
+    // SAFETY: the CPU has the instruction set, and the bytes are accessible (# Safety).
     unsafe {
         if V::LANES == 4 && N.is_multiple_of(4) {
             let v = transpose_fours(v);
@@ -269,7 +268,7 @@ pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u
 /// The CPU has the instruction set of `V`. Readable at `p`: `N` vectors.
 #[inline(always)]
 pub(crate) unsafe fn load_lanes<V: Vector, const N: usize>(p: *const u8) -> [V; N] {
-    // SAFETY: the caller promises the instruction set and the bytes.
+    // SAFETY: the CPU has the instruction set, and the bytes are accessible (# Safety).
     unsafe {
         let mut v = [V::zero(); N];
         if V::LANES == 4 && N.is_multiple_of(4) {
@@ -298,37 +297,37 @@ pub(crate) unsafe fn load_lanes<V: Vector, const N: usize>(p: *const u8) -> [V; 
 #[inline(always)]
 unsafe fn transpose_fours<V: Vector, const N: usize>(mut v: [V; N]) -> [V; N] {
     for four in v.as_chunks_mut::<4>().0 {
-        // SAFETY: the caller promises the instruction set.
+        // SAFETY: the CPU has the instruction set (# Safety).
         *four = unsafe { V::transpose_lanes(*four) };
     }
     v
 }
 
-/// The most bytes that [`prefetch`] fetches at once.
+/// The largest number of bytes that [`prefetch`] fetches at once.
 const MAX_PREFETCH: usize = 4096;
 
-/// Prefetches the `len` bytes at `p`, or the first of them. The address need not be valid. It is for bytes that will soon be accessed
-/// in an order that the processor's own prefetcher does not recognise.
+/// Prefetches the first `MAX_PREFETCH` of the `len` bytes at `p`. The address need not be valid. It is for bytes that will soon be accessed in an
+/// order that the processor's own prefetcher does not recognise.
 #[inline(always)]
 pub(crate) fn prefetch(p: *const u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..len.min(MAX_PREFETCH)).step_by(64) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 has the instruction, and it never faults.
+        // SAFETY: every x86-64 has the instruction. It never faults, whatever the address is.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (p, len, MAX_PREFETCH);
 }
 
-/// How far ahead sequential writes prefetch. The processor recognises the order by itself, but prefetches less far ahead and not across
-/// pages. This gains a tenth to a third if the bytes are not in the first-level cache, and costs nothing if they are.
+/// How far ahead sequential writes prefetch. The processor recognises the order by itself, but prefetches less far ahead and not across pages.
+/// This gains a tenth to a third if the bytes are not in the first-level cache, and costs nothing if they are.
 pub(crate) const WRITE_AHEAD: usize = 2048;
 
-/// The starts of pieces of `size` that cover `0..n` (`n` is at least `size`). They are adjacent, except that the last one is moved back to
-/// end at `n`. So every piece ends at `n` at most.
+/// The starts of pieces of `size` that cover `0..n`, where `n >= size`. Pieces are adjacent, except that the last one is moved back to end at
+/// `n`. So every piece ends at `n` at most.
 #[inline(always)]
-pub(crate) fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn piece_starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
     let last = n - size;
     let mut next = Some(0);
     core::iter::from_fn(move || {
@@ -338,10 +337,14 @@ pub(crate) fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Covers `0..n` (at least one tile) with runs of at most `most` tiles. Yields the start of each run and its number of tiles. As in
-/// [`starts`], a partial tile at the end is a whole one moved back, so every run ends at `n` at most.
+/// Covers `0..n`, at least one tile, with runs of at most `most` tiles. Yields the start of each run and its number of tiles. As in
+/// [`piece_starts`], a partial tile at the end becomes a whole tile that is moved back, so every run ends at `n` at most.
 #[inline(always)]
-pub(crate) fn runs(n: usize, tile: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(crate) fn tile_runs(
+    n: usize,
+    tile: usize,
+    most: usize,
+) -> impl Iterator<Item = (usize, usize)> {
     let mut start = 0;
     core::iter::from_fn(move || {
         let left = n - start;
@@ -352,17 +355,17 @@ pub(crate) fn runs(n: usize, tile: usize, most: usize) -> impl Iterator<Item = (
     })
 }
 
-/// Addresses that differ by a multiple of this are in the same set of the first-level cache.
-pub(crate) const SETS: usize = 4096;
+/// Addresses whose difference is a multiple of this are in the same set of the first-level cache.
+pub(crate) const SET_STRIDE: usize = 4096;
 
 /// A buffer for vectors between two passes: `LINES` times 64 bytes, which are not initialised.
 #[repr(align(64))]
-pub(crate) struct Scratch<const LINES: usize>([MaybeUninit<[u8; 64]>; LINES]);
+pub(crate) struct VectorBuffer<const LINES: usize>([MaybeUninit<[u8; 64]>; LINES]);
 
-impl<const LINES: usize> Scratch<LINES> {
+impl<const LINES: usize> VectorBuffer<LINES> {
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        Scratch([MaybeUninit::uninit(); LINES])
+        VectorBuffer([MaybeUninit::uninit(); LINES])
     }
 
     /// Stores vector number `i`.
@@ -372,7 +375,7 @@ impl<const LINES: usize> Scratch<LINES> {
     #[inline(always)]
     pub(crate) unsafe fn put<V: Vector>(&mut self, i: usize, v: V) {
         debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: the caller promises that the vector ends within the buffer, and the instruction set.
+        // SAFETY: the vector ends within the buffer, and the CPU has the instruction set (# Safety).
         unsafe { v.store(self.0.as_mut_ptr().cast::<u8>().add(i * 16 * V::LANES)) };
     }
 
@@ -383,7 +386,8 @@ impl<const LINES: usize> Scratch<LINES> {
     #[inline(always)]
     pub(crate) unsafe fn get<V: Vector>(&self, i: usize) -> V {
         debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: the caller promises that these bytes are initialised, and the instruction set.
+        // SAFETY: these bytes lie within the buffer and are initialised, since the vector was stored, and the CPU has the instruction set
+        // (# Safety).
         unsafe { V::load(self.0.as_ptr().cast::<u8>().add(i * 16 * V::LANES)) }
     }
 }

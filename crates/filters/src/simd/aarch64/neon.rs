@@ -1,11 +1,11 @@
-//! NEON: one lane, what every aarch64 CPU has.
+//! NEON, which every aarch64 CPU has: one lane.
 
 use crate::simd::BitKernel;
 use crate::simd::vector::{Vector, even_bits};
 use crate::{bitshuffle, bytedelta, shuffle};
 use core::arch::aarch64::*;
 
-/// One lane.
+/// A vector of one lane.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 
@@ -22,25 +22,25 @@ unsafe impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller promises 16 readable bytes.
+        // SAFETY: 16 bytes are readable (# Safety).
         unsafe { Self(vld1q_u8(p)) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller promises 16 writable bytes.
+        // SAFETY: 16 bytes are writable (# Safety).
         unsafe { vst1q_u8(p, self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, _stride: usize) -> Self {
-        // SAFETY: the same contract, with one lane.
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
         unsafe { Self::load(p) }
     }
 
     #[inline(always)]
     unsafe fn store_lane(self, _lane: usize, p: *mut u8) {
-        // SAFETY: the same contract, with one lane.
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
         unsafe { self.store(p) }
     }
 
@@ -203,7 +203,7 @@ pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
     // SAFETY: every aarch64 has NEON; a block has 16 bytes.
     let sum = unsafe {
         let zero = vdupq_n_u8(0);
-        // The sum of all previous blocks, in every byte.
+        // Every byte of this vector is the sum of all previous blocks.
         let mut sum = zero;
         for (block, out) in blocks.iter().zip(outs) {
             let mut x = vld1q_u8(block.as_ptr());

@@ -18,25 +18,25 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: the caller promises AVX2.
+        // SAFETY: the CPU has AVX2 (# Safety).
         unsafe { Self(_mm256_setzero_si256()) }
     }
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller promises AVX2 and 32 readable bytes.
+        // SAFETY: the CPU has AVX2, and 32 bytes are readable (# Safety).
         unsafe { Self(_mm256_loadu_si256(p.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller promises AVX2 and 32 writable bytes.
+        // SAFETY: the CPU has AVX2, and 32 bytes are writable (# Safety).
         unsafe { _mm256_storeu_si256(p.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, stride: usize) -> Self {
-        // SAFETY: the caller promises AVX2 and 16 readable bytes at both places.
+        // SAFETY: the CPU has AVX2, and 16 bytes are readable (# Safety) at both addresses.
         unsafe {
             let low = _mm256_castsi128_si256(_mm_loadu_si128(p.cast()));
             let high = _mm_loadu_si128(p.add(stride).cast());
@@ -46,7 +46,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn store_lane(self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller promises AVX2 and 16 writable bytes.
+        // SAFETY: the CPU has AVX2, and 16 bytes are writable (# Safety).
         unsafe {
             let lane = match lane {
                 0 => _mm256_castsi256_si128(self.0),
@@ -58,7 +58,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller promises AVX2 and 32 writable bytes.
+        // SAFETY: the CPU has AVX2, and 32 bytes are writable (# Safety).
         unsafe {
             let pair = match lane {
                 0 => _mm256_permute2x128_si256::<0x20>(a.0, b.0),
@@ -70,7 +70,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX2.
+        // SAFETY: the CPU has AVX2 (# Safety).
         unsafe {
             (
                 Self(_mm256_unpacklo_epi8(a.0, b.0)),
@@ -81,7 +81,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX2.
+        // SAFETY: the CPU has AVX2 (# Safety).
         unsafe {
             (
                 Self(_mm256_unpacklo_epi16(a.0, b.0)),
@@ -92,7 +92,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX2.
+        // SAFETY: the CPU has AVX2 (# Safety).
         unsafe {
             (
                 Self(_mm256_unpacklo_epi32(a.0, b.0)),
@@ -103,7 +103,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX2.
+        // SAFETY: the CPU has AVX2 (# Safety).
         unsafe {
             (
                 Self(_mm256_unpacklo_epi64(a.0, b.0)),
@@ -114,7 +114,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn lookup(self, table: &[u8; 16]) -> Self {
-        // SAFETY: the caller promises AVX2; the table is 16 bytes.
+        // SAFETY: the CPU has AVX2 (# Safety); the table is 16 bytes.
         unsafe {
             let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
             Self(_mm256_shuffle_epi8(self.0, table))
@@ -123,11 +123,11 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX2.
+        // SAFETY: the CPU has AVX2 (# Safety).
         unsafe {
             let mask = _mm256_set1_epi8(even_bits(S) as i8);
             let t = _mm256_and_si256(_mm256_xor_si256(_mm256_srli_epi16::<S>(a.0), b.0), mask);
-            // An addition doubles, and more execution ports can add than shift.
+            // Adding a vector to itself shifts it by one bit, and more execution ports can add than shift.
             let up = if S == 1 {
                 _mm256_add_epi8(t, t)
             } else {
@@ -142,7 +142,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
-        // SAFETY: the caller promises AVX2, and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
+        // SAFETY: the CPU has AVX2 (# Safety), and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
         // is the product of the matrix, with its rows in descending order, and the unit vector of bit `k`.
         unsafe {
             let units = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
@@ -154,14 +154,14 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 /// See [`crate::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { shuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, shuffle_few, None) }
 }
 
 /// See [`crate::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe {
         shuffle::generic::run::<Avx2<false>, 2, false>(
             typesize,
@@ -176,7 +176,7 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 /// See [`crate::simd::Kernels::join`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { shuffle::generic::join_streams::<Avx2<false>, 2>(streams, dst) }
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, others) }
 }
 
@@ -192,14 +192,14 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitunshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, others) }
 }
 
 /// Like [`shuffle`], in small tiles, for few elements.
 #[target_feature(enable = "avx2")]
 pub(super) fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, true>(
             typesize,
@@ -214,7 +214,7 @@ pub(super) fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
 /// Like [`unshuffle`], in small tiles, for few elements.
 #[target_feature(enable = "avx2")]
 pub(super) fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, false>(
             typesize,
@@ -230,7 +230,7 @@ pub(super) fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<true>, 2, true>(typesize, src, dst, others) }
 }
 
@@ -238,7 +238,7 @@ pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Op
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitunshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<true>, 2, false>(typesize, src, dst, others) }
 }
 
@@ -327,7 +327,7 @@ pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
     assert_eq!(src.len(), dst.len());
     let (body, leftover) = src.as_chunks::<64>();
     let (out, rest) = dst.as_chunks_mut::<64>();
-    // The sum of all previous bytes, in every byte.
+    // Every byte of this vector is the sum of all previous bytes.
     let mut before = _mm256_setzero_si256();
     for (from, to) in body.iter().zip(out) {
         // Two vectors per iteration. They depend on each other only by `before`.

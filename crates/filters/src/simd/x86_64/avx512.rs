@@ -2,7 +2,7 @@
 
 use super::{avx2, sse2};
 use crate::simd::vector::{Vector, even_bits};
-use crate::simd::{BitKernel, Joiner, Kernel};
+use crate::simd::{BitKernel, JoinKernel, Kernel};
 use crate::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
@@ -23,25 +23,25 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: the caller promises AVX-512F.
+        // SAFETY: the CPU has AVX-512F (# Safety).
         unsafe { Self(_mm512_setzero_si512()) }
     }
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller promises AVX-512F and 64 readable bytes.
+        // SAFETY: the CPU has AVX-512F, and 64 bytes are readable (# Safety).
         unsafe { Self(_mm512_loadu_si512(p.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller promises AVX-512F and 64 writable bytes.
+        // SAFETY: the CPU has AVX-512F, and 64 bytes are writable (# Safety).
         unsafe { _mm512_storeu_si512(p.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, stride: usize) -> Self {
-        // SAFETY: the caller promises AVX-512F and 16 readable bytes at the four places.
+        // SAFETY: the CPU has AVX-512F, and 16 bytes are readable (# Safety) at the four addresses.
         unsafe {
             let lane = |l: usize| _mm_loadu_si128(p.add(l * stride).cast());
             let v = _mm512_castsi128_si512(lane(0));
@@ -53,7 +53,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn store_lane(self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller promises AVX-512F and 16 writable bytes.
+        // SAFETY: the CPU has AVX-512F, and 16 bytes are writable (# Safety).
         unsafe {
             let lane = match lane {
                 0 => _mm512_castsi512_si128(self.0),
@@ -67,7 +67,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX-512BW.
+        // SAFETY: the CPU has AVX-512BW (# Safety).
         unsafe {
             (
                 Self(_mm512_unpacklo_epi8(a.0, b.0)),
@@ -78,7 +78,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX-512BW.
+        // SAFETY: the CPU has AVX-512BW (# Safety).
         unsafe {
             (
                 Self(_mm512_unpacklo_epi16(a.0, b.0)),
@@ -89,7 +89,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX-512F.
+        // SAFETY: the CPU has AVX-512F (# Safety).
         unsafe {
             (
                 Self(_mm512_unpacklo_epi32(a.0, b.0)),
@@ -100,7 +100,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX-512F.
+        // SAFETY: the CPU has AVX-512F (# Safety).
         unsafe {
             (
                 Self(_mm512_unpacklo_epi64(a.0, b.0)),
@@ -111,7 +111,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn lookup(self, table: &[u8; 16]) -> Self {
-        // SAFETY: the caller promises AVX-512BW; the table is 16 bytes.
+        // SAFETY: the CPU has AVX-512BW (# Safety); the table is 16 bytes.
         unsafe {
             let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
             Self(_mm512_shuffle_epi8(self.0, table))
@@ -120,7 +120,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn permute(self, table: &[u8; 64]) -> Self {
-        // SAFETY: the caller promises AVX-512F, and VBMI, since kernels call this only if `FAST_PERMUTE` is true. The table is 64 bytes.
+        // SAFETY: the CPU has AVX-512F (# Safety), and VBMI, since kernels call this only if `FAST_PERMUTE` is true. The table is 64 bytes.
         unsafe {
             let table = _mm512_loadu_si512(table.as_ptr().cast());
             Self(_mm512_permutexvar_epi8(table, self.0))
@@ -129,7 +129,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_lanes(v: [Self; 4]) -> [Self; 4] {
-        // SAFETY: the caller promises AVX-512F. It combines halves of two vectors first, then every other lane of two of those.
+        // SAFETY: the CPU has AVX-512F (# Safety). It combines halves of two vectors first, then every other lane of two of those.
         unsafe {
             let [a, b, c, d] = v.map(|v| v.0);
             let low = |a, b| _mm512_shuffle_i32x4::<0x44>(a, b);
@@ -149,7 +149,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip_lanes(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX-512F.
+        // SAFETY: the CPU has AVX-512F (# Safety).
         unsafe {
             let low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
             let high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -162,7 +162,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn unzip_lanes(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX-512F.
+        // SAFETY: the CPU has AVX-512F (# Safety).
         unsafe {
             (
                 Self(_mm512_shuffle_i32x4::<0x88>(a.0, b.0)),
@@ -173,7 +173,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller promises AVX-512BW.
+        // SAFETY: the CPU has AVX-512BW (# Safety).
         unsafe {
             let mask = _mm512_set1_epi8(even_bits(S) as i8);
             let (down, up) = match S {
@@ -190,7 +190,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
-        // SAFETY: the caller promises AVX-512F, and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
+        // SAFETY: the CPU has AVX-512F (# Safety), and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
         // is the product of the matrix, with its rows in descending order, and the unit vector of bit `k`.
         unsafe {
             let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
@@ -210,14 +210,14 @@ unsafe fn by_size<const FORWARD: bool>(
     src: &[u8],
     dst: &mut [u8],
     [few, others]: [Kernel; 2],
-    joiner: Option<Joiner>,
+    joiner: Option<JoinKernel>,
 ) {
     let run = shuffle::generic::run::<Avx512<false>, 1, FORWARD>;
-    // SAFETY: the caller promises the instruction sets.
+    // SAFETY: the CPU has the instruction sets (# Safety).
     unsafe {
         match typesize {
             2 => run(2, src, dst, few, joiner),
-            // Shuffling these, Zen 4 is a fifth slower than with AVX2.
+            // On Zen 4, shuffling these sizes is a fifth slower than with AVX2.
             4 if !FORWARD => run(4, src, dst, few, joiner),
             8 => run(8, src, dst, few, joiner),
             16 => run(16, src, dst, few, joiner),
@@ -229,7 +229,7 @@ unsafe fn by_size<const FORWARD: bool>(
 /// See [`crate::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { by_size::<true>(typesize, src, dst, [avx2::shuffle_few, avx2::shuffle], None) }
 }
 
@@ -237,14 +237,14 @@ pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let kernels: [Kernel; 2] = [avx2::unshuffle_few, avx2::unshuffle];
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { by_size::<false>(typesize, src, dst, kernels, Some(join)) }
 }
 
 /// See [`crate::simd::Kernels::join`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst) }
 }
 
@@ -252,7 +252,7 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, others) }
 }
 
@@ -260,7 +260,7 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitunshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, others) }
 }
 
@@ -268,11 +268,11 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Optio
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     if typesize == 2 {
-        // Zen 4 is a tenth faster so.
+        // On Zen 4 this is a tenth faster.
         return Some(BitKernel(avx2::bitshuffle_gfni));
     }
     let others = BitKernel(bitshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, others) }
 }
 
@@ -280,6 +280,6 @@ pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Op
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitunshuffle);
-    // SAFETY: this function has the features of the vectors.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, others) }
 }

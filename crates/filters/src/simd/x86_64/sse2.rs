@@ -1,4 +1,4 @@
-//! SSE2, which every x86-64 CPU has: one lane. Also with the byte lookup of SSSE3.
+//! SSE2, which every x86-64 CPU has: one lane. Optionally with the byte lookup of SSSE3.
 
 use crate::simd::BitKernel;
 use crate::simd::vector::{Vector, even_bits};
@@ -22,25 +22,25 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller promises 16 readable bytes.
+        // SAFETY: 16 bytes are readable (# Safety).
         unsafe { Self(_mm_loadu_si128(p.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller promises 16 writable bytes.
+        // SAFETY: 16 bytes are writable (# Safety).
         unsafe { _mm_storeu_si128(p.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, _stride: usize) -> Self {
-        // SAFETY: the same contract, with one lane.
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
         unsafe { Self::load(p) }
     }
 
     #[inline(always)]
     unsafe fn store_lane(self, _lane: usize, p: *mut u8) {
-        // SAFETY: the same contract, with one lane.
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
         unsafe { self.store(p) }
     }
 
@@ -91,7 +91,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
     #[inline(always)]
     unsafe fn lookup(self, table: &[u8; 16]) -> Self {
         if SSSE3 {
-            // SAFETY: the caller promises SSSE3; the table is 16 bytes.
+            // SAFETY: the CPU has SSSE3 (# Safety); the table is 16 bytes.
             return unsafe { Self(_mm_shuffle_epi8(self.0, Self::load(table.as_ptr()).0)) };
         }
         let mut bytes = [0_u8; 16];
@@ -109,7 +109,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
         unsafe {
             let mask = _mm_set1_epi8(even_bits(S) as i8);
             let t = _mm_and_si128(_mm_xor_si128(_mm_srli_epi16::<S>(a.0), b.0), mask);
-            // An addition doubles, and more execution ports can add than shift.
+            // Adding a vector to itself shifts it by one bit, and more execution ports can add than shift.
             let up = if S == 1 {
                 _mm_add_epi8(t, t)
             } else {
@@ -154,7 +154,7 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
     unsafe { shuffle::generic::join_streams::<Lane<false>, 4>(streams, dst) }
 }
 
-/// See [`crate::simd::Kernels::bitshuffle`]. It also does what the kernels of wider vectors leave.
+/// See [`crate::simd::Kernels::bitshuffle`]. It also handles what the kernels of wider vectors leave.
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitshuffle);
     // SAFETY: every x86-64 has SSE2.
@@ -169,7 +169,7 @@ fn padded_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitK
     None
 }
 
-/// See [`crate::simd::Kernels::bitunshuffle`]. It also does what the kernels of wider vectors leave.
+/// See [`crate::simd::Kernels::bitunshuffle`]. It also handles what the kernels of wider vectors leave.
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitunshuffle);
     // SAFETY: every x86-64 has SSE2.
@@ -190,7 +190,7 @@ pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
     let (outs, rest) = dst.as_chunks_mut::<16>();
     // SAFETY: every x86-64 has SSE2; a block has 16 bytes.
     let sum = unsafe {
-        // The sum of all previous blocks, in every byte.
+        // Every byte of this vector is the sum of all previous blocks.
         let mut sum = _mm_setzero_si128();
         for (block, out) in blocks.iter().zip(outs) {
             let mut x = _mm_loadu_si128(block.as_ptr().cast());
