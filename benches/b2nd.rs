@@ -6,7 +6,7 @@
 //!
 //! 200 x 400 x 200 float64 in chunks of 50 x 200 x 100 and blocks of 10 x 40 x 50, LZ4, by one thread and by two, in memory
 //! and in a file. Writes `b2nd.csv` into DIR (`target/compare` by default), and prints the geometric mean of the speed ratios
-//! of each group beside its goal; words keep the rows whose description holds all of them.
+//! of each group beside its goal. With words, only rows whose description has all of them are measured.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 const SHAPE: [i64; 3] = [200, 400, 200];
 const ITEM: usize = 8;
-/// Time for one row, at the most.
+/// The longest time for one row.
 const BUDGET: Duration = Duration::from_millis(1500);
 
-/// A part of the array: where it begins, and where it ends.
+/// A part of the array: its start and its end.
 struct Part {
     name: &'static str,
     start: [i64; 3],
@@ -87,7 +87,7 @@ impl Row {
         }
     }
 
-    /// The group, and how many times as fast ours is to be.
+    /// The group, and its goal: how many times as fast ours must be.
     fn group(&self) -> (&'static str, f64) {
         match &self.work {
             Work::Write(part) | Work::Renew(part) if matches!(part.name, "point" | "row") => {
@@ -153,7 +153,7 @@ struct Bench {
 
 impl Bench {
     fn new(lib: &'static B2ndLib, row: &Row, path: &Path, data: &[u8]) -> Bench {
-        // One that is not there will do as well.
+        // It does not matter if there is none.
         let _ = std::fs::remove_file(path);
         let spec = spec(row, path);
         let array = lib.array_of(&spec, data).expect("an array");
@@ -214,7 +214,7 @@ impl Bench {
     }
 }
 
-/// Seconds for one operation, ours and the reference's: the fastest turn of each.
+/// The seconds that one operation takes, with ours and with the reference: the fastest turn of each.
 fn measure(row: &Row, libs: [&'static B2ndLib; 2], folder: &Path, data: &[u8]) -> [f64; 2] {
     let mut rng = Rng(5);
     let lists: Vec<Vec<i64>> = SHAPE
@@ -247,7 +247,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            // Cargo's own.
+            // Cargo passes this.
             "--bench" => {}
             "--out" => out = PathBuf::from(arguments.next().expect("--out takes a folder")),
             word => words.push(word.to_lowercase()),

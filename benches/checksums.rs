@@ -1,7 +1,7 @@
-//! What checksums cost: the same calls on two frames that differ in nothing but them, one after the other, again and again.
+//! What checksums cost: the same calls alternate between two frames, of which one has checksums.
 //!
-//! Prints for each row the speed with checksums over the speed without (1 is as fast), the microseconds without and with them, and
-//! the geometric mean of each group beside its goal. Words keep the rows whose description holds all of them.
+//! Prints for each row the ratio of the speeds with and without checksums, the microseconds without and with them, and the geometric
+//! mean of each group beside its goal. With words, only rows whose description has all of them are measured.
 
 use oxiblosc_core::{CParams, Place, Protection, StorageParams, SuperChunk};
 use std::path::PathBuf;
@@ -65,13 +65,13 @@ impl Case {
     }
 }
 
-/// Seconds that this thread has worked: other programs do not count.
+/// The processor time of this thread in seconds, which other programs disturb less than the time of day.
 fn cpu_time() -> f64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the structure is there, and the clock is one that every thread has.
+    // SAFETY: the structure is writable, and every thread has this clock.
     let rc = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
     assert_eq!(rc, 0);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
@@ -162,7 +162,7 @@ fn row(case: &Case, paths: &[PathBuf; 2], words: &[String], groups: &mut [(&str,
                     match i {
                         1 => (0..200u64).for_each(|n| {
                             let at = n * 7919 * 4 % (len - 4000) / 4 * 4;
-                            // Other data in each round.
+                            // Each round has other data.
                             let from = (at + 4000 * (1 + round as u64)) % (len - 4000);
                             let new = &case.data[from as usize..][..4000];
                             schunk.write_bytes(at, new).expect("a write");

@@ -1,4 +1,4 @@
-//! What a parallel run costs before it gains anything, and from which size of work it gains.
+//! The cost of starting a parallel run, and the size of work from which it pays.
 //!
 //! `cargo bench --bench dispatch`; with `OXIBLOSC_REFERENCE` set to the path of the reference's library, the cost of its
 //! hand-off is measured beside ours: a chunk of two tiny blocks, with two threads and with one.
@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use oxiblosc_pool as pool;
 
-/// Nanoseconds of one call: the lower decile over `batches` batches of `calls`. (The median would tell more about what
-/// else the machine does.)
+/// The nanoseconds of one call: the lower decile over `batches` batches of `calls`, because the median depends more on other programs.
 fn decile_ns(batches: usize, calls: u32, mut call: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..batches)
         .map(|_| {
@@ -23,7 +22,7 @@ fn decile_ns(batches: usize, calls: u32, mut call: impl FnMut()) -> f64 {
     times[times.len() / 10]
 }
 
-/// Nanoseconds of one call, in a loop and with a rest before each.
+/// The nanoseconds of one call, in a loop and with a pause before each.
 fn hot_and_cold(mut call: impl FnMut()) -> [f64; 2] {
     let hot = decile_ns(50, 200, &mut call);
     let mut cold: Vec<f64> = (0..200)
@@ -105,8 +104,8 @@ type Compress = unsafe extern "C" fn(i32, i32, usize, usize, *const u8, *mut u8,
 fn reference(path: &str) -> Result<(), libloading::Error> {
     let source = [7u8; 512];
     let mut packed = [0u8; 2048];
-    // SAFETY: the signatures are those of the reference's headers, the buffers are as long as they are said to be, and
-    // the library stays open until its threads are gone.
+    // SAFETY: the signatures are those of the reference's headers, the buffers have the lengths that are passed, and the library stays open
+    // until its threads have ended.
     unsafe {
         let library = libloading::Library::new(path)?;
         let init = library.get::<extern "C" fn()>(b"blosc2_init")?;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// `blosc2_shuffle` and its like: type size, bytes, source, destination.
 type Theirs = unsafe extern "C" fn(i32, i32, *const u8, *mut u8) -> i32;
-/// Ours, with the same meaning.
+/// Our filter, with the same arguments.
 type Ours = fn(usize, &[u8], &mut [u8]);
 
 const FILTERS: [(&str, &str, Ours); 4] = [
@@ -20,9 +20,9 @@ const FILTERS: [(&str, &str, Ours); 4] = [
         bitunshuffle(t, src, dst, 5)
     }),
 ];
-/// Bytes that each timed round works through.
+/// The bytes that each timed round processes.
 const ROUND: usize = 8 << 20;
-/// Rounds of each side; the fastest counts.
+/// The number of rounds of each side. The fastest counts.
 const ROUNDS: usize = 9;
 
 /// GB/s of `work` on blocks of `block` bytes, in one round.
@@ -35,7 +35,7 @@ fn speed(block: usize, mut work: impl FnMut()) -> f64 {
     (times * block) as f64 / start.elapsed().as_nanos() as f64
 }
 
-/// `len` bytes of `buffer` from its first cache line on.
+/// The `len` bytes of `buffer` from its first whole cache line on.
 fn aligned(buffer: &mut [u8], len: usize) -> &mut [u8] {
     let start = buffer.as_ptr().align_offset(64);
     &mut buffer[start..start + len]
@@ -56,7 +56,7 @@ fn main() {
     } else {
         asked
     };
-    // SAFETY: loading the reference library runs no code but its own initialisers.
+    // SAFETY: loading the reference library runs its initialisers, which have no preconditions.
     let library = unsafe { libloading::Library::new(path) }.expect("the reference library loads");
     println!("kernels: {}", oxiblosc_filters::kernels_in_use());
     println!("filter,typesize,block,ours_gbs,reference_gbs,ratio");

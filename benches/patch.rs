@@ -15,20 +15,20 @@ use oxiblosc_chunk::tune::BlocksizeRequest;
 use std::ffi::{CString, c_char};
 use std::time::Instant;
 
-/// Bytes of the chunk's data.
+/// The size of the chunk's data.
 const NBYTES: usize = 1 << 20;
-/// Bytes that are written.
+/// The number of bytes that are written.
 const SLICE: usize = 8000;
-/// Rounds of each side; the fastest counts.
+/// The number of rounds of each side. The fastest counts.
 const ROUNDS: usize = 15;
 
-/// The reference library, if it is there: its functions that take no context.
+/// The functions of the reference library without a context, if the library is available.
 struct Reference(libloading::Library);
 
 impl Reference {
     fn open() -> Option<Self> {
         let path = std::env::var_os("OXIBLOSC_REFERENCE")?;
-        // SAFETY: loading the reference library runs no code but its own initialisers.
+        // SAFETY: loading the reference library runs its initialisers, which have no preconditions.
         let library = unsafe { libloading::Library::new(path) };
         Some(Self(library.expect("the reference library loads")))
     }

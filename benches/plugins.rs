@@ -4,9 +4,9 @@
 //! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench plugins -- [--csv FILE] [WORD...]
 //! ```
 //!
-//! Prints the speed ratio of each row and the geometric mean of each group beside its goal; words keep the rows whose
-//! description holds all of them. Filters run with a codec that does nothing, so that they are what is measured. Both
-//! libraries decompress the reference's chunk.
+//! Prints the speed ratio of each row and the geometric mean of each group beside its goal. With words, only rows whose description has
+//! all of them are measured. Filters run with a codec that only copies, so that the filters are measured. Both libraries decompress the
+//! reference's chunk.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -20,13 +20,13 @@ use core::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// The id of the codec that does nothing.
+/// The id of the codec that only copies.
 const NOTHING: u8 = 200;
-/// Bytes of a chunk.
+/// The size of a chunk.
 const NBYTES: usize = 4 << 20;
-/// Turns of each library; the fastest counts, since noise only ever adds.
+/// The number of turns of each library. The fastest counts, since disturbances only make a turn slower.
 const TURNS: usize = 9;
-/// How long a turn is.
+/// The length of a turn.
 const TURN: Duration = Duration::from_millis(25);
 
 extern "C" fn encode_nothing(
@@ -55,17 +55,17 @@ extern "C" fn decode_nothing(
 
 /// What is measured.
 struct Case {
-    /// Which goal it counts for.
+    /// The group whose goal it counts for.
     group: &'static str,
     name: String,
     codec: (u8, u8),
     filters: [(u8, u8); 2],
     typesize: i32,
-    /// Lengths of a block; blocks lie side by side along the first dimension.
+    /// The shape of a block. Blocks lie side by side along the first dimension.
     block: Vec<i32>,
 }
 
-/// The groups with the geometric mean to reach.
+/// The groups, with the geometric mean that is their goal.
 const GOALS: [(&str, f64); 6] = [
     ("bytedelta", 1.5),
     ("int_trunc", 1.2),
@@ -159,7 +159,7 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Floats that are smooth with a little noise, or, of single bytes, a picture with areas that repeat.
+/// Smooth floats with a little noise, or, for single bytes, a picture with repeated areas.
 fn data(case: &Case, nbytes: usize) -> Vec<u8> {
     let width = *case.block.last().expect("a dimension") as usize;
     let nitems = nbytes / case.typesize as usize;
@@ -193,11 +193,11 @@ fn register_nothing(lib: &B2ndLib) {
         encoder: Some(encode_nothing),
         decoder: Some(decode_nothing),
     };
-    // SAFETY: the struct lives across the call, the name for ever.
+    // SAFETY: the struct lives during the call, and the name is static.
     assert_eq!(unsafe { (lib.lib.f.blosc2_register_codec)(&mut codec) }, 0);
 }
 
-/// An array of one chunk: its contexts are what is called.
+/// An array of one chunk, whose contexts are called.
 fn array(lib: &'static B2ndLib, case: &Case, blocks: i32, data: &[u8]) -> Array {
     let mut cparams = blosc2_cparams {
         compcode: case.codec.0,
@@ -224,19 +224,19 @@ fn array(lib: &'static B2ndLib, case: &Case, blocks: i32, data: &[u8]) -> Array 
     lib.array_of(&spec, data).expect("an array")
 }
 
-/// What this thread had of a processor.
+/// The processor time of this thread in seconds.
 fn now() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` lives across the call.
+    // SAFETY: `now` is writable.
     let rc = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
     assert_eq!(rc, 0, "the clock is there");
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Seconds for one `work(0)` and one `work(1)`.
+/// The seconds of one `work(0)` and of one `work(1)`.
 fn take_turns(mut work: impl FnMut(usize)) -> [f64; 2] {
     let mut time = |n: usize, calls: u32| {
         let start = now();
@@ -254,7 +254,7 @@ fn take_turns(mut work: impl FnMut(usize)) -> [f64; 2] {
     best.map(|best| best.as_secs_f64() / f64::from(calls))
 }
 
-/// Seconds of ours and of the reference for compression and for decompression, and the chunks' sizes.
+/// The seconds of ours and of the reference for compression and for decompression, and the sizes of the chunks.
 fn measure(case: &Case, libs: [&'static B2ndLib; 2]) -> ([[f64; 2]; 2], [i32; 2]) {
     let block = case.block.iter().product::<i32>() * case.typesize;
     let blocks = (NBYTES as i32 / block).max(1);
@@ -333,7 +333,7 @@ fn main() {
         }
         let (seconds, cbytes) = measure(&case, libs);
         for (operation, [ours, theirs]) in ["compress", "decompress"].iter().zip(seconds) {
-            // Truncated integers are not undone, and ours knows: there is nothing to measure.
+            // Decompressing truncated integers undoes nothing, which our library skips, so there is nothing to compare.
             if case.group == "int_trunc" && *operation == "decompress" {
                 continue;
             }

@@ -1,11 +1,12 @@
-//! What more threads cost or gain: the same work with 2, 4, 8, 16 and 64 threads asked for, in one process, taking turns.
+//! The effect of more threads: the same work with 2, 4, 8, 16 and 64 threads, alternating in one process.
 //!
 //! ```text
 //! cargo bench --bench scaling -- [WORD...]
 //! ```
 //!
-//! Prints the speed with each number of threads over that with two, for chunks of few and of many blocks. On a machine with two
-//! processors no row should be under 0.95. Words keep the rows whose name holds all of them; `OXIBLOSC_LIBRARY` names another library.
+//! Prints the ratio of the speed with each number of threads to that with two, for chunks of few and of many blocks. On a machine with two
+//! processors no row should be under 0.95. With words, only rows whose name has all of them are measured. `OXIBLOSC_LIBRARY` names another
+//! library.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -20,13 +21,13 @@ use std::time::{Duration, Instant};
 
 const THREADS: [i16; 5] = [2, 4, 8, 16, 64];
 const TURNS: usize = 60;
-/// How long a turn takes, about.
+/// The approximate length of a turn.
 const TURN: Duration = Duration::from_millis(2);
 
 /// The work of a row, with one number of threads.
 type Work = Box<dyn FnMut()>;
 
-/// A row: its name, and what prepares the work for a number of threads.
+/// A row: its name, and a function that prepares the work for a number of threads.
 struct Row {
     name: String,
     prepare: Box<dyn Fn(i16) -> Work>,
@@ -155,7 +156,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Seconds for one call of each work: the fastest turn.
+/// The seconds of one call of each work, in the fastest turn.
 fn measure(works: &mut [Work]) -> Vec<f64> {
     let time = |work: &mut Work, calls: u32| {
         let start = Instant::now();

@@ -1,8 +1,8 @@
-//! How reading from one super-chunk scales from one thread to two, for chunks in memory, a frame in memory and one in a file;
-//! beside the reference, whose threads each have a handle of their own, since they cannot share one.
+//! How reading from one super-chunk scales from one thread to two, for chunks in memory, a frame in memory and a frame in a file. Threads of the
+//! reference each have a handle of their own, since they cannot share one.
 //!
-//! Two rows say what the machine has to give: *own contexts*, whose threads share nothing and decompress the same data, and *copies*
-//! of those data.
+//! Two rows show the limits of the machine: *own contexts*, in which threads share nothing and decompress the same data, and *copies* of those
+//! data.
 //!
 //! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench threads` prints, for each storage and size of chunk, MB/s with one
 //! thread and with two, and their ratio.
@@ -21,14 +21,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Bytes of the data.
+/// The size of the data.
 const TOTAL: usize = 64 << 20;
-/// How often a thread reads them: so long that it counts little when the threads start to run side by side.
+/// How often a thread reads the data: so often that the start of the second thread has little effect.
 const PASSES: usize = 6;
-/// Rounds; the fastest counts. One thread and two take turns.
+/// The number of rounds, in which one thread and two threads alternate. The fastest counts.
 const ROUNDS: usize = 7;
 
-/// Where a thread reads, beside others as the libraries promise it.
+/// The source from which a thread reads.
 enum Source {
     Handle(Schunk),
     Chunks(Ctx, Vec<Vec<u8>>),
@@ -54,7 +54,7 @@ impl Source {
     }
 }
 
-/// Seconds that as many threads take as there are sources, from when the first begins until the last ends.
+/// The seconds from the start of the first thread to the end of the last, with one thread for each source.
 fn seconds(sources: &[&Source], nbytes: usize) -> f64 {
     let nchunks = TOTAL / nbytes;
     let ready = AtomicUsize::new(0);
@@ -72,7 +72,7 @@ fn seconds(sources: &[&Source], nbytes: usize) -> f64 {
                         std::hint::spin_loop();
                     }
                     let start = Instant::now();
-                    // Each in an order of its own.
+                    // Each thread has an order of its own.
                     for at in 0..PASSES * nchunks {
                         source.read((at + thread * nchunks / 2) % nchunks, &mut chunk);
                     }

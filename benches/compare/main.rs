@@ -6,8 +6,8 @@
 //!
 //! Writes `compare.csv` and `compare.svg` into DIR (`target/compare` by default) and prints the geometric mean of the
 //! speed ratios of each group beside its goal, the rows in which ours is slower, and the outputs that are larger.
-//! `--quick` takes a minute and less data; words keep the rows whose description holds all of them (`lz4 decompress`).
-//! `--from` measures nothing, but draws what a table of an earlier run says.
+//! `--quick` uses less data and takes a minute. With words, only rows whose description has all of them are measured (`lz4 decompress`).
+//! `--from` measures nothing, but draws the table of an earlier run.
 //! With `OXIBLOSC_LIBRARY` naming a copy of the reference every ratio should be 1: a check of the method and of how
 //! quiet the machine is.
 
@@ -21,10 +21,10 @@ mod summary;
 use common::library::both;
 use std::path::PathBuf;
 
-/// What the command line asks for.
+/// The arguments.
 struct Options {
     quick: bool,
-    /// A table to draw.
+    /// The table to draw.
     from: Option<PathBuf>,
     out: PathBuf,
     words: Vec<String>,
@@ -42,7 +42,7 @@ impl Options {
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => options.quick = true,
-                // Cargo's own.
+                // Cargo passes this.
                 "--bench" => {}
                 "--from" => {
                     options.from = Some(arguments.next().expect("--from takes a table").into())

@@ -1,4 +1,4 @@
-//! The two libraries take turns at one row; the fastest turn of each counts, since noise only ever adds.
+//! Measures a row: the two libraries alternate, and the fastest turn of each counts, since disturbances only make a turn slower.
 
 use crate::common::abi::MAX_OVERHEAD;
 use crate::common::ctx::Ctx;
@@ -8,14 +8,14 @@ use crate::rows::{Case, Operation, Row, Size};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// What a row came to.
+/// The result of a row.
 #[derive(Clone, Copy)]
 pub struct Measured {
-    /// Seconds for one operation: ours, the reference.
+    /// The seconds of one operation, with ours and with the reference.
     pub seconds: [f64; 2],
     /// Uncompressed bytes that one operation works on.
     pub bytes: usize,
-    /// Sizes of the chunks: ours, the reference's.
+    /// The sizes of the chunks of ours and of the reference.
     pub cbytes: [usize; 2],
 }
 
@@ -93,11 +93,11 @@ pub fn measure(case: &Case, row: &Row, libs: [&'static Lib; 2], quick: bool) -> 
     }
 }
 
-/// Small chunks are many, cut from so much data: who reads one of them over and over tells a processor's branch
-/// predictor what comes, and that alone is worth more than what the libraries do differently.
+/// The amount of data that is cut into small chunks. If one chunk were read over and over, the branch predictor would learn it, which has a larger
+/// effect than the difference of the libraries.
 const SMALL_BYTES: usize = 256 << 10;
 
-/// Accesses of one operation, so that many places of the chunk are read.
+/// The number of accesses of one operation, so that many places of the chunk are read.
 const ACCESSES: usize = 16;
 
 fn getitems(dctx: &Ctx, case: &Case, chunk: &[u8], dest: &mut [u8]) {
@@ -111,8 +111,8 @@ fn getitems(dctx: &Ctx, case: &Case, chunk: &[u8], dest: &mut [u8]) {
     }
 }
 
-/// Reads a clock twice. One thread's work is timed by what it had of a processor, which a busy machine disturbs less
-/// than the time of day; the work of several has only the latter.
+/// Reads a clock twice. The work of one thread is measured in its processor time, which other programs disturb less than the time of day; the work
+/// of several threads is measured by the time of day.
 #[derive(Clone, Copy)]
 struct Clock(libc::clockid_t);
 
@@ -130,7 +130,7 @@ impl Clock {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: `now` lives across the call.
+        // SAFETY: `now` is writable.
         let rc = unsafe { libc::clock_gettime(self.0, &mut now) };
         assert_eq!(rc, 0, "the clock is there");
         Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
@@ -143,14 +143,14 @@ impl Clock {
     }
 }
 
-/// Seconds for one `work(0)` and one `work(1)`.
+/// The seconds of one `work(0)` and of one `work(1)`.
 fn take_turns(clock: Clock, quick: bool, mut work: impl FnMut(usize)) -> [f64; 2] {
     let (turns, length) = if quick {
         (5, Duration::from_millis(4))
     } else {
         (9, Duration::from_millis(20))
     };
-    // As many calls a turn as the faster of the two does in the length of a turn.
+    // A turn has as many calls as the faster of the two makes in the length of a turn.
     let first = (0..6).map(|n| clock.time(|| work(n % 2)));
     let faster = first.skip(2).min().expect("several");
     let calls = (length.as_nanos() / faster.as_nanos().max(50)).clamp(1, 100_000) as u32;

@@ -10,13 +10,13 @@ use std::fmt::Write;
 const PANEL: (f64, f64) = (330.0, 190.0);
 const GAP: (f64, f64) = (50.0, 92.0);
 const MARGIN: (f64, f64) = (60.0, 100.0);
-/// The ends of the axis; what lies beyond is an arrow at the edge, with its number.
+/// The ends of the axis. A ratio beyond an end is drawn as an arrow at the edge, with its number.
 const RANGE: (f64, f64) = (0.5, 16.0);
 const COMPRESS: &str = "#d1600a";
 const DECOMPRESS: &str = "#1f6fb4";
 const GETITEM: &str = "#3a8f3a";
 
-/// One panel: where it is and what stands on its x axis.
+/// One panel: its position and the labels of its x axis.
 struct Panel<'a> {
     svg: &'a mut String,
     x: f64,
@@ -84,7 +84,7 @@ impl<'a> Panel<'a> {
         self.x + PANEL.0 * (step as f64 + 0.5) / self.steps as f64
     }
 
-    /// A dot at `shift` (-1 to 1) from the middle of a step; hollow for more than one thread.
+    /// A dot at `shift` (-1 to 1) from the middle of a step. It is hollow for more than one thread.
     fn dot(&mut self, step: usize, shift: f64, row: &Row, ratio: f64) {
         let color = match row.operation {
             Operation::Compress => COMPRESS,
@@ -103,7 +103,7 @@ impl<'a> Panel<'a> {
             );
             return;
         }
-        // The tip is at the edge. The numbers of one thread and of more stand on either side.
+        // The tip is at the edge. The number for one thread is on one side, that for several on the other.
         let back = if ratio > RANGE.1 { 9 } else { -9 };
         let (anchor, aside) = if row.case.threads > 1 {
             ("start", 7.0)
@@ -124,14 +124,14 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// How far below the top of a panel a ratio is.
+/// The distance of a ratio from the top of a panel.
 fn height_of(ratio: f64) -> f64 {
     let (low, high) = (RANGE.0.ln(), RANGE.1.ln());
     let part = (ratio.clamp(RANGE.0, RANGE.1).ln() - low) / (high - low);
     PANEL.1 * (1.0 - part)
 }
 
-/// Where beside the middle of its step a dot stands.
+/// The shift of a dot from the middle of its step.
 fn shift(row: &Row) -> f64 {
     let side = if row.operation == Operation::Compress {
         -0.5
@@ -220,7 +220,7 @@ pub fn svg(measured: &[(Row, Measured)]) -> String {
     svg
 }
 
-/// What the dots mean.
+/// The legend.
 fn legend(svg: &mut String) {
     let entries = [
         (COMPRESS, COMPRESS, "compress, 1 thread"),

@@ -1,9 +1,9 @@
-//! What is measured: cases (data and parameters) and the rows (one operation on a case) that come of them.
+//! The rows: each is one operation on a case, which is data and parameters.
 
 use crate::common::abi::*;
 use crate::common::data::Kind;
 
-/// Which goal a row counts for.
+/// The group whose goal a row counts for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     FastCodecs,
@@ -17,7 +17,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Every group, its name and the geometric mean of the speed ratios to reach.
+    /// All groups, each with its name and the geometric mean of the speed ratios that is its goal.
     pub const GOALS: [(Group, &'static str, f64); 8] = [
         (Group::FastCodecs, "LZ4 and BloscLZ", 1.3),
         (Group::BitshuffleLz4, "bitshuffle with LZ4", 2.0),
@@ -30,7 +30,7 @@ impl Group {
     ];
 }
 
-/// Whether a case is about whole chunks, small ones or single items.
+/// Whether a case has whole chunks, small chunks or single items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     Chunk,
@@ -38,7 +38,7 @@ pub enum Size {
     Items,
 }
 
-/// Data and parameters; contexts are made once a case.
+/// Data and parameters. Contexts are created once for each case.
 #[derive(Clone, Copy)]
 pub struct Case {
     pub codec: u8,
@@ -50,12 +50,12 @@ pub struct Case {
     pub size: Size,
 }
 
-/// What is done.
+/// The operation that is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Compress,
     Decompress,
-    /// Random accesses of so many items.
+    /// Random accesses of this number of items.
     GetItem(usize),
 }
 
@@ -115,7 +115,7 @@ impl Row {
         }
     }
 
-    /// `compress` and the like.
+    /// The name of the operation.
     pub fn operation(&self) -> String {
         match self.operation {
             Operation::Compress => "compress".into(),
@@ -124,7 +124,7 @@ impl Row {
         }
     }
 
-    /// The row in words.
+    /// The description of the row.
     pub fn describe(&self) -> String {
         let Case {
             kind,

@@ -1,16 +1,16 @@
-//! The table as CSV, and what it comes to.
+//! The results as a CSV table and as a summary.
 
 use crate::common::abi::MAX_OVERHEAD;
 use crate::measure::Measured;
 use crate::rows::{Group, Operation, Row};
 use std::fmt::Write;
 
-/// Below this a row counts as slower.
+/// A row with a ratio below this is reported as slower.
 const SLOWEST: f64 = 0.95;
-/// Above this an output counts as larger.
+/// An output with a ratio above this is reported as larger.
 const LARGEST: f64 = 1.005;
 
-/// What a line of the table begins with: what was measured.
+/// The columns that identify a row, at the beginning of a line.
 fn key(row: &Row) -> String {
     format!(
         "{:?},{},{},{},{},{},{},{},",
@@ -25,7 +25,7 @@ fn key(row: &Row) -> String {
     )
 }
 
-/// Every row, one a line.
+/// All rows, one per line.
 pub fn csv(measured: &[(Row, Measured)]) -> String {
     let mut out = String::from(
         "group,operation,codec,filter,data,level,threads,nbytes,ours_ns,reference_ns,ours_gb_s,reference_gb_s,ratio,\
@@ -50,7 +50,7 @@ pub fn csv(measured: &[(Row, Measured)]) -> String {
     out
 }
 
-/// What a table says of a row; `None` if the row is not in it.
+/// The result of a row in a table; `None` if the table does not have the row.
 pub fn read(table: &str, row: &Row) -> Option<Measured> {
     let key = key(row);
     let figures = table.lines().find_map(|line| line.strip_prefix(&key))?;

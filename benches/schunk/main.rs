@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Writes `schunk.csv` and `schunk.svg` into DIR (`target/compare` by default) and prints the geometric mean of the speed
-//! ratios of each group beside its goal, and the rows in which ours is slower. Files are made in the folder that `--disk`
-//! names (`target/compare` too). `--quick` leaves out the 20,000 appends and the threads; words keep the rows whose
-//! description holds all of them (`append file`).
+//! ratios of each group beside its goal, and the rows in which ours is slower. Files are created in the folder that `--disk` names
+//! (`target/compare` by default). `--quick` leaves out the 20,000 appends and the threads. With words, only rows whose description has all of
+//! them are measured (`append file`).
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
@@ -26,7 +26,7 @@ fn main() {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--quick" => quick = true,
-            // Cargo's own.
+            // Cargo passes this.
             "--bench" => {}
             "--out" => out = PathBuf::from(arguments.next().expect("--out takes a folder")),
             "--disk" => disk = PathBuf::from(arguments.next().expect("--disk takes a folder")),

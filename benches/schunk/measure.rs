@@ -1,4 +1,4 @@
-//! The two libraries take turns at one row; the fastest turn of each counts, since noise only ever adds.
+//! Measures a row: the two libraries alternate, and the fastest turn of each counts, since disturbances only make a turn slower.
 
 use crate::common::data::{Kind, Rng};
 use crate::common::schunk::SchunkLib;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const TYPESIZE: usize = 8;
 
-/// What a row came to: seconds for one operation, ours and the reference's.
+/// The result of a row: the seconds of one operation, with ours and with the reference.
 #[derive(Clone, Copy)]
 pub struct Measured {
     pub seconds: [f64; 2],
@@ -34,7 +34,7 @@ fn parameters(row: &Row) -> blosc2_cparams {
 }
 
 fn remove(path: &Path) {
-    // Whichever it is, or neither.
+    // There is a file, a folder, or neither.
     let _ = std::fs::remove_file(path);
     let _ = std::fs::remove_dir_all(path);
 }
@@ -66,7 +66,7 @@ fn create(lib: &'static SchunkLib, row: &Row, path: &Path) -> Schunk {
 
 fn append_all(s: &Schunk, row: &Row, data: &[u8]) {
     for n in 0..row.chunks {
-        // A chunk at another place each time.
+        // Each time another chunk.
         let at = (n * 8 * 1021) % (data.len() - row.chunksize);
         let rc = s.append_buffer(&data[at..at + row.chunksize], row.chunksize as i32);
         assert_eq!(rc, n as i64 + 1, "{}", s.lib.lib.name);
@@ -77,7 +77,7 @@ fn append_all(s: &Schunk, row: &Row, data: &[u8]) {
 pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: bool) -> Measured {
     let data = Kind::SmoothFloat64.bytes(4 << 20, 1);
     let paths = [folder.join("ours"), folder.join("reference")];
-    // A frame does not keep the number of threads: what opens one takes the library's.
+    // A frame does not store the number of threads. Opening one uses the library's global number.
     for lib in libs {
         // SAFETY: no operation is in progress.
         unsafe { (lib.lib.f.blosc2_set_nthreads)(row.threads) };
@@ -86,15 +86,15 @@ pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: b
     if row.operation == Operation::Append {
         let mut turn = 0;
         let seconds = take_turns(quick, |n| {
-            // Files that were just removed cost the next ones: the file system does not use their numbers again at once,
-            // and looks for others. So each turn leaves what it made, until all is done.
+            // Removing files makes creating the next ones slower: the file system does not reuse their inode numbers at once, and has to search
+            // for others. So the files of all turns stay until the row is done.
             turn += 1;
             let s = create(
                 libs[n],
                 row,
                 &paths[n].with_extension(format!("{}-{turn}", row.chunks)),
             );
-            // Memory comes from the system, few chunks or many.
+            // The memory is mapped, for few chunks and for many.
             // SAFETY: the region is no longer used.
             unsafe { libc::malloc_trim(0) };
             let start = clock.now();
@@ -123,7 +123,7 @@ pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: b
         }
     };
     let open = |n: usize| match row.storage {
-        // SAFETY: the frame stays until all is measured, and is only read.
+        // SAFETY: the frame lives until the row is done, and is only read.
         Storage::Buffer => unsafe { libs[n].lend_buffer(&frame).expect("a frame") },
         _ => libs[n].open_path(&paths[n]).expect("a frame"),
     };
@@ -182,8 +182,8 @@ fn work(row: &Row, s: &Schunk, open: impl Fn() -> Schunk, data: &[u8], out: &mut
     }
 }
 
-/// Reads a clock twice. What one thread reads is timed by what the process had of its processors, which a busy machine
-/// disturbs less than the time of day; writes wait for files, and several threads for each other.
+/// Reads a clock twice. Reads by one thread are measured in processor time of the process, which other programs disturb less than the time of day.
+/// Writes, which wait for files, and several threads, which wait for each other, are measured by the time of day.
 #[derive(Clone, Copy)]
 struct Clock(libc::clockid_t);
 
@@ -201,14 +201,14 @@ impl Clock {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: `now` lives across the call.
+        // SAFETY: `now` is writable.
         let rc = unsafe { libc::clock_gettime(self.0, &mut now) };
         assert_eq!(rc, 0, "the clock is there");
         Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
     }
 }
 
-/// Seconds for one `work(0)` and one `work(1)`, which say themselves how long what counts of them took.
+/// The seconds of one `work(0)` and of one `work(1)`, each of which returns the time of its measured part.
 fn take_turns(quick: bool, mut work: impl FnMut(usize) -> Duration) -> [f64; 2] {
     let (turns, length) = match quick {
         true => (5, Duration::from_millis(10)),

@@ -1,15 +1,15 @@
-//! The table as CSV, as bars, and what it comes to.
+//! The results as a CSV table, as bars, and as a summary.
 
 use crate::measure::Measured;
 use crate::rows::{Operation, Row};
 use std::fmt::Write;
 
-/// Below this a row counts as slower.
+/// A row with a ratio below this is reported as slower.
 const SLOWEST: f64 = 0.95;
-/// How much longer ten times as many appends may take.
+/// The largest ratio of the times of ten times as many appends.
 const GROWTH: f64 = 11.0;
 
-/// Every row, one a line.
+/// All rows, one per line.
 pub fn csv(measured: &[(Row, Measured)]) -> String {
     let mut out = String::from(
         "operation,storage,chunks,chunksize,blocksize,threads,ours_us,reference_us,ratio\n",
@@ -35,7 +35,7 @@ pub fn csv(measured: &[(Row, Measured)]) -> String {
 pub fn svg(measured: &[(Row, Measured)]) -> String {
     const LINE: usize = 18;
     const OCTAVE: f64 = 48.0;
-    /// No common sans-serif font of this size is wider in the mean of a label.
+    /// The average width of a character: no common sans-serif font of this size is wider.
     const CHARACTER: f64 = 6.8;
     let longest = measured.iter().map(|(row, _)| row.describe().len()).max();
     let left = (20.0 + CHARACTER * longest.unwrap_or(0) as f64).ceil();

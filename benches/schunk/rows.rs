@@ -1,6 +1,6 @@
 //! What is measured: operations on super-chunks, in each storage.
 
-/// Where the chunks are.
+/// The storage of the chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
     Memory,
@@ -35,10 +35,10 @@ impl Storage {
     }
 }
 
-/// What is done.
+/// The operation that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// As many appends to an empty super-chunk.
+    /// This number of appends to an empty super-chunk.
     Append,
     /// 1,000 items into one chunk, at 20 places.
     WriteSlices,
@@ -80,7 +80,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row in words.
+    /// The description of the row.
     pub fn describe(&self) -> String {
         format!(
             "{}, {}, {} chunks of {} bytes, {} threads",
@@ -92,10 +92,10 @@ impl Row {
         )
     }
 
-    /// The group that it counts for, and the geometric mean to reach there.
+    /// The group that it counts for, and the geometric mean that is its goal.
     pub fn group(&self) -> (String, f64) {
         let goal = match (self.operation, self.storage, self.chunks) {
-            // The reference keeps no index there, and is as quick as can be.
+            // The reference has no index there, so it cannot be much slower.
             (Operation::Append, Storage::Memory, _) => 0.95,
             (Operation::Append, Storage::Buffer, _) => 20.0,
             (Operation::Append, Storage::File, 20_000..) => 15.0,

@@ -1,6 +1,6 @@
 //! Checksums of damaged frames that are made to fit: they lie, and so do not keep what is behind them from being looked at.
 
-use oxiblosc_chunk::checksum::{Layout, seal};
+use oxiblosc_chunk::checksum::{TableLayout, seal};
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 use oxiblosc_frame::fingerprint::{self, ChecksumScope};
 use std::ops::Range;
@@ -59,7 +59,7 @@ pub fn chunks(frame: &mut [u8], with_blocks: bool) {
 /// where they cannot be told.
 pub fn chunk(chunk: &mut [u8], with_blocks: bool) -> Option<()> {
     let header = ChunkHeader::parse(chunk).ok()?;
-    let layout = Layout::of(&header);
+    let layout = TableLayout::of(&header);
     let starts = header.overhead();
     let table = starts.checked_add(4 * header.nblocks)?;
     let front = table.checked_add(layout.table_len())?;

@@ -1,4 +1,4 @@
-//! How large a block is, and whether it is split into streams: the figures are those of c-blosc 1.21.
+//! Chooses the size of blocks, and whether they are split into streams. The figures are those of c-blosc 1.21.
 
 use super::compressors::{BLOSCLZ, LZ4HC, SNAPPY, ZLIB, ZSTD};
 use oxiblosc_chunk::blosc1::can_split;
@@ -6,14 +6,14 @@ use std::ffi::c_int;
 
 const NEVER: c_int = 2;
 const AUTO: c_int = 3;
-/// The split mode at the beginning.
+/// The initial split mode.
 pub const FORWARD_COMPAT: c_int = 4;
 
 /// The largest block.
 const MAX_BLOCKSIZE: i64 = (i32::MAX as i64 - 255 * 4) / 3;
 /// The smallest block that a program may ask for.
 const MIN_BLOCKSIZE: i64 = 128;
-/// Size of the first-level cache that blocks are made for.
+/// The size of the first-level cache for which block sizes are chosen.
 const L1: i64 = 32 << 10;
 
 /// What the decisions depend on.
@@ -25,11 +25,11 @@ pub struct Blocks {
     pub clevel: c_int,
     /// 1 to 255.
     pub typesize: i64,
-    /// Bytes of the buffer.
+    /// The size of the buffer in bytes.
     pub nbytes: i64,
-    /// What the program asks for, or 0.
+    /// The block size that the program asks for, or 0.
     pub forced: i64,
-    /// One of the modes above; with any other, all that can be split is.
+    /// One of the modes above. With any other number, all blocks that can be split are split.
     pub splitmode: c_int,
 }
 
@@ -45,13 +45,13 @@ impl Blocks {
         }
     }
 
-    /// Whether blocks of this size are split. If readers could not recognize a split, there is none, whatever the mode. (c-blosc splits then, and cannot
-    /// read its own chunks.)
+    /// Whether blocks of this size are split. Blocks whose split readers could not recognise are not split, whatever the mode is. (c-blosc splits
+    /// them, and cannot read these chunks.)
     pub fn split(&self, blocksize: usize) -> bool {
         self.wants_split(blocksize as i64) && can_split(self.typesize as usize, blocksize)
     }
 
-    /// Bytes of a block, at least 1.
+    /// The size of a block in bytes, at least 1.
     pub fn blocksize(&self) -> usize {
         if self.nbytes < self.typesize {
             return 1;
@@ -62,7 +62,7 @@ impl Blocks {
             forced => forced.clamp(MIN_BLOCKSIZE, MAX_BLOCKSIZE),
         };
         if self.clevel > 0 && self.wants_split(size) {
-            // Each stream gets what the block would have had, up to 256 KB, and a block is 64 KB to 1 MB.
+            // Each stream gets the size that a block without a split would have, up to 256 KB; a block gets 64 KB to 1 MB.
             size = (size.min(256 << 10) * self.typesize).clamp(64 << 10, 1 << 20);
         }
         size = size.min(self.nbytes);
@@ -72,7 +72,7 @@ impl Blocks {
         size as usize
     }
 
-    /// What suits a level, for buffers that are larger than a cache.
+    /// The block size for a level, for buffers that are larger than the cache.
     fn automatic(&self) -> i64 {
         let strong = matches!(self.compcode, LZ4HC | ZLIB | ZSTD);
         let base = if strong { 2 * L1 } else { L1 };

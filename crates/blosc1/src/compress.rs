@@ -1,7 +1,9 @@
 //! Compressing.
 
 use super::blocks::Blocks;
-use super::border::{FAILED, apart, bytes, bytes_mut, complain, either, guard, text};
+use super::border::{
+    FAILED, bytes, bytes_mut, check_disjoint, guard, ok_or_code, print_warning, text,
+};
 use super::compressors::{code_of, name_of};
 use super::settings;
 use super::snappy::Snappy;
@@ -17,12 +19,12 @@ const MAX_BUFFERSIZE: usize = i32::MAX as usize - MIN_HEADER_LENGTH;
 /// Smaller buffers are stored.
 const MIN_BUFFERSIZE: usize = 128;
 const BITSHUFFLE: c_int = 2;
-/// A level or a shuffle that does not exist.
+/// The code for a level or a shuffle that does not exist.
 const BAD_PARAMETER: c_int = -10;
-/// A compressor that does not exist.
+/// The code for a compressor that does not exist.
 const NO_COMPRESSOR: c_int = -5;
 
-/// What decides the bytes of a chunk, as a program says it.
+/// The arguments and settings of a program that determine the bytes of a chunk.
 #[derive(Clone, Copy)]
 struct Request {
     clevel: c_int,
@@ -33,38 +35,38 @@ struct Request {
     nthreads: c_int,
 }
 
-/// Whether `BLOSC_WARN` asks to hear why a buffer cannot be compressed.
+/// Whether `BLOSC_WARN` asks for messages that say why a buffer cannot be compressed.
 fn warns() -> bool {
     env::number(c"BLOSC_WARN").is_some_and(|level| level > 0)
 }
 
 impl Request {
-    /// Refuses what the limits do not allow; the code 0 means that the chunk does not fit.
+    /// Checks the limits. The error 0 means that the chunk does not fit.
     fn check(&self, nbytes: usize, destsize: usize) -> Result<(), c_int> {
         if nbytes > MAX_BUFFERSIZE || destsize < MIN_HEADER_LENGTH {
             if warns() {
-                complain(format_args!(
+                print_warning(format_args!(
                     "a buffer of {nbytes} bytes does not go into {destsize}: at most {MAX_BUFFERSIZE} go into at least {MIN_HEADER_LENGTH}"
                 ));
             }
             return Err(0);
         }
         if !(0..=9).contains(&self.clevel) {
-            complain(format_args!(
+            print_warning(format_args!(
                 "the compression level has to be 0 to 9, not {}",
                 self.clevel
             ));
             return Err(BAD_PARAMETER);
         }
         if !(0..=BITSHUFFLE).contains(&self.shuffle) {
-            complain(format_args!(
+            print_warning(format_args!(
                 "the shuffle has to be 0, 1 or 2, not {}",
                 self.shuffle
             ));
             return Err(BAD_PARAMETER);
         }
         if name_of(self.compcode).is_none() {
-            complain(format_args!("there is no compressor of that name"));
+            print_warning(format_args!("there is no compressor of that name"));
             return Err(NO_COMPRESSOR);
         }
         let stored = self.clevel == 0 || nbytes < MIN_BUFFERSIZE;
@@ -74,9 +76,9 @@ impl Request {
         Ok(())
     }
 
-    /// The parameters as the engine wants them.
+    /// The parameters for the chunk crate.
     fn params(&self, nbytes: usize) -> Result<EncodeParams, c_int> {
-        // Items of another size are bytes, which shuffle leaves as they are.
+        // Items of another size are treated as bytes, which shuffle leaves as they are.
         let typesize = if (1..=255).contains(&self.typesize) {
             self.typesize
         } else {
@@ -116,10 +118,10 @@ impl Request {
         })
     }
 
-    /// Compresses; gives the size of the chunk, 0 if it does not fit, or a negative code.
+    /// Compresses. Returns the size of the chunk, 0 if it does not fit, or a negative code.
     ///
     /// # Safety
-    /// The buffers have these sizes.
+    /// The buffers have the given sizes.
     unsafe fn run(
         &self,
         (src, nbytes): (*const u8, usize),
@@ -128,27 +130,26 @@ impl Request {
         let run = || {
             self.check(nbytes, destsize)?;
             let params = self.params(nbytes)?;
-            // A chunk has no use for more: each block its start, each stream its size, and its data.
+            // No chunk is larger than this: the header, the data, the start of each block, and the size of each stream.
             let nblocks = nbytes.div_ceil(params.blocksize);
-            let most = MIN_HEADER_LENGTH + nbytes + 4 * nblocks * (1 + params.typesize);
-            let room = destsize.min(most);
-            apart((src, nbytes), (dest, room))?;
-            // SAFETY: the buffers have these sizes, by `# Safety`; `apart` found that they do not overlap.
+            let max_size = MIN_HEADER_LENGTH + nbytes + 4 * nblocks * (1 + params.typesize);
+            let room = destsize.min(max_size);
+            check_disjoint((src, nbytes), (dest, room))?;
+            // SAFETY: the buffers have the given sizes (# Safety), and `check_disjoint` checks that they do not overlap.
             let (src, dest) = unsafe { (bytes(src, nbytes)?, bytes_mut(dest, room)?) };
             let cbytes = compress(&params, ChunkInput::Buffer(src), dest, &Snappy, &Pool);
             c_int::try_from(cbytes.map_err(|_| FAILED)?).map_err(|_| FAILED)
         };
-        guard(FAILED, || either(run()))
+        guard(FAILED, || ok_or_code(run()))
     }
 }
 
-/// A number that a variable holds, if it is at least `least`. c-blosc takes 22, which is `EINVAL`, for a number that could not be
-/// read.
+/// The number in an environment variable, if it is at least `least`. As in c-blosc, 22 (`EINVAL`) is taken for a number that could not be read.
 fn number(name: &CStr, least: i64) -> Option<i64> {
     env::number(name).filter(|value| *value >= least && *value != i64::from(libc::EINVAL))
 }
 
-/// Sets the number of threads to that of `BLOSC_NTHREADS`, if that is a number. Gives an error where the number before was one.
+/// Sets the number of threads to the number in `BLOSC_NTHREADS`, if there is one. An error if the previous number of threads was negative.
 pub(super) fn nthreads_of_environment() -> Result<(), c_int> {
     match number(c"BLOSC_NTHREADS", 1) {
         Some(nthreads) => match settings::set_nthreads(nthreads as c_int) {
@@ -159,7 +160,7 @@ pub(super) fn nthreads_of_environment() -> Result<(), c_int> {
     }
 }
 
-/// Puts what environment variables say over what the program says.
+/// Overrides the program's arguments and settings by those in environment variables.
 fn from_environment(request: &mut Request) -> Result<(), c_int> {
     if let Some(clevel) = number(c"BLOSC_CLEVEL", 0) {
         request.clevel = clevel as c_int;
@@ -193,7 +194,7 @@ fn from_environment(request: &mut Request) -> Result<(), c_int> {
     match split {
         Some(Some(mode)) => settings::set_splitmode(mode),
         Some(None) => {
-            complain(format_args!("BLOSC_SPLITMODE names no split mode"));
+            print_warning(format_args!("BLOSC_SPLITMODE names no split mode"));
             return Err(FAILED);
         }
         None => {}

@@ -1,6 +1,6 @@
-//! Decompressing, whole chunks and ranges of items.
+//! Decompresses whole chunks and ranges of items.
 
-use super::border::{FAILED, apart, bytes, bytes_mut, complain, either, guard};
+use super::border::{FAILED, bytes, bytes_mut, check_disjoint, guard, ok_or_code, print_warning};
 use super::compress::nthreads_of_environment;
 use super::header::RawHeader;
 use super::settings;
@@ -14,12 +14,12 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
 use std::ffi::{c_int, c_void};
 
-/// A version that is not known.
+/// The code for an unknown version.
 const OTHER_VERSION: c_int = -9;
-/// A stream that cannot be decompressed.
+/// The code for a stream that cannot be decompressed.
 const BAD_STREAM: c_int = -2;
 
-/// The chunk of this header, and the place for `len` bytes of its data.
+/// The chunk with this header, and the destination for `len` bytes of its data.
 ///
 /// # Safety
 /// The chunk has as many bytes as its header says; `dest` has room for `len`.
@@ -29,8 +29,8 @@ unsafe fn buffers<'a>(
     dest: *mut c_void,
     len: usize,
 ) -> Result<(&'a [u8], &'a mut [u8]), c_int> {
-    apart((src.cast(), header.cbytes), (dest.cast(), len))?;
-    // SAFETY: by the contract; they do not overlap.
+    check_disjoint((src.cast(), header.cbytes), (dest.cast(), len))?;
+    // SAFETY: the chunk has `cbytes` bytes and `dest` has `len` (# Safety); the check above says that they do not overlap.
     unsafe {
         Ok((
             bytes(src.cast(), header.cbytes)?,
@@ -39,7 +39,7 @@ unsafe fn buffers<'a>(
     }
 }
 
-/// Decompresses a chunk; gives the size of its data, or a code.
+/// Decompresses a chunk. Returns the size of its data, or an error code.
 ///
 /// # Safety
 /// `src` is null or a whole chunk; `dest` has `destsize` bytes.
@@ -49,12 +49,12 @@ unsafe fn run(
     destsize: usize,
     nthreads: c_int,
 ) -> Result<c_int, c_int> {
-    // SAFETY: by the contract.
+    // SAFETY: `src` is null or a whole chunk, which has a header of 16 bytes (# Safety).
     let raw = unsafe { RawHeader::read(src) }.ok_or(FAILED)?;
     if raw.nbytes() == 0 {
         return Ok(0);
     }
-    if raw.has_blocks_over(destsize) || !raw.is_known() || raw.is_from_the_future() {
+    if raw.has_blocks_over(destsize) || !raw.is_known() || raw.has_unknown_flags() {
         return Err(FAILED);
     }
     if usize::try_from(raw.nbytes()).is_ok_and(|nbytes| nbytes > destsize) {
@@ -62,7 +62,7 @@ unsafe fn run(
     }
     let header = raw.check(|nblocks| nblocks)?;
     let nthreads = threads::count(nthreads, header.nbytes, header.blocksize_field())?;
-    // SAFETY: by the contract.
+    // SAFETY: `src` is a whole chunk, as its header says, and `dest` has `destsize` bytes, at least those of the data (# Safety).
     let (src, dest) = unsafe { buffers(&header, src, dest, header.nbytes)? };
     if fast_path::decompress(&header, src, dest).is_none() {
         let mut chunk = None;
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn blosc_decompress(
     settings::init();
     guard(FAILED, || {
         // SAFETY: `src` has what its header says and `dest` has `destsize` bytes, by `# Safety`.
-        either(
+        ok_or_code(
             nthreads_of_environment()
                 .and_then(|()| unsafe { run(src, dest, destsize, settings::nthreads()) }),
         )
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn blosc_decompress_ctx(
 ) -> c_int {
     guard(FAILED, || {
         // SAFETY: `src` has what its header says and `dest` has `destsize` bytes, by `# Safety`.
-        either(unsafe { run(src, dest, destsize, numinternalthreads) })
+        ok_or_code(unsafe { run(src, dest, destsize, numinternalthreads) })
     })
 }
 
@@ -119,7 +119,7 @@ fn range_of(header: &ChunkHeader, start: c_int, nitems: c_int) -> Result<ItemRan
     match range {
         Ok(range) if whole => Ok(range),
         _ => {
-            complain(format_args!(
+            print_warning(format_args!(
                 "items {start} and {nitems} more are not all in the chunk"
             ));
             Err(FAILED)
@@ -163,5 +163,5 @@ pub unsafe extern "C" fn blosc_getitem(
             })?;
         Ok(range.len as c_int)
     };
-    guard(FAILED, || either(run()))
+    guard(FAILED, || ok_or_code(run()))
 }

@@ -1,4 +1,4 @@
-//! What the header of a chunk says, and what is checked of it before anything is decompressed.
+//! Reads the header of a chunk, and checks it before anything is decompressed.
 
 use super::border::FAILED;
 use super::compressors::library_of;
@@ -7,9 +7,9 @@ use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, flags, version};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
-/// The codec is of another version, or the chunk is.
+/// The code for a chunk or a codec of an unknown version.
 const OTHER_VERSION: c_int = -9;
-/// There is no such codec.
+/// The code for an unknown codec.
 const NO_CODEC: c_int = -5;
 /// The only version of the format of each codec.
 const CODEC_VERSION: u8 = 1;
@@ -19,12 +19,12 @@ const CODEC_VERSION: u8 = 1;
 pub struct RawHeader([u8; MIN_HEADER_LENGTH]);
 
 impl RawHeader {
-    /// Reads them.
+    /// Reads the header at `chunk`. None for null.
     ///
     /// # Safety
-    /// There are 16 bytes at `chunk`, or it is null.
+    /// `chunk` is null, or 16 bytes are readable there.
     pub unsafe fn read(chunk: *const c_void) -> Option<Self> {
-        // SAFETY: by the contract; bytes need no alignment.
+        // SAFETY: the pointer is not null, so 16 bytes are readable there (# Safety). An array of bytes needs no alignment.
         (!chunk.is_null()).then(|| Self(unsafe { *chunk.cast() }))
     }
 
@@ -32,12 +32,12 @@ impl RawHeader {
         oxiblosc_chunk::header::i32_at(&self.0, at)
     }
 
-    /// The version of the format.
+    /// Whether the version of the format is known.
     pub fn is_known(&self) -> bool {
         self.0[0] == version::BLOSC1
     }
 
-    /// Bytes of the data, as the header has them.
+    /// The size of the data in the header, which is not checked.
     pub fn nbytes(&self) -> c_int {
         self.int(4)
     }
@@ -58,19 +58,19 @@ impl RawHeader {
         self.0[2] & flags::MEMCPYED != 0
     }
 
-    /// Whether a bit is set that no writer sets.
-    pub fn is_from_the_future(&self) -> bool {
+    /// Whether a flag is set that Blosc 1 does not define.
+    pub fn has_unknown_flags(&self) -> bool {
         self.0[2] & flags::DELTA != 0
     }
 
-    /// Whether a block is larger than `most`, or no block or item at all.
+    /// Whether the size of a block is more than `most`, or the size of a block or an item is 0.
     pub fn has_blocks_over(&self, most: usize) -> bool {
         usize::try_from(self.blocksize()).map_or(true, |size| size == 0 || size > most)
             || self.0[3] == 0
     }
 
-    /// The header, if the sizes and the codec are possible. `starts` is how many block starts have to fit beside the header, out
-    /// of the number of blocks.
+    /// The header, if its sizes and codec are possible. `starts` gets the number of blocks and returns how many block starts must fit behind the
+    /// header.
     ///
     /// # Errors
     /// A negative code.
@@ -92,13 +92,13 @@ impl RawHeader {
     }
 }
 
-/// Writes `value` where the pointer is not null.
+/// Writes `value` to `place`, unless that is null.
 ///
 /// # Safety
 /// The pointer is null or can be written.
-unsafe fn give<T>(place: *mut T, value: T) {
+unsafe fn write_unless_null<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: by the contract.
+        // SAFETY: the pointer is not null, so it can be written (# Safety).
         unsafe { *place = value };
     }
 }
@@ -121,9 +121,9 @@ pub unsafe extern "C" fn blosc_cbuffer_sizes(
         let size = |field: fn(&RawHeader) -> c_int| {
             header.as_ref().map_or(0, |header| field(header) as usize)
         };
-        give(nbytes, size(RawHeader::nbytes));
-        give(cbytes, size(RawHeader::cbytes));
-        give(blocksize, size(RawHeader::blocksize));
+        write_unless_null(nbytes, size(RawHeader::nbytes));
+        write_unless_null(cbytes, size(RawHeader::cbytes));
+        write_unless_null(blocksize, size(RawHeader::blocksize));
     }
 }
 
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn blosc_cbuffer_validate(
         (header.nbytes() as usize, header.cbytes() as usize)
     });
     // SAFETY: `nbytes` can be written or is null, by `# Safety`.
-    unsafe { give(nbytes, size) };
+    unsafe { write_unless_null(nbytes, size) };
     if all == cbytes && size <= i32::MAX as usize - MIN_HEADER_LENGTH {
         0
     } else {
@@ -169,8 +169,8 @@ pub unsafe extern "C" fn blosc_cbuffer_metainfo(
     // SAFETY: `cbuffer` has a header, and the others can be written or are null, by `# Safety`.
     unsafe {
         let header = RawHeader::read(cbuffer).filter(RawHeader::is_known);
-        give(typesize, header.map_or(0, |header| header.0[3].into()));
-        give(flags, header.map_or(0, |header| (header.0[2] & 7).into()));
+        write_unless_null(typesize, header.map_or(0, |header| header.0[3].into()));
+        write_unless_null(flags, header.map_or(0, |header| (header.0[2] & 7).into()));
     }
 }
 
@@ -187,8 +187,8 @@ pub unsafe extern "C" fn blosc_cbuffer_versions(
     // SAFETY: `cbuffer` has a header, and the others can be written or are null, by `# Safety`.
     unsafe {
         let header = RawHeader::read(cbuffer);
-        give(version, header.map_or(0, |header| header.0[0].into()));
-        give(compversion, header.map_or(0, |header| header.0[1].into()));
+        write_unless_null(version, header.map_or(0, |header| header.0[0].into()));
+        write_unless_null(compversion, header.map_or(0, |header| header.0[1].into()));
     }
 }
 

@@ -1,7 +1,7 @@
-//! The settings of the functions that take none: they are the process's.
+//! The settings of the process, for functions that do not take settings as arguments.
 //!
-//! Each is an atomic, and no call waits for another, so there is no lock that a `fork` could leave taken. The variable `BLOSC_NOLOCK`
-//! has nothing left to do.
+//! Each is an atomic, and no call waits for another, so there is no lock that a `fork` could leave locked. So the environment variable
+//! `BLOSC_NOLOCK` has no effect.
 
 use super::blocks::FORWARD_COMPAT;
 use super::border::{FAILED, guard, text};
@@ -13,13 +13,13 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
-/// -1 after a name that no compressor has.
+/// The code of the compressor; -1 after it was set to an unknown name.
 static COMPRESSOR: AtomicI32 = AtomicI32::new(BLOSCLZ);
 static NTHREADS: AtomicI32 = AtomicI32::new(1);
 static BLOCKSIZE: AtomicI32 = AtomicI32::new(0);
 static SPLITMODE: AtomicI32 = AtomicI32::new(FORWARD_COMPAT);
 
-/// Begins the use of the library, if it has not begun.
+/// Marks the library as in use.
 pub fn init() {
     INITIALIZED.store(true, Relaxed);
 }
@@ -29,7 +29,7 @@ pub fn compressor() -> c_int {
     COMPRESSOR.load(Relaxed)
 }
 
-/// Sets the compressor; gives its code, or -1.
+/// Sets the compressor. Returns its code, or -1.
 pub fn set_compressor(name: &str) -> c_int {
     init();
     let code = code_of(name).unwrap_or(FAILED);
@@ -42,18 +42,18 @@ pub fn nthreads() -> c_int {
     NTHREADS.load(Relaxed)
 }
 
-/// Sets the number of threads; gives the one before.
+/// Sets the number of threads. Returns the previous number.
 pub fn set_nthreads(nthreads: c_int) -> c_int {
     init();
     NTHREADS.swap(nthreads, Relaxed)
 }
 
-/// The size of a block, or 0.
+/// The size of a block; 0 if it is chosen automatically.
 pub fn blocksize() -> c_int {
     BLOCKSIZE.load(Relaxed)
 }
 
-/// Sets the size of a block. More than fits into an `int` is cut off, as in c-blosc.
+/// Sets the size of a block. A size that does not fit into an `int` is truncated, as in c-blosc.
 pub fn set_blocksize(blocksize: usize) {
     BLOCKSIZE.store(blocksize as c_int, Relaxed);
 }
@@ -68,7 +68,7 @@ pub fn set_splitmode(mode: c_int) {
     SPLITMODE.store(mode, Relaxed);
 }
 
-/// Ends the worker threads and frees what is kept for the next call.
+/// Ends the worker threads and frees the memory that is kept for the next call.
 fn release() {
     oxiblosc_pool::shutdown();
     scratch::release();

@@ -1,4 +1,4 @@
-//! Snappy, which only Blosc 1 has.
+//! The codec Snappy, which Blosc 2 does not have.
 
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_codecs::snappy::Compressor;
@@ -8,12 +8,12 @@ use snap::raw::Decoder;
 
 static COMPRESSORS: Depot<Compressor, 32> = Depot::empty();
 
-/// Frees what is kept for the next call.
+/// Frees the memory that is kept for the next call.
 pub fn release() {
     COMPRESSORS.release();
 }
 
-/// The codec as a callback, since the chunk format of Blosc 2 does not have it.
+/// The codec as a callback of the chunk crate, which does not know it.
 pub struct Snappy;
 
 impl Hooks for Snappy {

@@ -1,11 +1,11 @@
 //! The threads of the library.
 
-use super::border::{FAILED, complain};
+use super::border::{FAILED, print_warning};
 use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_error::Result;
 use std::ffi::c_int;
 
-/// The most threads that a program may ask for.
+/// The largest number of threads that a program may ask for.
 const MAX_THREADS: c_int = 256;
 
 /// The shared worker threads.
@@ -17,8 +17,8 @@ impl Executor for Pool {
     }
 }
 
-/// How many threads work on a chunk, if a program asks for `nthreads`. Only where there is more than one whole block does the
-/// number matter, so only there is it checked.
+/// How many threads work on a chunk if a program asks for `nthreads`. As in c-blosc, the number is checked only if there is more than one whole
+/// block.
 ///
 /// # Errors
 /// [`FAILED`].
@@ -31,7 +31,7 @@ pub fn count(
         return Ok(1);
     }
     if !(1..=MAX_THREADS).contains(&nthreads) {
-        complain(format_args!(
+        print_warning(format_args!(
             "the number of threads has to be 1 to {MAX_THREADS}, not {nthreads}"
         ));
         return Err(FAILED);

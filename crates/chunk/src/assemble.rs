@@ -32,8 +32,8 @@ pub(super) fn assemble(
             Some((_, block)) => block,
             None => chunk.checked_streams(nblock)?,
         };
-        let longest = in_place::longest(header);
-        let room = slack(block.len()).min(longest.saturating_sub(block.len()));
+        let max_distance = in_place::max_block_distance(header);
+        let room = slack(block.len()).min(max_distance.saturating_sub(block.len()));
         if block.len() + room > most.saturating_sub(bytes.len()) {
             return Ok(None);
         }

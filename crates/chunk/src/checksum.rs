@@ -10,7 +10,7 @@
 //! | 4 | checksum of the front: of all bytes of the chunk before it |
 //!
 //! All are CRC-32C, little-endian. A read of a part of a stored stream should check only that part. So a chunk all of whose blocks are stored
-//! streams has a longer table, with a checksum for each [page](Layout). The checksums are part of the chunk: they are copied with it, and
+//! streams has a longer table, with a checksum for each [page](TableLayout). The checksums are part of the chunk: they are copied with it, and
 //! a writer that does not know them replaces them together with the chunk.
 //!
 //! A chunk without blocks (a repeated value, or no data) has no filters, and the checksum of its bytes in the first four bytes of
@@ -47,13 +47,13 @@ pub const PAGE: usize = 4096;
 /// streams, a copy of the size in front of the stream, and a checksum for each [`PAGE`] of its data (the last page may be shorter). Which of the two
 /// it is follows from the size of the chunk: no other chunk may be as large as one of stored streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct TableLayout {
     nblocks: usize,
     /// With pages: bytes of data in a block, and in the last block.
     paged: Option<(usize, usize)>,
 }
 
-impl Layout {
+impl TableLayout {
     /// The layout of the table in a chunk with this header.
     pub fn of(header: &ChunkHeader) -> Self {
         let Blocks::Regular { blocksize } = header.blocks else {
@@ -160,7 +160,7 @@ fn of_header_only(chunk: &[u8]) -> u32 {
 
 /// The table of a chunk whose front was checked.
 pub struct Checksums<'a> {
-    layout: Layout,
+    layout: TableLayout,
     table: Table<'a>,
 }
 
@@ -188,7 +188,7 @@ impl<'a> Checksums<'a> {
     /// [`Error::Data`].
     #[inline]
     pub fn in_checked_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
-        let layout = Layout::of(header);
+        let layout = TableLayout::of(header);
         let at = front.len().checked_sub(layout.table_len());
         Self::in_table(&front[at.ok_or(Error::Data)?..], layout)
     }
@@ -198,7 +198,7 @@ impl<'a> Checksums<'a> {
     /// # Errors
     /// [`Error::Data`].
     #[inline]
-    pub(super) fn in_table(table: &'a [u8], layout: Layout) -> Result<Self> {
+    pub(super) fn in_table(table: &'a [u8], layout: TableLayout) -> Result<Self> {
         if !table.starts_with(&MAGIC) {
             return Err(Error::Data);
         }
@@ -361,7 +361,7 @@ fn is_unflagged_extended_header(bytes: &[u8]) -> bool {
     };
     let with_dict = header.blosc2_flags & flags2::USE_DICT != 0;
     let front_end = header.overhead() + 4 * header.nblocks;
-    let to = front_end + Layout::of(&header).table_len();
+    let to = front_end + TableLayout::of(&header).table_len();
     match bytes.get(EXTENDED_HEADER_LENGTH..to) {
         // A dictionary would lie in front of the magic.
         Some(rest) if header.has_checksums() && !with_dict => rest

@@ -3,7 +3,7 @@
 mod blocks;
 
 use super::checked::Checked;
-use super::checksum::{self, Checksums, Layout};
+use super::checksum::{self, Checksums, TableLayout};
 use super::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
 use super::source::{BlockSource, LazyBlocks, read_front};
 use oxiblosc_codecs::{Codec, Dict};
@@ -126,7 +126,7 @@ impl<'a> Chunk<'a> {
     pub fn front_len(header: &ChunkHeader) -> usize {
         // A lazy chunk has a trailer behind its block starts instead of checksums.
         let more = match header.has_checksums() && !header.is_lazy() {
-            true => Layout::of(header).table_len(),
+            true => TableLayout::of(header).table_len(),
             false => 0,
         };
         match header.special() {
@@ -221,7 +221,7 @@ impl<'a> Chunk<'a> {
             checksum::check_header_only(self.bytes)?;
             return Ok(None);
         }
-        let layout = Layout::of(self.header);
+        let layout = TableLayout::of(self.header);
         let to = self.front_end + layout.table_len();
         if let Some(front) = self.bytes.get(..to) {
             if !self.checked.has_front() {

@@ -1,6 +1,6 @@
 //! Encodes the blocks of a chunk with one or several workers, and completes the header.
 
-use super::checksum::{self, Layout};
+use super::checksum::{self, TableLayout};
 use super::dictionary::write_dict;
 use super::encode::{ChunkInput, EncodeParams, workers};
 use super::encode_block::{BlockEncoder, BlockInput, Encoded};
@@ -114,7 +114,7 @@ impl<'a> ChunkEncoder<'a> {
             body += size;
         }
         let front_end = body;
-        let table = Layout::plain(self.nblocks).table_len();
+        let table = TableLayout::plain(self.nblocks).table_len();
         let checksums = self.params.has_checksums();
         body += if checksums { table } else { 0 };
         let max_cbytes = match checksums {

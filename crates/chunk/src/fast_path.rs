@@ -1,7 +1,7 @@
 //! A fast path for simple chunks: in memory, stored or compressed by a codec of the format, with no filter but a shuffle, and so small that one
 //! thread decodes them. To check and prepare what other chunks need would take nearly as long as to decode a small chunk.
 
-use super::checksum::{self, CHECKSUMS, Checksums, Layout};
+use super::checksum::{self, CHECKSUMS, Checksums, TableLayout};
 use super::decode_block::streams_len;
 use super::decode_block::{Stream, Streams};
 use super::decode_part::SMALL;
@@ -135,7 +135,8 @@ impl PlainBlocks<'_> {
     ) -> Option<()> {
         let header = self.header;
         if header.has_checksums() {
-            let front = header.overhead() + 4 * header.nblocks + Layout::of(header).table_len();
+            let front =
+                header.overhead() + 4 * header.nblocks + TableLayout::of(header).table_len();
             let sums = Checksums::in_front(self.chunk.get(..front)?, header).ok()?;
             if sums.is_stored(nblock, dest.len()) {
                 let stream = bytes.get(..4 + dest.len())?;

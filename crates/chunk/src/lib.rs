@@ -3,7 +3,7 @@
 //! A chunk operation parses the header into checked sizes, then runs over the blocks, on several workers where that
 //! pays. The format is written down in the chunk format document of the reference library.
 #![forbid(unsafe_code)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(
@@ -45,7 +45,6 @@ pub mod one_bit;
 mod ordered_writer;
 /// Changing some blocks of a chunk.
 pub mod patch;
-mod patch_stored;
 mod pipeline;
 pub mod rebuild;
 mod registered;

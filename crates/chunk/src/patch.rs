@@ -1,30 +1,27 @@
 //! Changes some blocks of a chunk. Only these are decompressed and compressed again; the others are copied or stay where they are.
 
+mod recompress;
+mod stored;
+
 use super::Chunk;
 use super::assemble::assemble;
-use super::decode_block::BlockDecoder;
-use super::encode::{EncodeParams, lock, workers};
-use super::encode_block::{BlockEncoder, BlockInput, difference};
+use super::encode::EncodeParams;
+use super::encode_block::BlockEncoder;
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
-use super::hooks::{BlockPos, Executor, Hooks};
+use super::hooks::{Executor, Hooks};
 use super::in_place::PatchTarget;
-use super::pipeline::{Pipeline, Stage};
+use super::pipeline::Pipeline;
 use super::rules::{Rules, UDCODEC_FORMAT};
-use super::scratch::{self, Scratch};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_filters::shuffle::shuffle;
 use oxiblosc_memory::{Buffer, Collect, Edit, List};
-use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A block to be changed.
+/// A block that will be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touched {
-    /// Its index.
+    /// The index of the block.
     pub nblock: usize,
-    /// Whether every byte of it will be overwritten, so that it need not be read.
+    /// Whether all of its bytes will be overwritten, so that it need not be read.
     pub whole: bool,
 }
 
@@ -95,7 +92,7 @@ pub enum PatchMode<'a> {
     Whole,
     /// Edits of a chunk in memory, or the whole chunk if that is better.
     Edits,
-    /// The same for a chunk in a file, of which only the touched blocks were read.
+    /// Edits of a chunk in a file, of which only the touched blocks were read, or the whole chunk if that is better.
     InPlace(&'a PatchTarget<'a>),
 }
 
@@ -153,7 +150,7 @@ pub(super) fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> 
 }
 
 impl Patcher<'_> {
-    /// Overwrites the data from byte `start` on with `new`. None if the chunk has to be compressed from all its data (see [`Self::blocks`]).
+    /// Overwrites the data from byte `start` on with `new`. None if the chunk must be compressed from all its data (see [`Self::blocks`]).
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
@@ -167,7 +164,7 @@ impl Patcher<'_> {
     /// Changes the blocks in `touched`, which must ascend, and returns the new chunk. `change` gets the index and the data of each block, from any
     /// worker and in any order. If [`Touched::whole`] is set, the data are undefined, and `change` must overwrite all of them.
     ///
-    /// None if the chunk has to be compressed from all its data: with special values, a Blosc 1 header, variable-length blocks, a dictionary,
+    /// None if the chunk must be compressed from all its data: with special values, a Blosc 1 header, variable-length blocks, a dictionary,
     /// delta, a prefilter or postfilter, if all data are new, and if the result would be larger than a stored chunk. The bytes of the new chunk do
     /// not depend on the number of workers.
     ///
@@ -184,8 +181,8 @@ impl Patcher<'_> {
             .transpose()
     }
 
-    /// As [`Self::blocks`], but the result has the form of `mode`. With [`PatchMode::InPlace`] blocks that are not touched need not be read. If edits
-    /// change the length of the chunk, those of the header and the block starts are among them.
+    /// Like [`Self::blocks`], but the result has the form of `mode`. With [`PatchMode::InPlace`] blocks that are not touched need not be read. If
+    /// edits change the length of the chunk, they include those of the header and the block starts.
     ///
     /// # Errors
     /// As for [`Self::blocks`].
@@ -198,7 +195,7 @@ impl Patcher<'_> {
         self.apply(touched, &DataChange::Blocks(change), mode)
     }
 
-    /// Refuses blocks that do not ascend or do not exist, and a lazy chunk that is not changed in place.
+    /// An error for blocks that do not ascend or do not exist, and for a lazy chunk that is not changed in place.
     fn check(&self, touched: &[Touched], mode: PatchMode) -> Result<()> {
         let nblocks = self.chunk.header().nblocks;
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
@@ -306,7 +303,7 @@ impl Patcher<'_> {
             && !self.encoding.output_is_disposable()
     }
 
-    /// The parameters for compressing blocks of this chunk. None if blocks cannot be compressed by themselves.
+    /// The parameters for compressing blocks of this chunk. None if a block cannot be compressed without the others.
     fn params_of_chunk(&self, blocksize: usize) -> Option<EncodeParams> {
         let header = self.chunk.header();
         let format = header.flags >> 5;
@@ -340,178 +337,6 @@ impl Patcher<'_> {
             nthreads: self.params.nthreads,
         })
     }
-
-    /// Changes and compresses each touched block.
-    fn recompress(
-        &self,
-        decoder: &BlockDecoder,
-        encoder: &BlockEncoder,
-        touched: &[Touched],
-        change: &DataChange,
-    ) -> Result<List<List<u8>>> {
-        let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
-            let bsize = self.chunk.block_nbytes(t.nblock)?;
-            let pos = BlockPos {
-                nblock: t.nblock,
-                offset: decoder.offset(t.nblock),
-                tid,
-            };
-            scratch.out.ensure(encoder.bound(bsize))?;
-            let size = match self.change_streams(decoder, encoder, t, change, scratch)? {
-                Some(size) => size,
-                None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
-            };
-            let mut bytes = with_room(size)?;
-            bytes.extend_from_slice(&scratch.out[..size])?;
-            Ok(bytes)
-        };
-        let nbytes = touched.len() * encoder.params.blocksize;
-        let nworkers = workers(
-            self.exec,
-            self.params.nthreads,
-            touched.len(),
-            nbytes,
-            false,
-        );
-        if nworkers <= 1 {
-            let mut scratch = scratch::borrow()?;
-            return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
-        }
-        let mut results = List::new();
-        // A result that is not replaced means that no worker had the memory to run.
-        results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
-        let results = Mutex::new(results);
-        let next = AtomicUsize::new(0);
-        self.exec.run(self.params.nthreads, nworkers, &|tid| {
-            let Ok(mut scratch) = scratch::borrow() else {
-                return;
-            };
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some(t) = touched.get(i) else {
-                    return;
-                };
-                let result = one(*t, tid, &mut scratch);
-                lock(&results)[i] = result;
-            }
-        })?;
-        let results = std::mem::take(&mut *lock(&results));
-        results.into_iter().try_list()
-    }
-
-    /// The streams of a block as they lie in the chunk.
-    fn streams(&self, nblock: usize) -> Result<List<&[u8]>> {
-        let mut streams = List::new();
-        let mut kept = Ok(());
-        self.chunk.compressed(nblock, |stream| {
-            kept = kept.and_then(|()| streams.push(stream));
-        })?;
-        kept.map(|()| streams)
-    }
-
-    /// Changes the data of a block and encodes it into `scratch.out`. Returns its size.
-    fn change_data(
-        &self,
-        decoder: &BlockDecoder,
-        encoder: &BlockEncoder,
-        (t, pos): (Touched, BlockPos),
-        change: &DataChange,
-        scratch: &mut Scratch,
-    ) -> Result<usize> {
-        let bsize = self.chunk.block_nbytes(t.nblock)?;
-        let Scratch {
-            bufs,
-            out,
-            data,
-            old,
-            codec,
-        } = scratch;
-        let data = data.ensure(bsize)?;
-        if !t.whole {
-            decoder.decode(pos, None, data, (bufs, codec))?;
-            // If there is one filter, the filtered data are still in `ping`, from where it read them.
-            std::mem::swap(&mut bufs.ping, old);
-        }
-        change.run(t.nblock, pos.offset, data);
-        let block = BlockInput {
-            data: Some(data),
-            bsize,
-            offset: pos.offset,
-        };
-        if t.whole || decoder.pipeline.stages().len() != 1 {
-            return encoder.encode(pos, block, (bufs, codec), out);
-        }
-        let before = self.streams(t.nblock)?;
-        let new = encoder.filtered(pos, block, bufs, None)?;
-        let neblock = bsize / before.len();
-        let changed = |i: usize| {
-            let stream = i * neblock..(i + 1) * neblock;
-            difference(&new[stream.clone()], &old[stream])
-        };
-        encoder.encode_again(new, &before, changed, codec, out)
-    }
-
-    /// The same without undoing the filters: the new bytes are written where the shuffle has moved them. None if that is not possible.
-    fn change_streams(
-        &self,
-        decoder: &BlockDecoder,
-        encoder: &BlockEncoder,
-        t: Touched,
-        change: &DataChange,
-        scratch: &mut Scratch,
-    ) -> Result<Option<usize>> {
-        let DataChange::Bytes { start, new } = *change else {
-            return Ok(None);
-        };
-        let stages = decoder.pipeline.stages();
-        let planes = match stages {
-            [] => 1,
-            [Stage::Shuffle(streams)] => usize::from(*streams),
-            _ => return Ok(None),
-        };
-        let bsize = self.chunk.block_nbytes(t.nblock)?;
-        let (from, new) = part_of(start, new, decoder.offset(t.nblock), bsize);
-        let row = bsize / planes;
-        // The bytes at the end of a block that form no whole item are not shuffled.
-        if t.whole || encoder.pipeline.stages() != stages || from + new.len() > row * planes {
-            return Ok(None);
-        }
-        let Scratch {
-            bufs,
-            out,
-            data,
-            codec,
-            ..
-        } = scratch;
-        let data = data.ensure(bsize)?;
-        decoder.decode_streams(t.nblock, data, &mut bufs.input, codec)?;
-        let before = self.streams(t.nblock)?;
-        let neblock = bsize / before.len();
-        let mut changed = List::filled(0..0, before.len())?;
-        let shuffled = bufs.ping.ensure(new.len())?;
-        put_shuffled(
-            &mut data[..row * planes],
-            planes,
-            from,
-            new,
-            shuffled,
-            |at| {
-                for (i, range) in changed.iter_mut().enumerate() {
-                    let stream = i * neblock..(i + 1) * neblock;
-                    let (lo, hi) = (at.start.max(stream.start), at.end.min(stream.end));
-                    if lo < hi {
-                        let part = lo - stream.start..hi - stream.start;
-                        *range = match range.start == range.end {
-                            true => part,
-                            false => range.start.min(part.start)..range.end.max(part.end),
-                        };
-                    }
-                }
-            },
-        );
-        let size = encoder.encode_again(data, &before, |i| changed[i].clone(), codec, out)?;
-        Ok(Some(size))
-    }
 }
 
 /// The rewritten chunk with the changed blocks, with slack between blocks unless that makes it too large.
@@ -532,48 +357,4 @@ fn assemble_with_slack(
         None => assemble(&chunk, encoder, touched, changed, |_| 0)?,
     };
     Ok(whole.map(Patched::Whole))
-}
-
-/// Writes `new` at offset `from` of data that are shuffled into `planes` planes, and calls `changed` with the ranges of the shuffled `data` that
-/// changed by that. `shuffled` is scratch memory, at least as long as `new`.
-fn put_shuffled(
-    data: &mut [u8],
-    planes: usize,
-    from: usize,
-    new: &[u8],
-    shuffled: &mut [u8],
-    mut changed: impl FnMut(Range<usize>),
-) {
-    let row = data.len() / planes;
-    let mut put = |plane: usize, at: usize, bytes: &[u8]| {
-        let at = plane * row + at;
-        let place = &mut data[at..at + bytes.len()];
-        if *place != *bytes {
-            place.copy_from_slice(bytes);
-            changed(at..at + bytes.len());
-        }
-    };
-    // Whole items are shuffled together; the parts of items at both ends are written byte by byte.
-    let head = (from.next_multiple_of(planes) - from).min(new.len());
-    let (head, rest) = new.split_at(head);
-    let (items, tail) = rest.split_at(rest.len() / planes * planes);
-    let first = from + head.len();
-    for (bytes, start) in [(head, from), (tail, first + items.len())] {
-        for (at, byte) in (start..).zip(bytes) {
-            put(at % planes, at / planes, std::slice::from_ref(byte));
-        }
-    }
-    let n = items.len() / planes;
-    let shuffled = &mut shuffled[..items.len()];
-    shuffle(planes, items, shuffled);
-    for plane in 0..planes {
-        put(plane, first / planes, &shuffled[plane * n..][..n]);
-    }
-}
-
-/// An empty list with exactly this capacity.
-fn with_room(len: usize) -> Result<List<u8>> {
-    let mut bytes = List::new();
-    bytes.reserve_exact(len)?;
-    Ok(bytes)
 }

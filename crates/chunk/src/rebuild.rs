@@ -1,7 +1,7 @@
 //! Repairs damaged chunks that have checksums: parts that can be reconstructed so that a checksum matches, and single flipped bits.
 
 use crate::Chunk;
-use crate::checksum::{CHECKSUMS, Layout, MAGIC, PAGE, crc32c, extended};
+use crate::checksum::{CHECKSUMS, MAGIC, PAGE, TableLayout, crc32c, extended};
 use crate::decode_block::streams_len;
 use crate::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use crate::one_bit;
@@ -41,7 +41,7 @@ impl<'a> Parts<'a> {
             };
         }
         let sums = match header.has_checksums() {
-            true => Layout::of(header).table_len(),
+            true => TableLayout::of(header).table_len(),
             false => 0,
         };
         let end = table.checked_add(sums)?;
@@ -100,7 +100,7 @@ impl<'a> Parts<'a> {
         for nblock in 0..self.header.nblocks {
             let at = self.start_at(nblock);
             bytes[at..at + 4].copy_from_slice(&(start as i32).to_le_bytes());
-            let place = Layout::of(self.header).place(nblock).start;
+            let place = TableLayout::of(self.header).place(nblock).start;
             let sum = i32_at(bytes, self.table + place) as u32;
             let mut crc = crc32c(&[]);
             let ends = (start + 1..=self.header.cbytes).find(|end| {
@@ -138,7 +138,7 @@ impl<'a> Parts<'a> {
             if let Some(place) = self.block(bytes, nblock) {
                 let (front, behind) = bytes.split_at_mut(self.end);
                 let streams = &behind[place.start - self.end..place.end - self.end];
-                Layout::of(self.header).set_block(&mut front[self.table..], nblock, streams);
+                TableLayout::of(self.header).set_block(&mut front[self.table..], nblock, streams);
             }
         }
     }
@@ -249,7 +249,7 @@ impl Parts<'_> {
         match self.block(bytes, nblock) {
             Some(place) => {
                 let table = &bytes[self.table..self.end];
-                Layout::of(self.header).fits(table, nblock, &bytes[place])
+                TableLayout::of(self.header).fits(table, nblock, &bytes[place])
             }
             None => Ok(false),
         }
@@ -267,7 +267,7 @@ impl Parts<'_> {
 
     /// Tries to flip one bit of block `nblock`, which lies in `room`, so that its checksum matches; with checksums of pages, one bit of each page.
     fn correct_block(&self, bytes: &mut [u8], nblock: usize, room: Range<usize>) {
-        let layout = Layout::of(self.header);
+        let layout = TableLayout::of(self.header);
         let place = layout.place(nblock);
         let (front, behind) = bytes.split_at_mut(self.end);
         let sums = &front[self.table..][place];

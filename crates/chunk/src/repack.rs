@@ -1,7 +1,7 @@
 //! Removes the free bytes between blocks that changes in place leave.
 
 use super::Chunk;
-use super::checksum::{self, CHECKSUMS, Layout};
+use super::checksum::{self, CHECKSUMS, TableLayout};
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
@@ -34,7 +34,7 @@ fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
     let table = header.overhead();
     let mut cbytes = table + 4 * header.nblocks;
     let sums = match header.has_checksums() {
-        true => Layout::of(&header).table_len(),
+        true => TableLayout::of(&header).table_len(),
         false => 0,
     };
     for nblock in 0..header.nblocks {

@@ -4,7 +4,7 @@ use super::budget::ScanBudget;
 use super::index::Index;
 use super::{HEADER, Image, start};
 use crate::library::SuperChunk;
-use oxiblosc_chunk::checksum::Layout;
+use oxiblosc_chunk::checksum::TableLayout;
 use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
 use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::{FrameKind, Header};
@@ -46,7 +46,7 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
                 _ => 4 + MAX_DICT_SIZE,
             };
             let sums = match header.has_checksums() {
-                true => Layout::of(&header).table_len(),
+                true => TableLayout::of(&header).table_len(),
                 false => 0,
             };
             let most = header.nblocks.checked_mul(overhead);

@@ -1,4 +1,4 @@
-//! Call by call: what functions return that take no data, and what all say to parameters that are wrong.
+//! The results of functions without data, and of all functions with wrong parameters, beside c-blosc's.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, both, text};
 use super::data::Kind;
@@ -15,7 +15,7 @@ const LZ4: Settings = Settings {
     nthreads: 1,
 };
 
-/// What a library says of the compressors.
+/// What a library returns about the compressors.
 fn compressors(lib: &Lib) -> Vec<String> {
     // SAFETY: takes nothing.
     let all = unsafe { (lib.f.blosc_list_compressors)() };
@@ -60,7 +60,7 @@ fn the_compressors_are_those_of_c_blosc() {
     assert_eq!(text(version).as_deref(), Some("1.21.6"));
 }
 
-/// What a library says while its settings are changed, step by step.
+/// What a library returns while its settings are changed step by step.
 fn changed_settings(lib: &Lib) -> Vec<String> {
     let mut said = Vec::new();
     // SAFETY: plain settings.
@@ -225,7 +225,7 @@ fn what_cannot_be_done_is_refused_with_the_same_code() {
     }
 }
 
-/// How a chunk is read, with all that can be wrong with the destination and the items.
+/// The results of reading a chunk, with every wrong destination and range of items.
 fn read(lib: &Lib, chunk: &[u8], nbytes: usize, damaged: bool) -> Vec<(c_int, Vec<u8>)> {
     let mut said = Vec::new();
     for (room, nthreads) in [
@@ -315,7 +315,7 @@ fn what_cannot_be_read_is_refused_with_the_same_code() {
     }
 }
 
-/// What the functions for headers tell.
+/// The results of the functions for headers.
 fn described(lib: &Lib, header: &[u8; 16]) -> String {
     let [
         mut nbytes,

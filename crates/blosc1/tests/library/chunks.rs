@@ -7,7 +7,7 @@ use super::random::Rng;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-/// How many chunks the sweeps make; `OXIBLOSC_SIZES=full` makes twenty times as many.
+/// How many chunks the sweeps create; twenty times as many with `OXIBLOSC_SIZES=full`.
 fn rounds(sample: usize) -> usize {
     match std::env::var("OXIBLOSC_SIZES").as_deref() {
         Ok("full") => 20 * sample,
@@ -17,7 +17,7 @@ fn rounds(sample: usize) -> usize {
 
 const ALWAYS_SPLIT: c_int = 1;
 
-/// Where c-blosc splits a block that its reader takes for one stream: the chunk is lost.
+/// Whether c-blosc splits blocks that its own reader takes for one stream, so that it cannot read the chunk.
 fn is_lost(mode: c_int, chunk: &[u8]) -> bool {
     let size =
         |at: usize| i32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]]);
@@ -41,7 +41,7 @@ fn settings(rng: &mut Rng) -> Settings {
     }
 }
 
-/// Sizes around all the limits there are, and others.
+/// Sizes around all limits, and others.
 fn size(rng: &mut Rng) -> usize {
     match rng.below(8) {
         0 => rng.below(300),
@@ -52,7 +52,7 @@ fn size(rng: &mut Rng) -> usize {
     }
 }
 
-/// Both read the chunk: whole, and items of it.
+/// Both libraries read the chunk, whole and by items.
 fn check_read(libs: [&Lib; 2], chunk: &[u8], data: &[u8], rng: &mut Rng, about: &str) {
     for lib in libs {
         let nthreads = rng.pick(&[1, 1, 2, 4]);

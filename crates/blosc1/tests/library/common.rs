@@ -5,11 +5,11 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Names the `libblosc.so.1` of c-blosc, instead of Debian's.
+/// The variable with the path of c-blosc's `libblosc.so.1`, if it is not Debian's.
 const REFERENCE_VARIABLE: &str = "OXIBLOSC_BLOSC1_REFERENCE";
-/// Where Debian's package `libblosc1` has it.
+/// Its path in Debian's package `libblosc1`.
 const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/libblosc.so.1";
-/// Names our library, instead of the one that cargo built.
+/// The variable with the path of our library, if it is not the one that cargo built.
 const OURS_VARIABLE: &str = "OXIBLOSC_BLOSC1_LIBRARY";
 
 macro_rules! functions {
@@ -67,7 +67,7 @@ pub struct Lib {
     pub f: Functions,
 }
 
-/// What `blosc_compress_ctx` takes beside the buffers.
+/// The arguments of `blosc_compress_ctx` apart from the buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub clevel: c_int,
@@ -79,7 +79,7 @@ pub struct Settings {
 }
 
 pub const COMPRESSORS: [&CStr; 6] = [c"blosclz", c"lz4", c"lz4hc", c"snappy", c"zlib", c"zstd"];
-/// What a chunk is larger than its data, at most.
+/// The largest difference of the sizes of a chunk and its data.
 pub const OVERHEAD: usize = 16;
 
 impl Lib {
@@ -227,7 +227,7 @@ pub fn built(file: &str, variable: &str) -> Option<PathBuf> {
     found.max().map(|(_, path)| path)
 }
 
-/// c-blosc's library; none, and the test is skipped, where there is none.
+/// c-blosc's library. If it is not installed, none, and the test is skipped.
 pub fn reference() -> Option<&'static Lib> {
     static REFERENCE: OnceLock<Lib> = OnceLock::new();
     let path = std::env::var_os(REFERENCE_VARIABLE).map_or(PathBuf::from(DEBIAN), PathBuf::from);
@@ -241,7 +241,7 @@ pub fn reference() -> Option<&'static Lib> {
     Some(REFERENCE.get_or_init(|| Lib::open("c-blosc", &path)))
 }
 
-/// Both libraries. The settings of the process are theirs, too, so one test at a time has them, and finds them as at the beginning.
+/// Both libraries. Their settings are global, so only one test at a time has them, and gets the initial settings.
 pub fn both() -> Option<(&'static Lib, &'static Lib, Alone)> {
     let alone = alone();
     let reference = reference()?;
@@ -249,10 +249,10 @@ pub fn both() -> Option<(&'static Lib, &'static Lib, Alone)> {
     Some((ours(), reference, alone))
 }
 
-/// What only one test has at a time.
+/// Access to the libraries, which one test has at a time.
 pub type Alone = MutexGuard<'static, ()>;
 
-/// Waits until no other test uses the settings, and sets ours as at the beginning.
+/// Waits until no other test uses the settings, and resets ours.
 pub fn alone() -> Alone {
     static LOCK: Mutex<()> = Mutex::new(());
     let guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
@@ -271,7 +271,7 @@ fn reset(lib: &Lib) {
     lib.set_compressor(c"blosclz");
 }
 
-/// Sets an environment variable, or removes it. Only for who is [`alone`].
+/// Sets or removes an environment variable. Only a test that is [`alone`] may do so.
 pub fn set_variable(name: &CStr, value: Option<&str>) {
     // SAFETY: no other thread of the tests reads the environment meanwhile.
     unsafe {

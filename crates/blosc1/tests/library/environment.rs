@@ -33,7 +33,7 @@ const VARIABLES: [(&CStr, &[&str]); 8] = [
     (c"BLOSC_NOLOCK", &["", "0", "1"]),
 ];
 
-/// What the calls give while a variable is set, and what settings are left.
+/// The results of the calls while a variable is set, and the settings afterwards.
 fn with_variable(lib: &Lib, data: &[u8], compressor: &CStr) -> (Vec<(c_int, Vec<u8>)>, [c_int; 2]) {
     lib.set_compressor(compressor);
     // Room that never runs out, so that threads change nothing.
@@ -91,7 +91,7 @@ fn each_variable_does_what_it_does_to_c_blosc() {
     }
 }
 
-/// What a call writes on stderr, in a process of its own.
+/// What a call writes to stderr, in a process of its own.
 fn complaint(lib: &'static Lib, room: usize, level: &str) -> String {
     let mut ends = [0; 2];
     // SAFETY: two places for two descriptors.

@@ -1,7 +1,7 @@
 //! Chunks that are damaged in every way: nothing is read or written outside of the buffers, and every call ends.
 //!
-//! Buffers lie against memory that cannot be touched. A chunk is handed over as programs are told to: after
-//! `blosc_cbuffer_validate` has said that its size is right.
+//! Each buffer ends at a page that cannot be accessed. As the documentation demands, a chunk is only read after `blosc_cbuffer_validate`
+//! has confirmed its size.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, alone, ours};
 use super::data::Kind;
@@ -9,7 +9,7 @@ use super::random::Rng;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// Chunks for each compressor; `OXIBLOSC_DAMAGE=full` makes twenty times as many.
+/// The number of chunks for each compressor; twenty times as many with `OXIBLOSC_DAMAGE=full`.
 fn rounds() -> usize {
     match std::env::var("OXIBLOSC_DAMAGE").as_deref() {
         Ok("full") => 80_000,
@@ -17,7 +17,7 @@ fn rounds() -> usize {
     }
 }
 
-/// Memory whose end is followed by a page that cannot be touched.
+/// Memory that ends at a page that cannot be accessed.
 struct Guarded {
     base: *mut u8,
     len: usize,
@@ -101,7 +101,7 @@ fn damage(chunk: &mut [u8], rng: &mut Rng) {
     }
 }
 
-/// How far chunks came.
+/// How many chunks got how far.
 #[derive(Debug, Default)]
 struct Fates {
     validated: usize,
@@ -111,7 +111,7 @@ struct Fates {
     items: usize,
 }
 
-/// Everything that reads chunks, on one.
+/// Calls every function that reads chunks.
 fn read_all(
     lib: &Lib,
     chunk: &[u8],

@@ -61,7 +61,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Compresses and decompresses for a while with one library; says what went wrong.
+/// Compresses and decompresses for a while with one library. Returns what went wrong.
 fn work(lib: &Lib, seed: u64, rounds: usize) -> Result<(), String> {
     for round in 0..rounds {
         let data = Kind::WalkInt32.bytes(300_000 + 1000 * round, seed);

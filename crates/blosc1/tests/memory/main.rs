@@ -1,5 +1,5 @@
-//! Lack of memory is an answer, not the end: calls with each allocation failing in turn, and with all failing from each on, return an
-//! error or do without. `driver.c` makes them, with the allocator of `tests/memory` at the root.
+//! Without memory, calls return an error or succeed all the same: each allocation fails in turn, and all fail from each one on. `driver.c` makes the
+//! calls, with the allocator of `tests/memory` at the root.
 
 #[path = "../../../../tests/common/c_driver.rs"]
 mod c_driver;

@@ -1,6 +1,6 @@
 //! Adds checksums to chunks.
 
-use super::{CHECKSUMS, IN_HEADER, Layout, MAGIC, crc32c, of_header_only};
+use super::{CHECKSUMS, IN_HEADER, MAGIC, TableLayout, crc32c, of_header_only};
 use crate::Chunk;
 use crate::encode_block::write_raw;
 use crate::header::{Blocks, ChunkHeader, MAX_FILTERS, Special, flags, flags2, i32_at, version};
@@ -39,10 +39,10 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     let front_end = parsed.front_end();
     // Blocks that share bytes cannot each have a checksum.
     let apart = blocks.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-    let layout = Layout::plain(header.nblocks);
+    let layout = TableLayout::plain(header.nblocks);
     let more = layout.table_len();
     let mut cbytes = header.cbytes + more;
-    if (Layout::of(&ChunkHeader { cbytes, ..header })).has_pages() {
+    if (TableLayout::of(&ChunkHeader { cbytes, ..header })).has_pages() {
         // The size decides which layout readers expect, so it must not be that of a chunk of stored streams.
         cbytes += 1;
     }
@@ -68,7 +68,7 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
 }
 
 /// Completes a chunk with checksums: writes the header, the magic and the checksum of the front.
-fn finish(header: ChunkHeader, layout: Layout, front_end: usize, bytes: &mut [u8]) {
+fn finish(header: ChunkHeader, layout: TableLayout, front_end: usize, bytes: &mut [u8]) {
     let header = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
         ..header
@@ -93,7 +93,7 @@ pub fn room(nbytes: usize) -> usize {
 /// Writes header and table of a chunk whose blocks are already there, one behind the other. Returns false if readers would take it for a chunk
 /// of stored streams.
 pub fn write(header: ChunkHeader, front_end: usize, chunk: &mut [u8]) -> bool {
-    let layout = Layout::plain(header.nblocks);
+    let layout = TableLayout::plain(header.nblocks);
     let (front, streams) = chunk.split_at_mut(front_end + layout.table_len());
     let start = |front: &[u8], nblock: usize| match nblock < header.nblocks {
         true => i32_at(front, header.overhead() + 4 * nblock) as usize - front.len(),
@@ -104,7 +104,7 @@ pub fn write(header: ChunkHeader, front_end: usize, chunk: &mut [u8]) -> bool {
         layout.set_block(&mut front[front_end..], nblock, streams);
     }
     finish(header, layout, front_end, chunk);
-    !Layout::of(&header).has_pages()
+    !TableLayout::of(&header).has_pages()
 }
 
 fn add_to_header(header: &ChunkHeader, chunk: &[u8]) -> Result<Buffer> {
@@ -143,7 +143,7 @@ pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;
     };
-    let table = Layout::paged(header.nblocks, blocksize, header.nbytes).table_len();
+    let table = TableLayout::paged(header.nblocks, blocksize, header.nbytes).table_len();
     let size = header.overhead() + 8 * header.nblocks + table + header.nbytes;
     i32::try_from(size).is_ok().then_some(size)
 }
@@ -151,7 +151,7 @@ pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
 /// Writes a chunk of stored streams into `dest`, whose length is [`stored_size`].
 pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
     let blocksize = header.blocksize_field();
-    let layout = Layout::paged(header.nblocks, blocksize, header.nbytes);
+    let layout = TableLayout::paged(header.nblocks, blocksize, header.nbytes);
     let front_end = header.overhead() + 4 * header.nblocks;
     let body = front_end + layout.table_len();
     let (front, streams) = dest.split_at_mut(body);

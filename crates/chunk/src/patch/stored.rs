@@ -1,11 +1,11 @@
 //! Changes data that are stored uncompressed.
 
-use super::Chunk;
-use super::checksum::{Checksums, Layout, PAGE, crc32c, difference, shifted};
-use super::encode_block::difference as changed_range;
-use super::header::ChunkHeader;
-use super::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
-use super::patch::{DataChange, PatchMode, Patched, Patcher, Touched, part_of};
+use super::{DataChange, PatchMode, Patched, Patcher, Touched, part_of};
+use crate::Chunk;
+use crate::checksum::{Checksums, PAGE, TableLayout, crc32c, difference, shifted};
+use crate::encode_block::difference as changed_range;
+use crate::header::ChunkHeader;
+use crate::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
@@ -74,7 +74,7 @@ impl Patcher<'_> {
         else {
             return Ok(None);
         };
-        let (header, layout) = (stored.header, Layout::of(stored.header));
+        let (header, layout) = (stored.header, TableLayout::of(stored.header));
         let blocksize = header.blocksize_field();
         let (table, front) = (checksums_at(header), stored.front);
         let first_page = (start - first.nblock * blocksize) / PAGE;
@@ -138,7 +138,7 @@ impl<'a> StoredPages<'a> {
             PatchMode::Edits => (chunk.header(), None, chunk.stored_places()),
             PatchMode::Whole => return Ok(None),
         };
-        let layout = Layout::of(header);
+        let layout = TableLayout::of(header);
         let Some(places) = places.filter(|_| header.has_checksums() && layout.has_pages()) else {
             return Ok(None);
         };

@@ -2,7 +2,7 @@
 
 use super::super::Chunk;
 use super::super::checked::CheckedChunks;
-use super::super::checksum::{CHECKSUMS, Layout, add, room};
+use super::super::checksum::{CHECKSUMS, TableLayout, add, room};
 use super::super::decode::{decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::fast_path;
@@ -166,10 +166,10 @@ fn the_data_are_the_same() {
         let stored = header.is_memcpyed() && header.nbytes > 0;
         let plus = if stored { 8 * header.nblocks } else { 0 };
         let table = match more.special() {
-            Special::None if header.nbytes > 0 => Layout::of(&more).table_len(),
+            Special::None if header.nbytes > 0 => TableLayout::of(&more).table_len(),
             _ => 0,
         };
-        assert_eq!(Layout::of(&more).has_pages(), stored);
+        assert_eq!(TableLayout::of(&more).has_pages(), stored);
         assert_eq!(checked.len(), chunk.len() + table + plus);
     }
 }

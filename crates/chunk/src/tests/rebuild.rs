@@ -1,7 +1,7 @@
 //! Chunks with a damaged front.
 
 use super::super::Chunk;
-use super::super::checksum::{Layout, add};
+use super::super::checksum::{TableLayout, add};
 use super::super::decode::decompress;
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::header::{ChunkHeader, i32_at};
@@ -45,7 +45,7 @@ fn a_front_is_made_anew_where_its_checksum_is_left() {
             true => starts.end..starts.end + 4 + i32_at(&chunk, starts.end) as usize,
             false => starts.end..starts.end,
         };
-        let end = dict.end + Layout::of(&header).table_len();
+        let end = dict.end + TableLayout::of(&header).table_len();
         for damage in [
             0..header.overhead(),
             starts.clone(),

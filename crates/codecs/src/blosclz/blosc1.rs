@@ -1,22 +1,21 @@
-//! BloscLZ as Blosc 1.21 compresses with it: where a probe finds less to gain it takes shorter matches, so streams are smaller than those
-//! of Blosc 2.
+//! BloscLZ as in Blosc 1.21. Where its probe predicts a low ratio, it also takes shorter matches, so streams are smaller than those of Blosc 2.
 
 use super::compress::{Compressor, MAX_HASH_LOG, MIN_DST, MIN_RATIO, MIN_SRC};
 use oxiblosc_error::Result;
 
-/// Binary logarithm of the most bytes, and of the slots, of a probe.
+/// Binary logarithm of the largest number of bytes, and of the number of slots, of a probe.
 const PROBE_LOG: u32 = 12;
-/// The probe looks at the last quarter of a stream.
-const PROBED: usize = 4;
-/// By how many bytes a match is coded shorter where there is less to gain, and in the probe ...
-const SHORT: usize = 3;
-/// ... and else.
-const LONG: usize = 4;
-/// The ratio from which on only longer matches are taken.
+/// The probe takes the last `1 / PROBE_DIVISOR` of a stream.
+const PROBE_DIVISOR: usize = 4;
+/// The length shift (see [`super::compress::LENGTH_SHIFT`]) in the probe, and below `HIGH_RATIO`.
+const SHORT_SHIFT: usize = 3;
+/// The length shift from `HIGH_RATIO` on.
+const LONG_SHIFT: usize = 4;
+/// From this predicted ratio on, only longer matches are taken.
 const HIGH_RATIO: f64 = 4.0;
 
 impl Compressor {
-    /// As [`Compressor::compress`]; `split` says whether the blocks of the chunk are split into streams.
+    /// Like [`Compressor::compress`]. `split` says whether the blocks of the chunk are split into streams.
     pub(crate) fn compress_as_blosc1(
         &mut self,
         split: bool,
@@ -29,16 +28,18 @@ impl Compressor {
         }
         let wanted = [MIN_RATIO[usize::from(clevel)], HIGH_RATIO];
         let reached = match split {
-            true => self.reached::<PROBE_LOG, SHORT, 2>(src, PROBED, wanted)?,
-            false => self.reached::<PROBE_LOG, SHORT, 1>(src, PROBED, [wanted[0]])?,
+            true => self.reached_ratios::<PROBE_LOG, SHORT_SHIFT, 2>(src, PROBE_DIVISOR, wanted)?,
+            false => {
+                self.reached_ratios::<PROBE_LOG, SHORT_SHIFT, 1>(src, PROBE_DIVISOR, [wanted[0]])?
+            }
         };
         if reached == 0 {
             return Ok(0);
         }
         let is_high = reached == wanted.len();
         match is_high {
-            true => self.write_at::<LONG>(clevel, src, dst),
-            false => self.write_at::<SHORT>(clevel, src, dst),
+            true => self.write_at::<LONG_SHIFT>(clevel, src, dst),
+            false => self.write_at::<SHORT_SHIFT>(clevel, src, dst),
         }
     }
 

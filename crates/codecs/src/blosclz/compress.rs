@@ -1,7 +1,6 @@
-//! The compressor: a greedy parse with one candidate per position, and a probe that gives up early on incompressible data.
+//! The compressor: a greedy parse with one candidate per position, after a probe that gives up on incompressible data.
 //!
-//! Which matches are taken, and when the probe gives up, follows the reference exactly, so that the streams are the same bytes.
-//! How matches are found is our own.
+//! It takes the same matches as the reference, and its probe gives up on the same data, so the streams are the same bytes. The code is our own.
 
 use core::hint::select_unpredictable;
 
@@ -11,27 +10,27 @@ use crate::table::{SlotInt, Table, hash, position};
 use crate::unaligned::{load, xor8};
 use oxiblosc_error::Result;
 
-/// Binary logarithm of the most slots that a table uses.
+/// Binary logarithm of the largest number of slots that a table uses.
 pub(super) const MAX_HASH_LOG: u32 = 14;
-/// Slots of a table.
+/// The number of slots of a table.
 const SLOTS: usize = 1 << MAX_HASH_LOG;
 
 /// Shorter streams are not compressed.
 pub(super) const MIN_SRC: usize = 16;
 /// With a shorter destination nothing is compressed.
 pub(super) const MIN_DST: usize = 66;
-/// No match starts within this many bytes of the end. This also allows reading eight bytes at every position that is tried.
+/// No match starts within this many bytes of the end. So eight bytes can be loaded at every position that is tried.
 const TAIL: usize = 12;
-/// The reference codes a match as this many bytes shorter than what it found (before the format's own difference of 2), so the
-/// search continues at the last byte but one of the match that was found.
-const LENGTH_SHIFT: usize = 4;
+/// The reference writes a length code that is this much less than the length of the match that it found. The decoder adds 2, so two bytes of the
+/// match are written again, and the search goes on two bytes before the end of the match that was found.
+pub(super) const LENGTH_SHIFT: usize = 4;
 
-/// In how many bytes a candidate must match, if its length is coded as so many bytes shorter.
+/// The length of the shortest match with this length shift.
 const fn min_match(shift: usize) -> usize {
     2 * shift - 1
 }
 
-/// Matches with a coded length up to this are not taken at a far distance, which costs two bytes more.
+/// Matches with a length code up to this are not taken at a far distance, which costs two bytes more.
 const MAX_SHORT_CODE: usize = 5;
 
 /// The compression ratio that the probe must predict, by level. The figures are the reference's.
@@ -67,7 +66,7 @@ impl Compressor {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        // The probe looks at a sample near the end, a smaller one at lower levels.
+        // The probe takes a sample at the end, which is smaller at lower levels.
         let divisor = match clevel {
             ..2 => 8,
             2..4 => 4,
@@ -75,16 +74,16 @@ impl Compressor {
             _ => 1,
         };
         let wanted = MIN_RATIO[usize::from(clevel)];
-        if self.reached::<LOG, LENGTH_SHIFT, 1>(src, divisor, [wanted])? == 0 {
+        if self.reached_ratios::<LOG, LENGTH_SHIFT, 1>(src, divisor, [wanted])? == 0 {
             return Ok(0);
         }
         self.write::<LOG, LENGTH_SHIFT, INSERT_TWO>(src, dst)
     }
 
-    /// How many of these ratios, in ascending order, what a probe makes of the last `1 / divisor` of `src` has. It looks at `1 << LOG`
-    /// bytes at most.
+    /// How many of the `wanted` ratios, which are in ascending order, a probe predicts. It takes the last `1 / divisor` of `src`, but at most
+    /// `1 << LOG` bytes.
     #[inline(always)]
-    pub(super) fn reached<const LOG: u32, const SHIFT: usize, const N: usize>(
+    pub(super) fn reached_ratios<const LOG: u32, const SHIFT: usize, const N: usize>(
         &mut self,
         src: &[u8],
         divisor: usize,
@@ -132,6 +131,8 @@ impl Compressor {
 }
 
 /// A match finder with a table of `1 << LOG` slots. With `REUSED` the table was not cleared: entries below `base` are stale.
+///
+/// Invariant: positions are inserted in increasing order, so an entry that is not stale is a position before the next one, or 0.
 struct Finder<'a, S, const LOG: u32, const SHIFT: usize, const REUSED: bool> {
     slots: &'a mut [S; SLOTS],
     base: usize,
@@ -140,7 +141,7 @@ struct Finder<'a, S, const LOG: u32, const SHIFT: usize, const REUSED: bool> {
 impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
     Finder<'_, S, LOG, SHIFT, REUSED>
 {
-    /// The bytes in which a candidate must match, the first lowest.
+    /// The mask of the bytes in which a candidate must match, in little-endian order.
     const MIN_MATCH_MASK: u64 = (1 << (8 * min_match(SHIFT))) - 1;
 
     /// Inserts position `at`, whose four bytes are `four`.
@@ -149,21 +150,21 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
         self.slots[hash::<LOG>(four)] = S::new(self.base + at);
     }
 
-    /// Finds the first position from `at` on that has a match of the least length, and inserts every position on the way.
-    /// Returns both positions, or `None` when `limit` comes first.
+    /// Finds the first position from `at` on that has a match of `min_match` bytes, and inserts every position that it tries. Returns the position
+    /// and its candidate, or `None` if there is none before `limit`.
     ///
     /// # Safety
-    /// `limit + TAIL <= src.len()`, and all positions of `src` that were inserted lie before `at`.
+    /// `limit + TAIL <= src.len()`, and all positions that were inserted for `src` lie before `at`.
     #[inline(always)]
     unsafe fn next(&mut self, src: &[u8], mut at: usize, limit: usize) -> Option<(usize, usize)> {
         debug_assert!(limit + TAIL <= src.len());
         let base = if REUSED { self.base } else { 0 };
         while at < limit {
-            // SAFETY: `at < limit`, so the caller promises more than eight bytes there.
+            // SAFETY: `at < limit`, so more than `TAIL` (12) bytes lie there (# Safety).
             let here = u64::from_le(unsafe { load(src, at) });
             let slot = &mut self.slots[hash::<LOG>(here as u32)];
-            // An empty slot reads as position 0. That cannot be a false match: bytes like those at position 0 have the same
-            // hash, so the slot would hold their position. A stale entry is turned into position 0 as well.
+            // An empty slot reads as position 0, and so does a stale entry. That is no false match: if the bytes were those at position 0, they
+            // would have its hash, and the slot would hold position 0 or a later one.
             let from = slot.get() as usize;
             let from = if REUSED {
                 position(from, base, at)
@@ -172,9 +173,9 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
             };
             *slot = S::new(base + at);
             debug_assert!(from < at || from == 0);
-            // SAFETY: `from` was inserted, so the caller promises that it lies before `at`, or it is 0.
-            let there = u64::from_le(unsafe { load(src, from) });
-            if (there ^ here) & Self::MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
+            // SAFETY: `from` is 0, or was inserted before and lies before `at` (invariant), where eight bytes lie.
+            let earlier = u64::from_le(unsafe { load(src, from) });
+            if (earlier ^ here) & Self::MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
                 return Some((at, from));
             }
             at += 1;
@@ -183,8 +184,8 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
     }
 }
 
-/// The position after the first byte at which `src[at..]` and `src[from..]` differ, at most that of the last byte of `src`. The first
-/// `known` bytes match.
+/// The position behind the first byte at which `src[at..]` and `src[from..]` differ, but not behind the last byte of `src`. The first `known`
+/// bytes are known to match.
 ///
 /// # Safety
 /// `from < at` and `at + TAIL <= src.len()`.
@@ -194,7 +195,7 @@ unsafe fn match_end(src: &[u8], at: usize, from: usize, known: usize) -> usize {
     let bound = src.len() - 1;
     let compared = at + known;
     if compared + 8 <= bound {
-        // SAFETY: the condition leaves eight bytes at `compared`, and `from` is less than `at`.
+        // SAFETY: the condition leaves eight bytes at `compared`, and `from < at` (# Safety).
         let xor = unsafe { xor8(src, from + known, compared) };
         if xor != 0 {
             return compared + (xor.trailing_zeros() / 8) as usize + 1;
@@ -203,8 +204,8 @@ unsafe fn match_end(src: &[u8], at: usize, from: usize, known: usize) -> usize {
     (at + match_len(src, at, from, bound, known) + 1).min(bound)
 }
 
-/// How many of these ratios, in ascending order, compressing `sample` would reach. It parses like [`encode`] but only counts bytes, and
-/// returns as soon as the answer is certain.
+/// How many of the `wanted` ratios, which are in ascending order, compressing `sample` would reach. It parses like [`encode`] but only counts
+/// bytes, and returns as soon as the result is certain.
 fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>(
     sample: &[u8],
     finder: &mut Finder<'_, u16, LOG, SHIFT, REUSED>,
@@ -215,18 +216,18 @@ fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>
         return 0;
     }
     let limit = len - TAIL;
-    // Compressed size so far, without the literals since `anchor`.
+    // The compressed size so far, without the literals from `anchor` on.
     let mut cost = 5usize;
     let mut pending = 4usize;
     let mut anchor = 0;
-    // The first `reached` ratios are certain, those from `missed` on are not reached.
+    // The first `reached` ratios are certainly reached, those from `missed` on certainly not.
     let (mut reached, mut missed) = (0, N);
     while reached < missed {
-        // At this size the ratio is missed, whatever follows. A literal costs at least a byte, so it is also missed if no match
-        // starts before `stop`.
+        // From this size on the ratio is missed, whatever follows. A literal costs at least a byte, so it is also missed if no match starts
+        // before `stop`.
         let too_large = (len as f64 / wanted[reached]) as usize + 8;
         let stop = anchor + too_large.saturating_sub(cost);
-        // SAFETY: `limit` lies `TAIL` bytes before the end. What was inserted lies before `anchor`.
+        // SAFETY: `limit` lies `TAIL` bytes before the end, and all inserted positions lie before `anchor`, which is two behind the last one.
         let Some((at, from)) = (unsafe { finder.next(sample, anchor, stop.min(limit)) }) else {
             if stop < limit {
                 return reached;
@@ -241,7 +242,7 @@ fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>
                     .filter(|wanted| ratio >= **wanted)
                     .count();
         };
-        // SAFETY: `at < limit`, and `from` lies before it.
+        // SAFETY: `next` returns `at < limit`, and a candidate before it.
         let coded = unsafe { match_end(sample, at, from, min_match(SHIFT)) } - SHIFT - at;
         let literals = at - anchor;
         cost += literals + (pending + literals) / MAX_LITERALS;
@@ -256,7 +257,7 @@ fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>
         finder.insert(read4(sample, next), next);
         pending = 0;
         anchor = next + 2;
-        // Bounds of the final size: the rest is all literals at worst, and costs nothing at best.
+        // Bounds of the final size: at worst the rest is literals, at best it costs nothing.
         let worst = cost + len.saturating_sub(anchor) * (MAX_LITERALS + 1) / MAX_LITERALS + 2;
         while reached < missed && limit as f64 >= wanted[reached] * worst as f64 {
             reached += 1;
@@ -285,9 +286,9 @@ fn encode<
     let mut anchor = 0;
     finder.insert(read4(src, 0), 0);
     let mut start = 4;
-    // SAFETY: `limit` lies `TAIL` bytes before the end. What was inserted lies before `start`.
+    // SAFETY: `limit` lies `TAIL` bytes before the end, and all inserted positions lie before `start`.
     while let Some((at, from)) = unsafe { finder.next(src, start, limit) } {
-        // SAFETY: `at < limit`, and `from` lies before it.
+        // SAFETY: `next` returns `at < limit`, and a candidate before it.
         let coded = unsafe { match_end(src, at, from, min_match(SHIFT)) } - SHIFT - at;
         let distance = at - from - 1;
         if coded <= MAX_SHORT_CODE && distance >= FAR {
@@ -299,22 +300,22 @@ fn encode<
         let here = read4(src, next);
         finder.insert(here, next);
         if INSERT_TWO {
-            // The reference hashes three bytes and a zero here, so this position is found only where a zero follows them.
+            // The reference hashes three bytes and a zero here, so the position is only found from a position with a zero as the fourth byte.
             finder.insert(here >> 8, next + 1);
         }
         anchor = next + 2;
         start = anchor;
     }
     out = put_literals(src, anchor, src.len(), dst, out)?;
-    // The mark of the first packet (see the module).
+    // The first packet has bit 5 set (see the module).
     dst[0] |= 1 << 5;
     Some(out)
 }
 
-/// The most bytes of a sequence that is written at once: literals and a match of three bytes.
+/// The largest size of a sequence that is written in one step: literals, and a match that takes three bytes.
 const SHORT_SEQUENCE: usize = MAX_LITERALS + 3;
 
-/// Writes the bytes of `src` from the first of two positions to the second as literals, and a match. Returns the end of the output.
+/// Writes `src[from..to]` as literals, and a match, at `dst[out..]`. Returns the end of the output.
 #[inline(always)]
 fn put_sequence(
     src: &[u8],
@@ -331,7 +332,8 @@ fn put_sequence(
         && let Some(bytes) = array_at::<MAX_LITERALS>(src, from)
         && let Some(room) = array_at_mut::<{ SHORT_SEQUENCE + 2 }>(dst, out)
     {
-        // Fixed sizes are faster, and what they write too much is overwritten later. Without literals the match overwrites the first byte.
+        // Copies of fixed size are faster. The bytes that they write in excess are overwritten later. Without literals the match overwrites the
+        // control byte.
         room[0] = (literals as u8).wrapping_sub(1);
         room[1..=MAX_LITERALS].copy_from_slice(bytes);
         let start = literals + usize::from(literals > 0);
@@ -369,8 +371,8 @@ fn put_literals(
     if n == 0 {
         return Some(out);
     }
-    // Copy a packet of the largest size if both buffers have that much: a fixed-size copy is faster, and what it writes too much is
-    // overwritten later.
+    // A packet of the largest size is copied if both buffers have room for it: a copy of fixed size is faster, and the bytes that it writes in
+    // excess are overwritten later.
     if let (Some(packet), Some(bytes)) = (
         dst.get_mut(out..)
             .and_then(|t| t.first_chunk_mut::<{ MAX_LITERALS + 1 }>()),

@@ -1,5 +1,5 @@
-//! The decompressor. It copies in fixed steps, without a check for each, where there is room to read and write past the end of a packet,
-//! and exactly near the ends.
+//! The decompressor. It copies in fixed steps, without a check for each, where it may read and write past the end of a packet. Near the ends of
+//! the buffers it copies exactly.
 
 use core::hint::cold_path;
 
@@ -9,11 +9,12 @@ use crate::unaligned::{Bytes16, load};
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use oxiblosc_error::{Error, Result};
 
-/// The most bytes of a match that the fast loop reads: a byte of the length, the low byte, a far distance, and the control byte behind it.
+/// The most bytes that the fast loop reads for a match behind its control byte: an extra byte of the length, the low byte of the distance, a far
+/// distance, and the next control byte.
 const MATCH_MARGIN: usize = 5;
-/// Input that a turn of the fast loop reads: the longest run of literals, the control byte behind it, and a match.
+/// The most bytes that a round of the fast loop reads: the longest run of literals, the control byte behind it, and a match.
 const SRC_MARGIN: usize = MAX_LITERALS + 1 + MATCH_MARGIN;
-/// Output that a turn of the fast loop may write without another check: literals, and a match of up to eight bytes.
+/// The most bytes that a round of the fast loop writes without another check: literals, and a match of up to eight bytes.
 const DST_MARGIN: usize = MAX_LITERALS + 8;
 /// The length code that is followed by extra length bytes.
 const MAX_LENGTH_CODE: u8 = 7;
@@ -77,20 +78,24 @@ fn near_distance(control: u8, low: u8) -> usize {
     (usize::from(control & 31) << 8 | usize::from(low)) + 1
 }
 
-/// Where a packet begins: its control byte, the position after that, and the length of the output.
-type Packet = (u8, usize, usize);
+/// Where a packet begins: its control byte, the position behind that, and the length of the output.
+type PacketStart = (u8, usize, usize);
 
-/// Decodes packets until one is unusual (a length of several extra bytes, a distance that is too far) or close to the end of `src` or
-/// `dst`. Takes and returns where the next packet begins.
+/// Decodes packets until one is unusual (a length with several extra bytes, a distance that is too far) or near the end of `src` or `dst`. Takes
+/// and returns where the next packet begins.
 ///
 /// # Why no input makes the unchecked accesses go out of bounds
-/// A turn of the loop begins with `SRC_MARGIN` bytes of `src` at `at`, and `DST_MARGIN` bytes of `dst` at `out`. It decodes one run of literals at most,
-/// which takes `MAX_LITERALS + 1` and `MAX_LITERALS` of them, and then one match. What is left are `MATCH_MARGIN` bytes of `src`, more than any
-/// match is read from, and 8 bytes of `dst`, which a match without a length byte fills at most. A match with a length byte is checked with
-/// `MATCH_OVERRUN`. Every match is checked to begin within the data (`distance <= out`). Debug builds (the tests and the fuzz targets) assert every
-/// access, in [`load`] and [`UncheckedDst`].
+/// A round of the loop begins with `SRC_MARGIN` bytes of `src` at `at`, and `DST_MARGIN` bytes of `dst` at `out`. It decodes at most one run of
+/// literals, which takes up to `MAX_LITERALS + 1` bytes of `src` and `MAX_LITERALS` of `dst`, and then one match. `MATCH_MARGIN` bytes of `src`
+/// are left for the match, which is what it reads at most, and 8 bytes of `dst`, which is what a match without an extra length byte writes. A
+/// match with a length byte is checked with `MATCH_OVERRUN`. For every match the loop checks that its source lies in the data
+/// (`distance <= out`). Debug builds (the tests and the fuzz targets) assert every access, in [`load`] and [`UncheckedDst`].
 #[inline(always)]
-fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packet) -> Packet {
+fn decode_fast(
+    src: &[u8],
+    dst: &mut [u8],
+    (mut control, mut at, mut out): PacketStart,
+) -> PacketStart {
     let (Some(last_at), Some(last_out)) = (
         src.len().checked_sub(SRC_MARGIN),
         dst.len().checked_sub(DST_MARGIN),
@@ -100,7 +105,7 @@ fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packe
     let mut dst = UncheckedDst::new(dst);
     while at <= last_at && out <= last_out {
         if control < 32 {
-            // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`, both more than 32.
+            // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`; both are more than 32.
             unsafe {
                 let (first, last) = (load::<Bytes16>(src, at), load::<Bytes16>(src, at + 16));
                 dst.store(out, first);
@@ -109,21 +114,21 @@ fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packe
             let n = usize::from(control) + 1;
             at += n + 1;
             out += n;
-            // SAFETY: `at` went on by 33 at most, which is less than `SRC_MARGIN`.
+            // SAFETY: `at` advanced by at most 33, which is less than `SRC_MARGIN`.
             control = unsafe { load(src, at - 1) };
             if control < 32 {
                 continue;
             }
         }
         let code = control >> 5;
-        // SAFETY: `at` is at most `last_at + 33`, where `SRC_MARGIN - 33` bytes lie: `MATCH_MARGIN`.
+        // SAFETY: `at` is at most `last_at + 33`, where `SRC_MARGIN - 33` (`MATCH_MARGIN`) bytes lie.
         let [first, second] = unsafe { load::<[u8; 2]>(src, at) };
         if code != MAX_LENGTH_CODE {
             let mut distance = near_distance(control, first);
             let (mut next, mut used) = (second, 2);
             if distance > FAR {
                 cold_path();
-                // SAFETY: as above.
+                // SAFETY: the third and fourth of the `MATCH_MARGIN` bytes at `at`.
                 let [low, behind] = unsafe { load::<[u8; 2]>(src, at + 2) };
                 distance += usize::from(u16::from_be_bytes([second, low]));
                 (next, used) = (behind, 4);
@@ -131,21 +136,21 @@ fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packe
             if distance > out {
                 break;
             }
-            // SAFETY: `distance <= out`, and `out` is at most `last_out + 32`, where `DST_MARGIN - 32` bytes lie: 8.
+            // SAFETY: `distance <= out`, and `out` is at most `last_out + 32`, where `DST_MARGIN - 32` (8) bytes lie.
             unsafe {
-                // The match is at most eight bytes, which one store writes. For a distance below eight the pattern is replicated.
+                // The match has at most eight bytes, which one store writes. For a distance below eight the bytes are replicated.
                 let (eight, _) = replicate(u64::from_le(dst.load(out - distance)), distance.min(8));
                 dst.store(out, eight.to_le());
             }
             (control, at, out) = (next, at + used, out + usize::from(code) + 2);
         } else {
-            // SAFETY: as above.
+            // SAFETY: the third of the `MATCH_MARGIN` bytes at `at`.
             let mut next = unsafe { load::<u8>(src, at + 2) };
             let mut distance = near_distance(control, second);
             let mut used = 3;
             if distance > FAR {
                 cold_path();
-                // SAFETY: as above.
+                // SAFETY: the fourth and fifth of the `MATCH_MARGIN` bytes at `at`.
                 let [low, behind] = unsafe { load::<[u8; 2]>(src, at + 3) };
                 distance += usize::from(u16::from_be_bytes([next, low]));
                 (next, used) = (behind, 5);
@@ -154,7 +159,8 @@ fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packe
             if first == 255 || distance > out || out + len + MATCH_OVERRUN > dst.len() {
                 break;
             }
-            // SAFETY: `1 <= distance <= out`, and `MATCH_OVERRUN` bytes lie behind the match.
+            // SAFETY: the check above says that `distance <= out`, and that `MATCH_OVERRUN` bytes lie behind the match. `near_distance` is at
+            // least 1.
             unsafe { dst.repeat(out, distance, out + len) };
             (control, at, out) = (next, at + used, out + len);
         }

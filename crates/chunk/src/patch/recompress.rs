@@ -1,0 +1,234 @@
+//! Compresses touched blocks again, on several workers.
+
+use super::{DataChange, Patcher, Touched, part_of};
+use crate::decode_block::BlockDecoder;
+use crate::encode::{lock, workers};
+use crate::encode_block::{BlockEncoder, BlockInput, difference};
+use crate::hooks::BlockPos;
+use crate::pipeline::Stage;
+use crate::scratch::{self, Scratch};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters::shuffle::shuffle;
+use oxiblosc_memory::{Collect, List};
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+impl Patcher<'_> {
+    /// Changes and compresses each touched block.
+    pub(super) fn recompress(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        touched: &[Touched],
+        change: &DataChange,
+    ) -> Result<List<List<u8>>> {
+        let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
+            let bsize = self.chunk.block_nbytes(t.nblock)?;
+            let pos = BlockPos {
+                nblock: t.nblock,
+                offset: decoder.offset(t.nblock),
+                tid,
+            };
+            scratch.out.ensure(encoder.bound(bsize))?;
+            let size = match self.change_streams(decoder, encoder, t, change, scratch)? {
+                Some(size) => size,
+                None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
+            };
+            let mut bytes = list_with_capacity(size)?;
+            bytes.extend_from_slice(&scratch.out[..size])?;
+            Ok(bytes)
+        };
+        let nbytes = touched.len() * encoder.params.blocksize;
+        let nworkers = workers(
+            self.exec,
+            self.params.nthreads,
+            touched.len(),
+            nbytes,
+            false,
+        );
+        if nworkers <= 1 {
+            let mut scratch = scratch::borrow()?;
+            return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
+        }
+        let mut results = List::new();
+        // A result that is not replaced means that no worker had the memory to run.
+        results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
+        let results = Mutex::new(results);
+        let next = AtomicUsize::new(0);
+        self.exec.run(self.params.nthreads, nworkers, &|tid| {
+            let Ok(mut scratch) = scratch::borrow() else {
+                return;
+            };
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                let Some(t) = touched.get(i) else {
+                    return;
+                };
+                let result = one(*t, tid, &mut scratch);
+                lock(&results)[i] = result;
+            }
+        })?;
+        let results = std::mem::take(&mut *lock(&results));
+        results.into_iter().try_list()
+    }
+
+    /// The streams of a block, as they are in the chunk.
+    fn streams(&self, nblock: usize) -> Result<List<&[u8]>> {
+        let mut streams = List::new();
+        let mut kept = Ok(());
+        self.chunk.compressed(nblock, |stream| {
+            kept = kept.and_then(|()| streams.push(stream));
+        })?;
+        kept.map(|()| streams)
+    }
+
+    /// Changes the data of a block and encodes it into `scratch.out`. Returns its size.
+    fn change_data(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        (t, pos): (Touched, BlockPos),
+        change: &DataChange,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let bsize = self.chunk.block_nbytes(t.nblock)?;
+        let Scratch {
+            bufs,
+            out,
+            data,
+            old,
+            codec,
+        } = scratch;
+        let data = data.ensure(bsize)?;
+        if !t.whole {
+            decoder.decode(pos, None, data, (bufs, codec))?;
+            // If there is one filter, its input, the filtered data, is still in `ping`.
+            std::mem::swap(&mut bufs.ping, old);
+        }
+        change.run(t.nblock, pos.offset, data);
+        let block = BlockInput {
+            data: Some(data),
+            bsize,
+            offset: pos.offset,
+        };
+        if t.whole || decoder.pipeline.stages().len() != 1 {
+            return encoder.encode(pos, block, (bufs, codec), out);
+        }
+        let before = self.streams(t.nblock)?;
+        let new = encoder.filtered(pos, block, bufs, None)?;
+        let neblock = bsize / before.len();
+        let changed = |i: usize| {
+            let stream = i * neblock..(i + 1) * neblock;
+            difference(&new[stream.clone()], &old[stream])
+        };
+        encoder.encode_again(new, &before, changed, codec, out)
+    }
+
+    /// Like [`Self::change_data`], but without undoing the filters: the new bytes are written where the shuffle moves them. None if that is not
+    /// possible.
+    fn change_streams(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        t: Touched,
+        change: &DataChange,
+        scratch: &mut Scratch,
+    ) -> Result<Option<usize>> {
+        let DataChange::Bytes { start, new } = *change else {
+            return Ok(None);
+        };
+        let stages = decoder.pipeline.stages();
+        let planes = match stages {
+            [] => 1,
+            [Stage::Shuffle(streams)] => usize::from(*streams),
+            _ => return Ok(None),
+        };
+        let bsize = self.chunk.block_nbytes(t.nblock)?;
+        let (from, new) = part_of(start, new, decoder.offset(t.nblock), bsize);
+        let row = bsize / planes;
+        // Bytes behind the last whole item of a block are not shuffled.
+        if t.whole || encoder.pipeline.stages() != stages || from + new.len() > row * planes {
+            return Ok(None);
+        }
+        let Scratch {
+            bufs,
+            out,
+            data,
+            codec,
+            ..
+        } = scratch;
+        let data = data.ensure(bsize)?;
+        decoder.decode_streams(t.nblock, data, &mut bufs.input, codec)?;
+        let before = self.streams(t.nblock)?;
+        let neblock = bsize / before.len();
+        let mut changed = List::filled(0..0, before.len())?;
+        let shuffled = bufs.ping.ensure(new.len())?;
+        put_shuffled(
+            &mut data[..row * planes],
+            planes,
+            from,
+            new,
+            shuffled,
+            |at| {
+                for (i, range) in changed.iter_mut().enumerate() {
+                    let stream = i * neblock..(i + 1) * neblock;
+                    let (lo, hi) = (at.start.max(stream.start), at.end.min(stream.end));
+                    if lo < hi {
+                        let part = lo - stream.start..hi - stream.start;
+                        *range = match range.start == range.end {
+                            true => part,
+                            false => range.start.min(part.start)..range.end.max(part.end),
+                        };
+                    }
+                }
+            },
+        );
+        let size = encoder.encode_again(data, &before, |i| changed[i].clone(), codec, out)?;
+        Ok(Some(size))
+    }
+}
+
+/// Writes `new` at offset `from` of data that are shuffled into `planes` planes, and calls `changed` with the ranges of the shuffled `data` that
+/// change. `shuffled` is scratch memory, at least as long as `new`.
+fn put_shuffled(
+    data: &mut [u8],
+    planes: usize,
+    from: usize,
+    new: &[u8],
+    shuffled: &mut [u8],
+    mut changed: impl FnMut(Range<usize>),
+) {
+    let row = data.len() / planes;
+    let mut put = |plane: usize, at: usize, bytes: &[u8]| {
+        let at = plane * row + at;
+        let place = &mut data[at..at + bytes.len()];
+        if *place != *bytes {
+            place.copy_from_slice(bytes);
+            changed(at..at + bytes.len());
+        }
+    };
+    // Whole items are shuffled together; the parts of items at both ends are written byte by byte.
+    let head = (from.next_multiple_of(planes) - from).min(new.len());
+    let (head, rest) = new.split_at(head);
+    let (items, tail) = rest.split_at(rest.len() / planes * planes);
+    let first = from + head.len();
+    for (bytes, start) in [(head, from), (tail, first + items.len())] {
+        for (at, byte) in (start..).zip(bytes) {
+            put(at % planes, at / planes, std::slice::from_ref(byte));
+        }
+    }
+    let n = items.len() / planes;
+    let shuffled = &mut shuffled[..items.len()];
+    shuffle(planes, items, shuffled);
+    for plane in 0..planes {
+        put(plane, first / planes, &shuffled[plane * n..][..n]);
+    }
+}
+
+/// An empty list with exactly this capacity.
+fn list_with_capacity(len: usize) -> Result<List<u8>> {
+    let mut bytes = List::new();
+    bytes.reserve_exact(len)?;
+    Ok(bytes)
+}
