@@ -149,7 +149,6 @@ impl Compressor {
     ) -> Result<usize> {
         let cctx = self.context()?;
         let level = level(clevel);
-        let mut piece = src.len();
         let plan = match noise {
             Some(noise) => {
                 let may_store = dst.len() <= src.len();
@@ -169,57 +168,8 @@ impl Compressor {
             }
             plan => plan,
         };
-        match plan {
-            Plan::Store => return Ok(0),
-            Plan::Level => {
-                // SAFETY: `self` owns the context, and `&mut self` makes this its only user. The library reads `src.len()` bytes of `src`
-                // and writes at most `dst.len()` bytes of `dst`.
-                let n = unsafe {
-                    sys::ZSTD_compressCCtx(
-                        cctx,
-                        dst.as_mut_ptr().cast(),
-                        dst.len(),
-                        src.as_ptr().cast(),
-                        src.len(),
-                        level,
-                    )
-                };
-                return written(n);
-            }
-            // SAFETY: `self` owns the context, and `&mut self` makes this its only user, here and below.
-            Plan::PlainLiterals => unsafe {
-                set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)])
-            },
-            Plan::Literals => {
-                let level = 1;
-                // SAFETY: as above.
-                unsafe { set_parameters(cctx, level, &[]) };
-                // SAFETY: as for `ZSTD_compressCCtx` above. The number of sequences is 0, so none is read.
-                let n = unsafe {
-                    sys::ZSTD_compressSequences(
-                        cctx,
-                        dst.as_mut_ptr().cast(),
-                        dst.len(),
-                        [].as_ptr(),
-                        0,
-                        src.as_ptr().cast(),
-                        src.len(),
-                    )
-                };
-                return written(n);
-            }
-            // SAFETY: as above.
-            Plan::Search(search) => unsafe {
-                set_parameters(cctx, level, &search.parameters(src.len()))
-            },
-            Plan::SearchPieces(search, len) => {
-                // SAFETY: as above.
-                unsafe { set_parameters(cctx, level, &search.parameters(src.len())) };
-                piece = len;
-            }
-        }
-        // SAFETY: as above.
-        unsafe { compress_pieces(cctx, piece, src, dst) }
+        // SAFETY: `self` owns the context, and `&mut self` makes this its only user.
+        unsafe { compress_by_plan(cctx, level, plan, src, dst) }
     }
 
     /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
@@ -243,6 +193,71 @@ impl Compressor {
         };
         written(n)
     }
+}
+
+/// Compresses a stream as planned. Returns the bytes written, or 0 if they do not fit or the plan is to store the stream.
+///
+/// # Safety
+/// `cctx` is a context that nothing else uses during the call.
+unsafe fn compress_by_plan(
+    cctx: *mut sys::ZSTD_CCtx,
+    level: c_int,
+    plan: Plan,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<usize> {
+    let mut piece = src.len();
+    match plan {
+        Plan::Store => return Ok(0),
+        Plan::Level => {
+            // SAFETY: `cctx` is a context without another user (# Safety). The library reads `src.len()` bytes of `src` and writes at
+            // most `dst.len()` bytes of `dst`.
+            let n = unsafe {
+                sys::ZSTD_compressCCtx(
+                    cctx,
+                    dst.as_mut_ptr().cast(),
+                    dst.len(),
+                    src.as_ptr().cast(),
+                    src.len(),
+                    level,
+                )
+            };
+            return written(n);
+        }
+        // SAFETY: `cctx` is a context without another user (# Safety), here and below.
+        Plan::PlainLiterals => unsafe {
+            set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)])
+        },
+        Plan::Literals => {
+            let level = 1;
+            // SAFETY: as above.
+            unsafe { set_parameters(cctx, level, &[]) };
+            // SAFETY: as for `ZSTD_compressCCtx` above. The number of sequences is 0, so none is read.
+            let n = unsafe {
+                sys::ZSTD_compressSequences(
+                    cctx,
+                    dst.as_mut_ptr().cast(),
+                    dst.len(),
+                    [].as_ptr(),
+                    0,
+                    src.as_ptr().cast(),
+                    src.len(),
+                )
+            };
+            return written(n);
+        }
+        // SAFETY: as above.
+        Plan::Search(search) => unsafe {
+            set_parameters(cctx, level, &search.parameters(src.len()))
+        },
+        Plan::SearchPieces(search, len) => {
+            // SAFETY: as above.
+            unsafe { set_parameters(cctx, level, &search.parameters(src.len())) };
+            piece = len;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { compress_pieces(cctx, piece, src, dst) }
 }
 
 /// `ZSTD_c_literalCompressionMode`. The value 2 stores literals as they are.

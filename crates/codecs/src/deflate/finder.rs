@@ -7,34 +7,21 @@
 
 use core::hint::{cold_path, select_unpredictable};
 
-use super::match3::{Buckets, Table3};
+use super::match3::Table3;
 use super::symbols::MAX_MATCH;
+use super::tables::{MAX_HASH_BITS, MAX_POSITION, WINDOW_SIZE};
 use crate::copy::match_len;
-use crate::table::{KNUTH_MULTIPLIER, zeros};
+use crate::table::KNUTH_MULTIPLIER;
 use crate::unaligned::{first_mismatch, load};
-use oxiblosc_error::Result;
 
 /// A match must be one byte longer for each so many bits by which its distance is longer.
 const DISTANCE_BITS_PER_BYTE: u32 = 6;
-/// The size of deflate's window, a power of two. Distances are smaller than it.
-const WINDOW_SIZE: usize = 1 << 15;
 /// The largest distance that is searched.
 pub(super) const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
-/// The number of bits of the hash for the longest streams.
-const MAX_HASH_BITS: u32 = 17;
-/// The number of bits of the hash for the shortest streams.
-const MIN_HASH_BITS: u32 = 9;
-/// The number of bits of the hash at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), as in zlib-ng. With fewer bits, more positions would overwrite
-/// each other, and repeats from far back would be missed.
-const QUICK_HASH_BITS: u32 = 16;
 /// How many candidates are tried whose distance is shorter than the match, so that the match overlaps itself.
 const MAX_OVERLAPPING: u32 = 4;
 /// How many bytes are hashed.
 pub(super) const HASH_BYTES: usize = 4;
-/// The largest position relative to `base`. Before it is exceeded, the tables slide. Positions up to the longest match behind it fit into 16
-/// bits.
-const MAX_POSITION: usize = (1 << 16) - 2 * MAX_MATCH;
-
 /// A match. Its length is 0 if there is none.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Match {
@@ -66,91 +53,16 @@ pub(super) struct SearchLimits {
     pub nice_length: usize,
 }
 
-/// The tables of the match finder, reused from stream to stream. All positions are relative to `base`. 0 means empty, so position 0 never
-/// matches. At [`QUICK_LEVEL`](super::parse::QUICK_LEVEL) `base` lies before the stream, so that no position is 0.
-pub(super) struct HashTables {
-    /// For each hash, the last position that has it.
-    head: Box<[u16; 1 << MAX_HASH_BITS]>,
-    /// For each position modulo `WINDOW_SIZE`, the previous position with the same hash.
-    prev: Box<[u16; WINDOW_SIZE]>,
-    buckets: Buckets,
-    hash_bits: u32,
-    /// A position of the stream. It wraps around if it lies before the stream.
-    base: usize,
-    /// If the tables were last used at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), all entries of `head` are less than this.
-    unused_from: Option<usize>,
-}
-
-impl HashTables {
-    /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
-    pub(super) fn new() -> Result<Self> {
-        Ok(HashTables {
-            head: zeros()?,
-            prev: zeros()?,
-            buckets: Buckets::new()?,
-            hash_bits: MIN_HASH_BITS,
-            base: 0,
-            unused_from: None,
-        })
-    }
-
-    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear and more of them stay in
-    /// the cache.
-    pub(super) fn start(&mut self, len: usize, quick: bool, buckets_shift: Option<u32>) {
-        self.buckets.start(len, buckets_shift);
-        if quick {
-            return self.start_quickly(len);
-        }
-        let bits = usize::BITS - len.leading_zeros() + 1;
-        self.hash_bits = bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS);
-        self.head[..1 << self.hash_bits].fill(0);
-        (self.base, self.unused_from) = (0, None);
-    }
-
-    /// Like [`start`](Self::start) at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), where clearing the table would take longer than searching a
-    /// short stream. Its positions follow those of the stream before. Those lie before its beginning, so they never match.
-    fn start_quickly(&mut self, len: usize) {
-        self.hash_bits = QUICK_HASH_BITS;
-        let ends_at = |begin: usize| begin.checked_add(len).filter(|end| *end <= MAX_POSITION);
-        let begin = match self.unused_from.filter(|begin| ends_at(*begin).is_some()) {
-            Some(begin) => begin,
-            None => {
-                self.head[..1 << QUICK_HASH_BITS].fill(0);
-                1
-            }
-        };
-        (self.base, self.unused_from) = (0usize.wrapping_sub(begin), ends_at(begin));
-    }
-
-    /// A match finder for `src`. When it is done, its `base` must be given to [`close`](Self::close).
-    #[inline(always)]
-    pub(super) fn open<'a>(&'a mut self, src: &'a [u8]) -> MatchFinder<'a> {
-        MatchFinder {
-            src,
-            head: &mut self.head,
-            prev: &mut self.prev,
-            table3: self.buckets.open(),
-            shift: 32 - self.hash_bits,
-            base: self.base,
-        }
-    }
-
-    pub(super) fn close(&mut self, base: usize) {
-        self.base = base;
-    }
-}
-
 /// The match finder of one stream. It is a local value with all that changes with every byte, so that the compiler keeps it in registers.
 ///
 /// Invariant: positions are inserted in increasing order, so a position in the tables is not greater than the one that is searched for.
 pub(super) struct MatchFinder<'a> {
-    src: &'a [u8],
-    head: &'a mut [u16; 1 << MAX_HASH_BITS],
-    prev: &'a mut [u16; WINDOW_SIZE],
-    table3: Table3<'a>,
-    shift: u32,
-    pub base: usize,
+    pub(super) src: &'a [u8],
+    pub(super) head: &'a mut [u16; 1 << MAX_HASH_BITS],
+    pub(super) prev: &'a mut [u16; WINDOW_SIZE],
+    pub(super) table3: Table3<'a>,
+    pub(super) shift: u32,
+    pub(super) base: usize,
 }
 
 /// The length of the match between `at` and `from`, at most `max_len`, whose first `HASH_BYTES` bytes are known to match. It returns what

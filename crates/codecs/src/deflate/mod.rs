@@ -9,14 +9,15 @@ mod header;
 mod match3;
 mod parse;
 mod symbols;
+mod tables;
 
 use bits::BitWriter;
 use block::{Block, MAX_SYMBOLS};
-use finder::HashTables;
 
 use oxiblosc_error::Result;
 #[cfg(feature = "blosc1")]
 pub(super) use parse::MATCH3_LEVEL;
+use tables::HashTables;
 
 /// The tables and buffers of a compressor, reused from stream to stream.
 pub(super) struct Deflater {

@@ -1,0 +1,95 @@
+//! The tables of the match finder: how they are cleared, or not, for a stream.
+
+use super::finder::MatchFinder;
+use super::match3::Buckets;
+use super::symbols::MAX_MATCH;
+use crate::table::zeros;
+use oxiblosc_error::Result;
+
+/// The size of deflate's window, a power of two. Distances are smaller than it.
+pub(super) const WINDOW_SIZE: usize = 1 << 15;
+/// The number of bits of the hash for the longest streams.
+pub(super) const MAX_HASH_BITS: u32 = 17;
+/// The number of bits of the hash for the shortest streams.
+const MIN_HASH_BITS: u32 = 9;
+/// The number of bits of the hash at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), as in zlib-ng. With fewer bits, more positions would overwrite
+/// each other, and repeats from far back would be missed.
+const QUICK_HASH_BITS: u32 = 16;
+/// The largest position relative to `base`. Before it is exceeded, the tables slide. Positions up to the longest match behind it fit into 16
+/// bits.
+pub(super) const MAX_POSITION: usize = (1 << 16) - 2 * MAX_MATCH;
+
+/// The tables of the match finder, reused from stream to stream. All positions are relative to `base`. 0 means empty, so position 0 never
+/// matches. At [`QUICK_LEVEL`](super::parse::QUICK_LEVEL) `base` lies before the stream, so that no position is 0.
+pub(super) struct HashTables {
+    /// For each hash, the last position that has it.
+    head: Box<[u16; 1 << MAX_HASH_BITS]>,
+    /// For each position modulo `WINDOW_SIZE`, the previous position with the same hash.
+    prev: Box<[u16; WINDOW_SIZE]>,
+    buckets: Buckets,
+    hash_bits: u32,
+    /// A position of the stream. It wraps around if it lies before the stream.
+    base: usize,
+    /// If the tables were last used at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), all entries of `head` are less than this.
+    unused_from: Option<usize>,
+}
+
+impl HashTables {
+    /// # Errors
+    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    pub(super) fn new() -> Result<Self> {
+        Ok(HashTables {
+            head: zeros()?,
+            prev: zeros()?,
+            buckets: Buckets::new()?,
+            hash_bits: MIN_HASH_BITS,
+            base: 0,
+            unused_from: None,
+        })
+    }
+
+    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear and more of them stay in
+    /// the cache.
+    pub(super) fn start(&mut self, len: usize, quick: bool, buckets_shift: Option<u32>) {
+        self.buckets.start(len, buckets_shift);
+        if quick {
+            return self.start_quickly(len);
+        }
+        let bits = usize::BITS - len.leading_zeros() + 1;
+        self.hash_bits = bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS);
+        self.head[..1 << self.hash_bits].fill(0);
+        (self.base, self.unused_from) = (0, None);
+    }
+
+    /// Like [`start`](Self::start) at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), where clearing the table would take longer than searching a
+    /// short stream. Its positions follow those of the stream before. Those lie before its beginning, so they never match.
+    fn start_quickly(&mut self, len: usize) {
+        self.hash_bits = QUICK_HASH_BITS;
+        let ends_at = |begin: usize| begin.checked_add(len).filter(|end| *end <= MAX_POSITION);
+        let begin = match self.unused_from.filter(|begin| ends_at(*begin).is_some()) {
+            Some(begin) => begin,
+            None => {
+                self.head[..1 << QUICK_HASH_BITS].fill(0);
+                1
+            }
+        };
+        (self.base, self.unused_from) = (0usize.wrapping_sub(begin), ends_at(begin));
+    }
+
+    /// A match finder for `src`. When it is done, its `base` must be given to [`close`](Self::close).
+    #[inline(always)]
+    pub(super) fn open<'a>(&'a mut self, src: &'a [u8]) -> MatchFinder<'a> {
+        MatchFinder {
+            src,
+            head: &mut self.head,
+            prev: &mut self.prev,
+            table3: self.buckets.open(),
+            shift: 32 - self.hash_bits,
+            base: self.base,
+        }
+    }
+
+    pub(super) fn close(&mut self, base: usize) {
+        self.base = base;
+    }
+}
