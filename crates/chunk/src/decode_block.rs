@@ -40,6 +40,8 @@ pub(super) struct Streams<'a> {
     rest: &'a [u8],
     variable: bool,
     rules: Rules,
+    /// How many streams the block has.
+    pub count: usize,
     /// Bytes of data in each stream.
     pub neblock: usize,
 }
@@ -70,6 +72,7 @@ impl<'a> Streams<'a> {
             rest: bytes,
             variable,
             rules: header.rules,
+            count,
             neblock,
         })
     }
@@ -80,7 +83,7 @@ impl<'a> Streams<'a> {
     }
 
     /// Unshuffles the streams, byte streams of the items, into `dst`, which has the size of the block. Stored streams are read where they lie in the
-    /// chunk; others are decoded by `decode` into `room`, which has the same size. [`Self::can_join`] must be true.
+    /// chunk; others are decoded by `decode` into `room`, which has at least the same size. [`Self::can_join`] must be true.
     #[inline(always)]
     pub fn join<'r>(
         &mut self,
@@ -181,7 +184,7 @@ pub(super) fn streams_len<'a>(
 ) -> Result<usize> {
     let mut streams = Streams::new(header, bytes, bsize)?;
     let mut at = 0;
-    for _ in 0..bsize / streams.neblock {
+    for _ in 0..streams.count {
         streams.next()?;
         let next = bytes.len() - streams.left();
         each(&bytes[at..next]);

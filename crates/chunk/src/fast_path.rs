@@ -9,7 +9,7 @@ use super::encode::PARALLEL_MIN;
 use super::getitem::{ItemRange, stored};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, CodecState, Scratch};
-use oxiblosc_codecs::{Codec, PaddedDst};
+use oxiblosc_codecs::{Codec, PADDING, PaddedDst};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 
@@ -109,12 +109,51 @@ impl PlainBlocks<'_> {
         if dest.len() == bsize {
             return self.decode_whole(nblock, bytes, dest, scratch);
         }
-        let mut whole = std::mem::take(&mut scratch.out);
-        let block = whole.ensure(bsize).ok()?;
-        let done = self.decode_whole(nblock, bytes, block, scratch);
-        oxiblosc_filters::copy(&block[from..from + dest.len()], dest);
-        scratch.out = whole;
-        done
+        self.decode_part(bytes, bsize, from, dest, scratch)
+    }
+
+    /// The same for a part of a block, which has no checksums.
+    #[inline(never)]
+    fn decode_part(
+        &self,
+        bytes: &[u8],
+        bsize: usize,
+        from: usize,
+        dest: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Option<()> {
+        let (nstreams, to) = (self.nstreams, from + dest.len());
+        let streams = Streams::new(self.header, bytes, bsize).ok()?;
+        let (bufs, state) = scratch.parts();
+        let filtered = bufs.ping.ensure(bsize + PADDING).ok()?;
+        self.decode_streams(streams, filtered, state)?;
+        let filtered = &filtered[..bsize];
+        let whole_items = [bsize, from, to].iter().all(|at| at % nstreams == 0);
+        if nstreams == 1 {
+            dest.copy_from_slice(&filtered[from..to]);
+        } else if !(whole_items && shuffle::join_part(nstreams, filtered, from / nstreams, dest)) {
+            let whole = bufs.pong.ensure(bsize).ok()?;
+            shuffle::unshuffle(nstreams, filtered, whole);
+            dest.copy_from_slice(&whole[from..to]);
+        }
+        Some(())
+    }
+
+    /// Decodes the streams of a block into the front of `room`, which is at least as long as its data.
+    #[inline(always)]
+    fn decode_streams(
+        &self,
+        mut streams: Streams,
+        room: &mut [u8],
+        state: &mut CodecState,
+    ) -> Option<()> {
+        let (neblock, mut rest) = (streams.neblock, room);
+        for _ in 0..streams.count {
+            let room = PaddedDst::new(&mut *rest, neblock)?;
+            decode(self.codec, streams.next().ok()?, room, state).ok()?;
+            rest = &mut rest[neblock..];
+        }
+        Some(())
     }
 
     /// The streams of a block, and what follows them.
@@ -148,25 +187,16 @@ impl PlainBlocks<'_> {
         let (codec, nstreams, nbytes) = (self.codec, self.nstreams, dest.len());
         let mut streams = Streams::new(header, bytes, nbytes).ok()?;
         let (bufs, state) = scratch.parts();
+        if nstreams == 1 {
+            return self.decode_streams(streams, dest, state);
+        }
+        let filtered = bufs.ping.ensure(nbytes + PADDING).ok()?;
         if streams.can_join(nstreams, nbytes) {
             let decode = |stream: Stream, room: PaddedDst| decode(codec, stream, room, state);
-            return streams
-                .join(bufs.ping.ensure(nbytes).ok()?, dest, decode)
-                .ok();
+            return streams.join(filtered, dest, decode).ok();
         }
-        let block = if nstreams == 1 {
-            &mut *dest
-        } else {
-            bufs.ping.ensure(nbytes).ok()?
-        };
-        let (neblock, mut rest) = (streams.neblock, block);
-        while let Some(room) = PaddedDst::new(&mut *rest, neblock) {
-            decode(codec, streams.next().ok()?, room, state).ok()?;
-            rest = &mut rest[neblock..];
-        }
-        if nstreams != 1 {
-            shuffle::unshuffle(nstreams, &bufs.ping[..nbytes], dest);
-        }
+        self.decode_streams(streams, filtered, state)?;
+        shuffle::unshuffle(nstreams, &filtered[..nbytes], dest);
         Some(())
     }
 }

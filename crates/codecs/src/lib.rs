@@ -40,6 +40,6 @@ mod tests;
 
 pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 pub use names::{Codec, registered_code, registered_name};
-pub use padded::{PaddedDst, PaddedSrc};
+pub use padded::{PADDING, PaddedDst, PaddedSrc};
 pub use release::Release;
 pub use state::{Decoder, Encoder, StreamContent};

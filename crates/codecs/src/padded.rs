@@ -4,6 +4,9 @@
 //! belong to the caller, such as those of the next stream of the block, serve as padding: then fewer copies have to be exact, which is
 //! slower.
 
+/// With so many bytes of padding behind the data their end is decoded as fast as the rest.
+pub const PADDING: usize = 64;
+
 /// A compressed stream, followed by padding: bytes that a decoder may read, but on which its result does not depend.
 #[derive(Clone, Copy, Debug)]
 pub struct PaddedSrc<'a> {

@@ -81,7 +81,25 @@ impl<'a> UncheckedDst<'a> {
         let from = at - distance;
         // In each loop below a step begins before `stop` and stores at most 32 bytes, so it ends at `stop + MATCH_OVERRUN` at most, which
         // is within the slice (# Safety). Loads begin at `from` or later, which is not negative since `distance <= at`.
-        if distance > 32 {
+        if distance == 1 {
+            // This comes first since runs are the most frequent, as in shuffled numbers.
+            // SAFETY: `from` is before `at`.
+            let byte = unsafe { self.load::<u8>(from) };
+            if stop - at >= LONG_RUN {
+                self.slice()[at..stop].fill(byte);
+                return;
+            }
+            let eight = u64::from_ne_bytes([byte; 8]);
+            let repeated = bytes16(eight, eight);
+            while at < stop {
+                // SAFETY: a step of 32 bytes, from before `stop`.
+                unsafe {
+                    self.store(at, repeated);
+                    self.store(at + 16, repeated);
+                }
+                at += 32;
+            }
+        } else if distance > 32 {
             while at < stop {
                 // SAFETY: a step of 32 bytes, from before `stop`. The loads end before `at`.
                 unsafe {
@@ -118,10 +136,6 @@ impl<'a> UncheckedDst<'a> {
         } else {
             // SAFETY: the load ends before `at + 8`, and `MATCH_OVERRUN` bytes lie behind `stop`.
             let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
-            if distance == 1 && stop - at >= LONG_RUN {
-                self.slice()[at..stop].fill(low as u8);
-                return;
-            }
             // The upper eight bytes continue the pattern where the lower eight end.
             let cut = 8 - whole;
             let high = low >> (8 * cut) | low << (8 * (distance - cut));

@@ -14,7 +14,7 @@ use core::hint::cold_path;
 
 use super::decode_short::decode_short;
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
-use crate::copy::replicate;
+use crate::copy::{copy_all, replicate};
 use crate::unaligned::load;
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use crate::{PaddedDst, PaddedSrc};
@@ -152,11 +152,11 @@ impl Limits {
     }
 }
 
-/// Whether both buffers have the margins at these positions that [`decode_near_end`] needs. [`decode`] needs more.
+/// Whether both buffers have the margins at these positions that [`decode`] needs.
 #[inline(always)]
 pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, usize)) -> bool {
     let (src, _) = src.with_padding();
-    at + SRC_MARGIN <= src.len() && out + SHORT_DST_MARGIN <= dst.size() + dst.padding()
+    at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.size()
 }
 
 /// Decodes sequences whose matches may reach back into `dict`, starting at `at` in the stream and `out` in the data. It stops at a
@@ -311,10 +311,39 @@ unsafe fn copy_long_match(
 }
 
 /// Like [`decode`], but with smaller margins, which padding may provide, so that it decodes sequences nearer the ends. Each sequence is
-/// checked against the lengths without padding. It stops at a sequence with extra bytes, and decodes the last sequence of the stream too
-/// if that has none.
-#[inline(never)]
+/// checked against the lengths without padding. It decodes the last sequence of the stream too, and stops at a long match that has no
+/// padding behind it.
+#[inline(always)]
 pub(super) fn decode_near_end(
+    src: PaddedSrc,
+    mut dst: PaddedDst,
+    (at, out): (usize, usize),
+) -> (usize, usize) {
+    let (padded, len) = src.with_padding();
+    if out + SHORT_DST_MARGIN > dst.size() + dst.padding() {
+        return (at, out);
+    }
+    let (mut at, mut out) = (at, out);
+    if at + SRC_MARGIN <= padded.len() {
+        (at, out) = decode_last(src, dst.reborrow(), (at, out));
+    }
+    if at + SRC_MARGIN > padded.len() && at < len {
+        // What is left of the stream is shorter than the margin. A copy of it can have the margin.
+        let mut tail = [0; 2 * SRC_MARGIN];
+        copy_all(&padded[at..len], &mut tail);
+        let Some(tail) = PaddedSrc::new(&tail, len - at) else {
+            return (at, out);
+        };
+        let read;
+        (read, out) = decode_last(tail, dst, (0, out));
+        at += read;
+    }
+    (at, out)
+}
+
+/// Decodes sequences until one begins within the margins, or is not valid or of another kind that [`decode_near_end`] names.
+#[inline(never)]
+fn decode_last(
     src: PaddedSrc,
     dst: PaddedDst,
     (mut at, mut out): (usize, usize),
@@ -329,13 +358,22 @@ pub(super) fn decode_near_end(
     let mut dst = UncheckedDst::new(dst);
     while at <= last_token && out <= last_out {
         let token = usize::from(src[at]);
-        let (literals, match_code) = (token >> 4, token & 15);
+        let (mut literals, match_code) = (token >> 4, token & 15);
+        let mut next = at + 1;
+        // SAFETY: `at <= last_token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= last_out` leaves `SHORT_DST_MARGIN`.
+        unsafe { dst.store::<u128>(out, load(src, next)) };
         if literals == RUN_MASK {
-            break;
+            cold_path();
+            // SAFETY: the last position is 0 or less than `src_len`; there are `SRC_MARGIN` bytes of the source.
+            literals +=
+                unsafe { extra_length(src, &mut next, src_len.saturating_sub(1 + RUN_MASK)) };
+            if literals > src_len.saturating_sub(next) || literals > dst_len.saturating_sub(out) {
+                break;
+            }
+            dst.slice()[out..out + literals].copy_from_slice(&src[next..next + literals]);
         }
-        // SAFETY: `at <= last_token` leaves `SRC_MARGIN` bytes at `at`, so 17 behind it; `out <= last_out` leaves `SHORT_DST_MARGIN` bytes.
-        unsafe { dst.store::<u128>(out, load(src, at + 1)) };
-        let (next, end) = (at + 1 + literals, out + literals);
+        next += literals;
+        let end = out + literals;
         if next + MIN_REST > src_len || end + MF_LIMIT > dst_len {
             if next == src_len && end <= dst_len {
                 (at, out) = (next, end);
@@ -344,14 +382,30 @@ pub(super) fn decode_near_end(
         }
         // SAFETY: the check above leaves `MIN_REST` bytes at `next`, of which two are the distance.
         let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
-        let stop = end + match_code + MIN_MATCH;
-        let in_data = distance.wrapping_sub(1) < end;
-        if !in_data || match_code == RUN_MASK || stop + LAST_LITERALS > dst_len {
+        next += 2;
+        if distance.wrapping_sub(1) >= end {
             break;
         }
-        // SAFETY: `in_data` says that `1 <= distance <= end`. `end <= last_out + MAX_SHORT_LITERALS`, so `SHORT_MATCH_STEP` bytes lie there.
-        unsafe { dst.repeat_short(end, distance) };
-        (at, out) = (next + 2, stop);
+        let mut len = match_code + MIN_MATCH;
+        if match_code == RUN_MASK {
+            cold_path();
+            // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.
+            len += unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
+            // `end + MF_LIMIT` is at most `dst_len`. The sum of extra bytes may wrap where a position has 32 bits.
+            let room = (dst_len - LAST_LITERALS).min(dst.len().saturating_sub(MATCH_OVERRUN));
+            if len < MIN_MATCH || end > room || len > room - end {
+                break;
+            }
+            // SAFETY: `1 <= distance <= end`, and `end + len + MATCH_OVERRUN <= dst.len()`, as was checked.
+            unsafe { dst.repeat(end, distance, end + len) };
+        } else {
+            if end + len + LAST_LITERALS > dst_len || end > last_out + MAX_SHORT_LITERALS {
+                break;
+            }
+            // SAFETY: `1 <= distance <= end`, and `SHORT_MATCH_STEP` bytes lie at `last_out + MAX_SHORT_LITERALS`.
+            unsafe { dst.repeat_short(end, distance) };
+        }
+        (at, out) = (next, end + len);
     }
     (at, out)
 }

@@ -40,48 +40,62 @@ pub(super) fn decompress(
     if dst.size() == 0 && stream != [0] {
         return Err(Error::Data);
     }
-    let src_len = stream.len();
     let wants_all = wanted >= dst.size();
     let (mut at, mut out) = (0, 0);
     loop {
-        // Without the margins the calls would return at once, and in short streams the time of calls shows.
+        // Without the margins the call would return at once, and in short streams the time of calls shows.
         if decode_fast::has_margins(src, &dst, (at, out)) {
             (at, out) = decode_fast::decode(dict, src, dst.reborrow(), (at, out), wanted);
-            if wants_all {
-                (at, out) = decode_fast::decode_near_end(src, dst.reborrow(), (at, out));
-            }
         }
-        if out >= wanted || (at == src_len && at > 0) {
+        if wants_all {
+            (at, out) = decode_fast::decode_near_end(src, dst.reborrow(), (at, out));
+        }
+        if out >= wanted || (at == stream.len() && at > 0) {
             return Ok(out);
         }
-        // Decode one sequence with every check: the loops above stop at unusual sequences and near the ends.
-        let token = usize::from(*stream.get(at).ok_or(Error::Data)?);
-        let (dst, dst_len) = dst.reborrow().with_padding();
-        at += 1;
-        let shortcut =
-            token >> 4 < RUN_MASK && src_len - at > SHORTCUT_SRC && dst_len - out >= SHORTCUT_DST;
-        let literals = length(stream, &mut at, token >> 4, RUN_MASK)?;
-        if literals > src_len - at || literals > dst_len - out {
-            return Err(Error::Data);
-        }
-        copy_all(&stream[at..at + literals], &mut dst[out..]);
-        at += literals;
-        out += literals;
-        if at == src_len {
+        // The loops above stop at unusual sequences and near the ends.
+        (at, out) = decode_checked(dict, stream, dst.reborrow(), (at, out))?;
+        if at == stream.len() {
             return Ok(out);
         }
-        if !shortcut && (dst_len - out < MF_LIMIT || src_len - at < MIN_REST) {
-            return Err(Error::Data);
-        }
-        let distance = usize::from(u16::from_le_bytes([stream[at], stream[at + 1]]));
-        at += 2;
-        let len = length(stream, &mut at, token & 15, LAST_LITERALS - 1)? + MIN_MATCH;
-        if len > dst_len - LAST_LITERALS - out {
-            return Err(Error::Data);
-        }
-        copy_checked_match(dict, dst, out, distance, len)?;
-        out += len;
     }
+}
+
+/// Decodes one sequence of a stream, with every check.
+#[inline(never)]
+fn decode_checked(
+    dict: &[u8],
+    stream: &[u8],
+    dst: PaddedDst,
+    (mut at, mut out): (usize, usize),
+) -> Result<(usize, usize)> {
+    let src_len = stream.len();
+    let token = usize::from(*stream.get(at).ok_or(Error::Data)?);
+    let (dst, dst_len) = dst.with_padding();
+    at += 1;
+    let shortcut =
+        token >> 4 < RUN_MASK && src_len - at > SHORTCUT_SRC && dst_len - out >= SHORTCUT_DST;
+    let literals = length(stream, &mut at, token >> 4, RUN_MASK)?;
+    if literals > src_len - at || literals > dst_len - out {
+        return Err(Error::Data);
+    }
+    copy_all(&stream[at..at + literals], &mut dst[out..]);
+    at += literals;
+    out += literals;
+    if at == src_len {
+        return Ok((at, out));
+    }
+    if !shortcut && (dst_len - out < MF_LIMIT || src_len - at < MIN_REST) {
+        return Err(Error::Data);
+    }
+    let distance = usize::from(u16::from_le_bytes([stream[at], stream[at + 1]]));
+    at += 2;
+    let len = length(stream, &mut at, token & 15, LAST_LITERALS - 1)? + MIN_MATCH;
+    if len > dst_len - LAST_LITERALS - out {
+        return Err(Error::Data);
+    }
+    copy_checked_match(dict, dst, out, distance, len)?;
+    Ok((at, out + len))
 }
 
 /// Copies a match of `len` bytes to `out`. Its source may begin in the dictionary.

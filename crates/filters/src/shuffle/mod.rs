@@ -42,12 +42,42 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
+/// So few elements are put together byte by byte.
+const FEW: usize = 8;
+
 /// The largest number of streams that [`join`] accepts.
 pub const MAX_JOINED: usize = generic::MAX_JOINED;
 
 /// Whether [`join`] accepts `nstreams` streams of `n` bytes each, and is faster than unshuffling a copy of them.
 pub fn joins(nstreams: usize, n: usize) -> bool {
     n >= generic::MIN_JOINED_LEN && generic::can_join(nstreams)
+}
+
+/// Undoes [`shuffle`] for the elements from `first` on, as many as `dst` has. `src` is all elements shuffled, `typesize` of its bytes each.
+/// Returns false and writes nothing where to undo all of them is as fast.
+///
+/// # Panics
+/// If `src` or `dst` is not of whole elements, or `src` does not have those.
+pub fn join_part(typesize: usize, src: &[u8], first: usize, dst: &mut [u8]) -> bool {
+    let (all, n) = (src.len() / typesize, dst.len() / typesize);
+    assert!(all * typesize == src.len() && n * typesize == dst.len());
+    let stream = |j: usize| &src[j * all..][first..first + n];
+    if n <= FEW {
+        for j in 0..typesize {
+            let bytes = dst[j..].iter_mut().step_by(typesize);
+            bytes.zip(stream(j)).for_each(|(to, from)| *to = *from);
+        }
+        return true;
+    }
+    let joins = n >= generic::MAX_TILE && generic::can_join(typesize);
+    if joins {
+        let mut streams = [&src[..0]; MAX_JOINED];
+        for (j, place) in streams[..typesize].iter_mut().enumerate() {
+            *place = stream(j);
+        }
+        simd::best().join(&streams[..typesize], dst);
+    }
+    joins
 }
 
 /// Prefetches the beginning of a stream that will be joined. The streams are read in parallel, and the processor's own prefetcher does not know

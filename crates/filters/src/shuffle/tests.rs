@@ -100,3 +100,21 @@ fn odd_typesizes_are_copies() {
         assert_eq!(&out, b"abcdefgh\0\0");
     }
 }
+
+#[test]
+fn a_part_is_that_of_the_whole() {
+    let data = noise(16 * 200);
+    for typesize in 2..=17 {
+        let src = &data[..data.len() / typesize * typesize];
+        let mut shuffled = vec![0; src.len()];
+        shuffle(typesize, src, &mut shuffled);
+        for (first, n) in [(0, 1), (3, 8), (7, 9), (0, 64), (5, 64), (11, 99)] {
+            let part = &src[first * typesize..(first + n) * typesize];
+            let mut out = vec![0xa5; part.len()];
+            match join_part(typesize, &shuffled, first, &mut out) {
+                true => assert!(out == part, "typesize {typesize}, {n} from {first}"),
+                false => assert!(out.iter().all(|byte| *byte == 0xa5) && n > FEW),
+            }
+        }
+    }
+}
