@@ -5,6 +5,7 @@ use super::ranges::{RangeReader, is_plain};
 use super::slices::ChunkPart;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::encode::lock;
+use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_error::{Error, Result};
@@ -23,12 +24,12 @@ struct Group<'g, 'a> {
 }
 
 impl RangeReader<'_> {
-    /// Reads items of one chunk, unless that needs the program's functions. Gives whether it did.
-    fn read_items(&self, group: &mut Group, typesize: usize) -> Result<bool> {
+    /// Reads items of one chunk, unless that needs the program's functions. Gives whether it did. `data` is scratch memory.
+    fn read_items(&self, group: &mut Group, typesize: usize, data: &mut List<u8>) -> Result<bool> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::Data)? as usize;
         let (nchunk, first) = (group.nchunk, group.first);
-        self.state.with_chunk(nchunk, Wanted::Some, |chunk, _| {
+        self.state.with_chunk(nchunk, Wanted::Some, |chunk, front| {
             let header = chunk.header();
             if header.nbytes != nbytes {
                 return Err(Error::Data);
@@ -38,28 +39,37 @@ impl RangeReader<'_> {
             }
             let blocksize = header.blocksize_field().max(1);
             let at = |entry: &SparseItem| (entry.0 - first) as usize * typesize;
-            // Items that are in one block alone are read together, since it is decompressed anyway.
-            let block = |entry: &SparseItem| {
-                let (from, to) = (
-                    at(entry) / blocksize,
-                    (at(entry) + typesize - 1) / blocksize,
-                );
-                (from == to).then_some(from)
+            let read = |start: usize, dest: &mut [u8]| {
+                // Which blocks were checked before only the chunk knows.
+                if !header.has_checksums() && fast_path::read(header, front, start, dest).is_some()
+                {
+                    return Ok(());
+                }
+                let len = dest.len();
+                getitem::read(chunk, ItemRange { start, len }, dest, &NoHooks)
             };
-            let mut data = List::new();
-            let together =
-                |a: &SparseItem, b: &SparseItem| block(a).is_some() && block(a) == block(b);
-            for run in group.entries.chunk_by_mut(together) {
-                let (start, stop) = (at(&run[0]), at(&run[run.len() - 1]) + typesize);
-                data.resize(stop - start, 0)?;
-                let range = ItemRange {
-                    start,
-                    len: stop - start,
-                };
-                getitem::read(chunk, range, &mut data, &NoHooks)?;
+            let mut rest = &mut *group.entries;
+            while let Some(entry) = rest.first() {
+                let start = at(entry);
+                // Items that are in one block alone are read together, since it is decompressed anyway.
+                let block_end = start - start % blocksize + blocksize;
+                let inside = |entry: &&SparseItem| at(entry) + typesize <= block_end;
+                let count = rest.iter().take_while(inside).count().max(1);
+                let (run, later) = rest.split_at_mut(count);
+                rest = later;
+                if let [entry] = run {
+                    read(start, entry.1)?;
+                    continue;
+                }
+                let len = at(&run[count - 1]) + typesize - start;
+                if data.len() < len {
+                    data.resize(len, 0)?;
+                }
+                read(start, &mut data[..len])?;
                 for entry in run {
-                    let from = at(entry) - start;
-                    entry.1.copy_from_slice(&data[from..from + typesize]);
+                    entry
+                        .1
+                        .copy_from_slice(&data[at(entry) - start..][..typesize]);
                 }
             }
             Ok(true)
@@ -89,16 +99,20 @@ impl RangeReader<'_> {
         chunkitems: u64,
         typesize: usize,
     ) -> Result<()> {
-        let mut groups = entries
-            .chunk_by_mut(|a, b| a.0 / chunkitems == b.0 / chunkitems)
-            .map(|entries| {
-                let nchunk = entries[0].0 / chunkitems;
-                Group {
-                    nchunk: nchunk as usize,
-                    first: nchunk * chunkitems,
-                    entries,
-                }
-            });
+        let mut rest = entries;
+        let mut groups = std::iter::from_fn(|| {
+            let nchunk = rest.first()?.0 / chunkitems;
+            let first = nchunk * chunkitems;
+            let inside = |entry: &&SparseItem| entry.0 - first < chunkitems;
+            let count = rest.iter().take_while(inside).count();
+            let (entries, later) = std::mem::take(&mut rest).split_at_mut(count);
+            rest = later;
+            Some(Group {
+                nchunk: nchunk as usize,
+                first,
+                entries,
+            })
+        });
         if self.decoder.has_postfilter() {
             return groups
                 .try_for_each(|mut group| self.read_items_with_functions(&mut group, typesize))
@@ -109,10 +123,11 @@ impl RangeReader<'_> {
         let (left, failed) = (Mutex::new(List::new()), Mutex::new(None));
         let nthreads = self.decoder.nthreads();
         self.decoder.executor().run(nthreads, nthreads, &|_| {
+            let mut data = List::new();
             while lock(&failed).is_none() {
                 let next = lock(&groups).next();
                 let Some(mut group) = next else { return };
-                let done = self.read_items(&mut group, typesize);
+                let done = self.read_items(&mut group, typesize, &mut data);
                 let done = done.and_then(|done| match done {
                     true => Ok(()),
                     false => lock(&left).push(group),
