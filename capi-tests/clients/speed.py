@@ -182,6 +182,8 @@ def lazy():
 
 
 def pytables(write):
+    """Writes a file and reads it. Chunks have a shape of their own: PyTables makes them as large as the processor's last cache, and each append
+    compresses its chunk anew."""
     import tables
 
     filters = tables.Filters(complevel=5, complib="blosc2:lz4", shuffle=True)
@@ -208,7 +210,8 @@ def earray():
     a = numbers()
 
     def write(file, filters):
-        e = file.create_earray("/", "e", tables.Float64Atom(), (0, 1000), filters=filters)
+        shapes = {"shape": (0, 1000), "chunkshape": (100, 1000)}
+        e = file.create_earray("/", "e", tables.Float64Atom(), filters=filters, **shapes)
         for i in range(0, 2000, 20):
             e.append(a[i : i + 20])
 
@@ -221,7 +224,9 @@ def table():
 
     a = numbers()
     records = np.rec.fromarrays([a.ravel(), np.arange(a.size)], names="x,n")
-    return pytables(lambda file, filters: file.create_table("/", "t", obj=records, filters=filters))
+    return pytables(
+        lambda file, filters: file.create_table("/", "t", obj=records, filters=filters, chunkshape=65536)
+    )
 
 
 def takes_the_systems_library(plugin):
