@@ -112,7 +112,7 @@ impl PlainBlocks<'_> {
         self.decode_part(bytes, bsize, from, dest, scratch)
     }
 
-    /// The same for a part of a block, which has no checksums.
+    /// Like [`Self::decode`], for a part of a block. The chunk has no checksums: [`read`] refuses parts of blocks that do.
     #[inline(never)]
     fn decode_part(
         &self,

@@ -82,7 +82,7 @@ impl<'a> UncheckedDst<'a> {
         // In each loop below a step begins before `stop` and stores at most 32 bytes, so it ends at `stop + MATCH_OVERRUN` at most, which
         // is within the slice (# Safety). Loads begin at `from` or later, which is not negative since `distance <= at`.
         if distance == 1 {
-            // This comes first since runs are the most frequent, as in shuffled numbers.
+            // Runs come first because they are the most frequent, for example in shuffled numbers.
             // SAFETY: `from` is before `at`.
             let byte = unsafe { self.load::<u8>(from) };
             if stop - at >= LONG_RUN {

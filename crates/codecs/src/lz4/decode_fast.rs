@@ -341,7 +341,8 @@ pub(super) fn decode_near_end(
     (at, out)
 }
 
-/// Decodes sequences until one begins within the margins, or is not valid or of another kind that [`decode_near_end`] names.
+/// The loop of [`decode_near_end`]. It ends at a sequence that begins within the margins, that is invalid, or whose long match has no
+/// padding behind it.
 #[inline(never)]
 fn decode_last(
     src: PaddedSrc,

@@ -427,6 +427,8 @@ impl SuperChunk {
             return Ok(len);
         }
         let counts = self.peek()?.counts;
-        Ok((counts.cbytes.max(0) as u64).saturating_add(counts.nchunks as u64 * 8))
+        Ok(counts
+            .compressed_bytes()
+            .saturating_add(counts.nchunks as u64 * 8))
     }
 }

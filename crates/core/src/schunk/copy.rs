@@ -27,7 +27,7 @@ struct Budget(Option<u64>);
 impl Budget {
     fn of(state: &State) -> Self {
         let contiguous = state.keeping() == StorageKind::Contiguous;
-        Self(contiguous.then_some(state.counts.cbytes.max(0) as u64))
+        Self(contiguous.then_some(state.counts.compressed_bytes()))
     }
 
     /// Takes the bytes of a chunk.

@@ -132,7 +132,7 @@ impl State {
             header: &header,
             metalayers: &fixed,
             vlmetalayers: (!is_fixed).then_some(&variable),
-            cbytes: self.counts.cbytes.max(0) as u64,
+            cbytes: self.counts.compressed_bytes(),
         };
         self.store.commit(&Change::Nothing, &[], &metadata)
     }

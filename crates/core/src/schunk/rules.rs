@@ -122,6 +122,11 @@ impl Counts {
         flags2: 0,
     };
 
+    /// Bytes of all chunks, as frames count them; 0 where a damaged frame has a negative number.
+    pub fn compressed_bytes(&self) -> u64 {
+        self.cbytes.max(0) as u64
+    }
+
     /// Bytes of the last chunk's data, where chunks are of one size. For a damaged frame the number is arbitrary.
     fn last_nbytes(&self) -> i64 {
         let before = (self.nchunks as i64 - 1).saturating_mul(i64::from(self.chunksize));

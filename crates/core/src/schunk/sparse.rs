@@ -23,6 +23,18 @@ struct Group<'g, 'a> {
     entries: &'g mut [SparseItem<'a>],
 }
 
+/// Takes the first entry off `rest`, which has one, and those behind it up to the first that is not `inside`.
+fn take_front<'g, 'a>(
+    rest: &mut &'g mut [SparseItem<'a>],
+    inside: impl Fn(&SparseItem) -> bool,
+) -> &'g mut [SparseItem<'a>] {
+    let count = rest.iter().take_while(|entry| inside(entry)).count();
+    let entries = std::mem::take(rest);
+    let (front, behind) = entries.split_at_mut(count.max(1));
+    *rest = behind;
+    front
+}
+
 impl RangeReader<'_> {
     /// Reads items of one chunk, unless that needs the program's functions. Gives whether it did. `data` is scratch memory.
     fn read_items(&self, group: &mut Group, typesize: usize, data: &mut List<u8>) -> Result<bool> {
@@ -40,7 +52,7 @@ impl RangeReader<'_> {
             let blocksize = header.blocksize_field().max(1);
             let at = |entry: &SparseItem| (entry.0 - first) as usize * typesize;
             let read = |start: usize, dest: &mut [u8]| {
-                // Which blocks were checked before only the chunk knows.
+                // Only `getitem` verifies checksums, and remembers which blocks passed.
                 if !header.has_checksums() && fast_path::read(header, front, start, dest).is_some()
                 {
                     return Ok(());
@@ -53,15 +65,12 @@ impl RangeReader<'_> {
                 let start = at(entry);
                 // Items that are in one block alone are read together, since it is decompressed anyway.
                 let block_end = start - start % blocksize + blocksize;
-                let inside = |entry: &&SparseItem| at(entry) + typesize <= block_end;
-                let count = rest.iter().take_while(inside).count().max(1);
-                let (run, later) = rest.split_at_mut(count);
-                rest = later;
+                let run = take_front(&mut rest, |entry| at(entry) + typesize <= block_end);
                 if let [entry] = run {
                     read(start, entry.1)?;
                     continue;
                 }
-                let len = at(&run[count - 1]) + typesize - start;
+                let len = at(&run[run.len() - 1]) + typesize - start;
                 if data.len() < len {
                     data.resize(len, 0)?;
                 }
@@ -103,14 +112,10 @@ impl RangeReader<'_> {
         let mut groups = std::iter::from_fn(|| {
             let nchunk = rest.first()?.0 / chunkitems;
             let first = nchunk * chunkitems;
-            let inside = |entry: &&SparseItem| entry.0 - first < chunkitems;
-            let count = rest.iter().take_while(inside).count();
-            let (entries, later) = std::mem::take(&mut rest).split_at_mut(count);
-            rest = later;
             Some(Group {
                 nchunk: nchunk as usize,
                 first,
-                entries,
+                entries: take_front(&mut rest, |entry| entry.0 - first < chunkitems),
             })
         });
         if self.decoder.has_postfilter() {

@@ -95,7 +95,7 @@ impl State {
             header: &header,
             metalayers: &fixed,
             vlmetalayers: Some(&variable),
-            cbytes: self.counts.cbytes.max(0) as u64,
+            cbytes: self.counts.compressed_bytes(),
         };
         staged.commit(&metadata, checksums)?;
         drop(self.unstage()?);

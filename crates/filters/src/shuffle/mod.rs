@@ -42,7 +42,7 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// So few elements are put together byte by byte.
+/// Up to this many elements [`join_part`] copies byte by byte.
 const FEW: usize = 8;
 
 /// The largest number of streams that [`join`] accepts.
@@ -53,11 +53,11 @@ pub fn joins(nstreams: usize, n: usize) -> bool {
     n >= generic::MIN_JOINED_LEN && generic::can_join(nstreams)
 }
 
-/// Undoes [`shuffle`] for the elements from `first` on, as many as `dst` has. `src` is all elements shuffled, `typesize` of its bytes each.
-/// Returns false and writes nothing where to undo all of them is as fast.
+/// Undoes [`shuffle`] for the elements from `first` on, as many as fit into `dst`. `src` is the whole shuffled block, of elements of
+/// `typesize` bytes. Returns false and writes nothing if it is as fast to undo the whole block.
 ///
 /// # Panics
-/// If `src` or `dst` is not of whole elements, or `src` does not have those.
+/// If `src` or `dst` is not a whole number of elements, or `src` has no such elements.
 pub fn join_part(typesize: usize, src: &[u8], first: usize, dst: &mut [u8]) -> bool {
     let (all, n) = (src.len() / typesize, dst.len() / typesize);
     assert!(all * typesize == src.len() && n * typesize == dst.len());

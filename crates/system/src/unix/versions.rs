@@ -86,47 +86,21 @@ mod system {
         Ok(identity_in(&there))
     }
 
+    /// Asks for what `mask` says of the file that a path names.
     fn ask(from: c_int, path: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
         let mut there = MaybeUninit::<libc::statx>::zeroed();
+        let room = there.as_mut_ptr();
         // SAFETY: a C string, and room for what the call fills in.
-        let rc = unsafe { statx(from, path.as_ptr(), flags, mask, there.as_mut_ptr()) };
-        done(rc as c_int)?;
+        #[cfg(not(target_env = "musl"))]
+        let rc = unsafe { libc::statx(from, path.as_ptr(), flags, mask, room) };
+        // musl has that function only since version 1.2.5, and distributions have older ones.
+        // SAFETY: a C string, and room for what the call fills in.
+        #[cfg(target_env = "musl")]
+        let rc = unsafe { libc::syscall(libc::SYS_statx, from, path.as_ptr(), flags, mask, room) }
+            as c_int;
+        done(rc)?;
         // SAFETY: numbers, zero where nothing was filled in.
         Ok(unsafe { there.assume_init() })
-    }
-
-    /// Asks for what `mask` says of the file that a path names.
-    ///
-    /// # Safety
-    ///
-    /// `path` is a C string, and `there` has room.
-    #[cfg(not(target_env = "musl"))]
-    unsafe fn statx(
-        from: c_int,
-        path: *const libc::c_char,
-        flags: c_int,
-        mask: u32,
-        there: *mut libc::statx,
-    ) -> c_int {
-        // SAFETY: as the caller promises.
-        unsafe { libc::statx(from, path, flags, mask, there) }
-    }
-
-    /// The same, for musl has had that function since version 1.2.5 only, and distributions have older ones.
-    ///
-    /// # Safety
-    ///
-    /// `path` is a C string, and `there` has room.
-    #[cfg(target_env = "musl")]
-    unsafe fn statx(
-        from: c_int,
-        path: *const libc::c_char,
-        flags: c_int,
-        mask: u32,
-        there: *mut libc::statx,
-    ) -> libc::c_long {
-        // SAFETY: as the caller promises.
-        unsafe { libc::syscall(libc::SYS_statx, from, path, flags, mask, there) }
     }
 }
 

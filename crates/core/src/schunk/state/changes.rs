@@ -66,7 +66,7 @@ impl State {
                     header: &header,
                     metalayers: &layers,
                     vlmetalayers: None,
-                    cbytes: plan.counts.cbytes.max(0) as u64,
+                    cbytes: plan.counts.compressed_bytes(),
                 };
                 store.commit(&plan.change, &specials, &metadata)?;
             }
