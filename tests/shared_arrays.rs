@@ -25,12 +25,12 @@ fn rounds() -> usize {
 }
 
 /// What threads share.
-struct Shared<T>(T);
+struct AssertSync<T>(T);
 
 // SAFETY: this is what is tested.
-unsafe impl<T> Sync for Shared<T> {}
+unsafe impl<T> Sync for AssertSync<T> {}
 
-impl<T> Shared<T> {
+impl<T> AssertSync<T> {
     fn get(&self) -> &T {
         &self.0
     }
@@ -57,9 +57,9 @@ fn items() -> Vec<u8> {
         .collect()
 }
 
-fn array(contiguous: bool) -> Shared<Array> {
+fn array(contiguous: bool) -> AssertSync<Array> {
     let made = our_arrays().array_of(&spec(contiguous), &items());
-    Shared(made.expect("an array"))
+    AssertSync(made.expect("an array"))
 }
 
 /// Runs `reads` on several threads, each with its number and that of the turn, until `changes` has come to its end.
@@ -304,7 +304,7 @@ fn a_super_chunk_is_filled_at_once() {
             };
             let f = &our_schunks().s;
             // SAFETY: what the storage points to is copied.
-            let schunk = Shared(unsafe { (f.blosc2_schunk_new)(&mut storage) });
+            let schunk = AssertSync(unsafe { (f.blosc2_schunk_new)(&mut storage) });
             let has = |nchunk| {
                 let mut data = [0xa5u8; 80];
                 // SAFETY: there is this room.
@@ -337,7 +337,7 @@ fn a_super_chunk_is_filled_at_once() {
 fn refresh_tells_of_what_other_handles_did_alone() {
     let cparams = spec(true).cparams;
     let made = our_schunks().create(true, None, &cparams, 1, None);
-    let schunk = Shared(made.expect("a super-chunk"));
+    let schunk = AssertSync(made.expect("a super-chunk"));
     assert!(schunk.get().vlmeta_add(c"name", b"content") >= 0);
     beside(
         2,

@@ -71,12 +71,12 @@ fn io_of(params: &mut blosc2_stdio_params) -> blosc2_io {
 
 /// A super-chunk that threads share.
 #[derive(Clone, Copy)]
-struct Shared(*mut blosc2_schunk);
+struct SharedSchunk(*mut blosc2_schunk);
 
 // SAFETY: this is what is tested.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedSchunk {}
 // SAFETY: as above.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedSchunk {}
 
 fn cparams(nthreads: i16) -> blosc2_cparams {
     blosc2_cparams {
@@ -87,7 +87,7 @@ fn cparams(nthreads: i16) -> blosc2_cparams {
     }
 }
 
-impl Shared {
+impl SharedSchunk {
     fn new(
         kept: Kept,
         folder: &Path,
@@ -211,7 +211,7 @@ fn uniform(items: &[u32], what: &str) -> u32 {
 }
 
 /// One look at the super-chunk: a state that was.
-fn look(shared: Shared, turn: usize) -> u32 {
+fn look(shared: SharedSchunk, turn: usize) -> u32 {
     match turn % 5 {
         0 => uniform(&shared.slice(0, CHUNKS * ITEMS).expect("a slice"), "slice"),
         1 => uniform(&shared.chunk(turn % CHUNKS).expect("a chunk"), "chunk"),
@@ -232,7 +232,7 @@ fn look(shared: Shared, turn: usize) -> u32 {
                 ..blosc2_storage::defaults()
             };
             // SAFETY: the copy is ours.
-            let copy = Shared(unsafe { blosc2_schunk_copy(shared.0, &mut storage) });
+            let copy = SharedSchunk(unsafe { blosc2_schunk_copy(shared.0, &mut storage) });
             assert!(!copy.0.is_null(), "a copy");
             let value = uniform(&copy.slice(0, CHUNKS * ITEMS).expect("a slice"), "copy");
             assert!(copy.vlmeta(c"value").is_ok());
@@ -252,7 +252,7 @@ fn readers_see_the_states_before_and_after_changes_and_no_mixture() {
         let _ = std::fs::remove_file(folder.0.join("frame.b2frame"));
         let mut dparams = blosc2_dparams::defaults();
         dparams.nthreads = 2;
-        let shared = Shared::new(kept, &folder.0, cparams(2), dparams);
+        let shared = SharedSchunk::new(kept, &folder.0, cparams(2), dparams);
         for _ in 0..CHUNKS {
             assert!(shared.append(0) > 0);
         }
@@ -319,7 +319,7 @@ fn ask() {
     }
     DEPTH.set(DEPTH.get() + 1);
     CALLS.fetch_add(1, Ordering::Relaxed);
-    let own = Shared(OWN.load(Ordering::Relaxed));
+    let own = SharedSchunk(OWN.load(Ordering::Relaxed));
     if !own.0.is_null() {
         let expect = |right: bool, what| {
             if !right {
@@ -394,7 +394,7 @@ fn functions_may_use_the_super_chunk_they_are_called_for() {
             let path = folder.0.join(format!("{nth}-{nthreads}"));
             std::fs::create_dir(&path).expect("a folder");
             let (cparams, dparams) = asking(nthreads);
-            let shared = Shared::new(kept, &path, cparams, dparams);
+            let shared = SharedSchunk::new(kept, &path, cparams, dparams);
             assert!(shared.vlmeta_set(c"value", 0) >= 0);
             for _ in 0..CHUNKS {
                 assert!(shared.append(3) > 0);
@@ -463,7 +463,7 @@ fn functions_may_use_the_array_they_are_called_for() {
             assert!(!ctx.is_null());
             let mut array = null_mut();
             assert_eq!(b2nd_zeros(ctx, &raw mut array), 0);
-            let own = Shared((*array).sc);
+            let own = SharedSchunk((*array).sc);
             assert!(own.vlmeta_set(c"value", 0) >= 0);
             let len = 4 * data.len() as i64;
             let (start, stop) = ([0i64, 0], [40i64, 600]);
@@ -520,7 +520,7 @@ fn a_postfilter_is_told_its_own_chunk() {
         let path = folder.0.join(nth.to_string());
         std::fs::create_dir(&path).expect("a folder");
         let dparams = with_postfilter(checking_postfilter, 2);
-        let shared = Shared::new(kept, &path, cparams(1), dparams);
+        let shared = SharedSchunk::new(kept, &path, cparams(1), dparams);
         for nchunk in 0..CHUNKS {
             assert!(shared.append(nchunk as u32) > 0);
         }
@@ -546,7 +546,7 @@ fn a_postfilter_is_told_its_own_chunk() {
 #[test]
 fn parameters_outlive_their_super_chunk() {
     let _alone = alone();
-    let shared = Shared::new(
+    let shared = SharedSchunk::new(
         Kept::Apart,
         Path::new("."),
         cparams(1),
@@ -567,19 +567,19 @@ fn parameters_outlive_their_super_chunk() {
 }
 
 /// Opens a locked frame.
-fn open_locked(path: *const c_char) -> Result<Shared, String> {
+fn open_locked(path: *const c_char) -> Result<SharedSchunk, String> {
     let io = io_of(Box::leak(Box::new(blosc2_stdio_params { locking: true })));
     // SAFETY: a path; the parameters stay.
     let opened = unsafe { blosc2_schunk_open_udio(path, &io) };
     if opened.is_null() {
         Err("does not open".into())
     } else {
-        Ok(Shared(opened))
+        Ok(SharedSchunk(opened))
     }
 }
 
 /// Reads a chunk until `done`.
-fn read_on(shared: Shared, done: &AtomicBool) -> Result<(), String> {
+fn read_on(shared: SharedSchunk, done: &AtomicBool) -> Result<(), String> {
     while !done.load(Ordering::Relaxed) {
         let items = shared.chunk(0).map_err(|rc| format!("reading: {rc}"))?;
         if items.iter().any(|item| *item != items[0]) {
@@ -591,7 +591,7 @@ fn read_on(shared: Shared, done: &AtomicBool) -> Result<(), String> {
 
 /// Runs `work` beside threads that read.
 fn beside_readers(
-    shared: Shared,
+    shared: SharedSchunk,
     readers: usize,
     work: impl FnOnce() -> Result<(), String>,
 ) -> Result<(), String> {
@@ -621,7 +621,7 @@ fn processes_with_readers_of_their_own_lose_no_append() {
     ] {
         let folder = folder.0.join(name);
         std::fs::create_dir(&folder).expect("a folder");
-        let shared = Shared::new(kept, &folder, cparams(1), blosc2_dparams::defaults());
+        let shared = SharedSchunk::new(kept, &folder, cparams(1), blosc2_dparams::defaults());
         assert!(shared.append(0) > 0);
         shared.free();
         let path = c_path(&folder.join("frame.b2frame"));
@@ -665,7 +665,7 @@ fn readers_that_overlap_for_ever_starve_no_writer() {
     let _alone = alone();
     let folder = Folder::new("shared-starving");
     let kept = Kept::InFile { locked: true };
-    let shared = Shared::new(kept, &folder.0, cparams(1), blosc2_dparams::defaults());
+    let shared = SharedSchunk::new(kept, &folder.0, cparams(1), blosc2_dparams::defaults());
     assert!(shared.append(0) > 0);
     shared.free();
     let path = c_path(&folder.0.join("frame.b2frame"));

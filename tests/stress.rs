@@ -59,14 +59,14 @@ fn open(lib: &'static SchunkLib, path: &Path) -> Result<Schunk, String> {
 
 /// A handle that threads share.
 #[derive(Clone, Copy)]
-struct Shared<'a>(&'a Schunk);
+struct SharedSchunk<'a>(&'a Schunk);
 
 // SAFETY: the threads of this library may share a handle; those of the reference do not.
-unsafe impl Sync for Shared<'_> {}
+unsafe impl Sync for SharedSchunk<'_> {}
 // SAFETY: as above.
-unsafe impl Send for Shared<'_> {}
+unsafe impl Send for SharedSchunk<'_> {}
 
-impl Shared<'_> {
+impl SharedSchunk<'_> {
     /// Appends until the time is over, and writes down what was acknowledged.
     fn append(
         &self,
@@ -116,7 +116,7 @@ fn alone() -> MutexGuard<'static, ()> {
 fn process(lib: &'static SchunkLib, number: u32, path: &Path, log: &Path, until: Instant) -> Child {
     start(280, || {
         let schunk = open(lib, path)?;
-        let (shared, known) = (Shared(&schunk), AtomicI64::new(1));
+        let (shared, known) = (SharedSchunk(&schunk), AtomicI64::new(1));
         if lib.lib.name != our_schunks().lib.name {
             return shared.append(number, log, &known, until);
         }

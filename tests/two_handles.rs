@@ -27,12 +27,12 @@ const ITEMS: i64 = 100;
 const SOON: Duration = Duration::from_millis(100);
 
 /// What threads share.
-struct Shared(Array);
+struct AssertSync(Array);
 
 // SAFETY: this is what is tested.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for AssertSync {}
 
-impl Shared {
+impl AssertSync {
     fn get(&self) -> &Array {
         &self.0
     }
@@ -85,8 +85,8 @@ fn arrays_grow_by_each_other() {
     for contiguous in [false, true] {
         let done = isolated(PATIENCE, || {
             let (one, two) = (
-                Shared(make(contiguous, None)?),
-                Shared(make(contiguous, None)?),
+                AssertSync(make(contiguous, None)?),
+                AssertSync(make(contiguous, None)?),
             );
             thread::scope(|scope| {
                 let other = scope.spawn(|| extend_on(two.get(), one.get(), 2000));
@@ -137,7 +137,7 @@ fn a_frame_is_joined_with_itself_beside_a_writer() {
     let path = folder.join("one.b2nd");
     drop(make(true, Some(&path)).expect("an array"));
     let done = isolated(PATIENCE, || {
-        let (one, two, three) = (open(&path)?, open(&path)?, Shared(open(&path)?));
+        let (one, two, three) = (open(&path)?, open(&path)?, AssertSync(open(&path)?));
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let writer = scope.spawn(|| {

@@ -6,11 +6,11 @@ use super::mmap::{self, *};
 use crate::capi::prelude::*;
 use oxiblosc_core::environment;
 use oxiblosc_core::process;
-use oxiblosc_io::callbacks::{Functions, Registered, catching_exceptions};
+use oxiblosc_io::callbacks::{CallbackBackend, IoFunctions, catching_exceptions};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::operation;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
-use oxiblosc_memory::{Shared, Table, as_dyn};
+use oxiblosc_memory::{PublishedTable, Shared, as_dyn};
 use std::mem::transmute;
 use std::sync::{Mutex, PoisonError};
 
@@ -22,7 +22,7 @@ struct BackendFunctions(blosc2_io_cb);
 // `backend` that this may be done from any thread.
 unsafe impl Sync for BackendFunctions {}
 
-static BACKENDS: Table<BackendFunctions> = Table::new();
+static BACKENDS: PublishedTable<BackendFunctions> = PublishedTable::new();
 
 /// The back end for files.
 const FILES: blosc2_io_cb = blosc2_io_cb {
@@ -132,7 +132,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
             )]
             // SAFETY: the same types, but for what the compiler expects of exceptions.
             let functions = unsafe {
-                Functions {
+                IoFunctions {
                     fills_buffer: callbacks.is_allocation_necessary,
                     open: transmute(callbacks.open),
                     close: transmute(callbacks.close),
@@ -142,7 +142,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
                     truncate: transmute(callbacks.truncate),
                 }
             };
-            shared(unsafe_granted!(Registered::new(
+            shared(unsafe_granted!(CallbackBackend::new(
                 functions,
                 io.params,
                 operation::call_backend

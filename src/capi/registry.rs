@@ -7,18 +7,18 @@ use oxiblosc_memory::env;
 use oxiblosc_plugin as plugin;
 
 /// Functions of the program's.
-pub struct Functions<T>(T);
+pub struct ProgramFunctions<T>(T);
 
 // SAFETY: entries are never written after they were made, and the functions that register them require that the callbacks can be called until
 // `blosc2_destroy`, on the threads of the library.
-unsafe impl<T> Sync for Functions<T> {}
+unsafe impl<T> Sync for ProgramFunctions<T> {}
 
 /// The codecs.
-pub static CODECS: Registry<Functions<blosc2_codec>> = Registry::new();
-static FILTERS: Registry<Functions<blosc2_filter>> = Registry::new();
-static TUNERS: Registry<Functions<blosc2_tuner>> = Registry::new();
+pub static CODECS: Registry<ProgramFunctions<blosc2_codec>> = Registry::new();
+static FILTERS: Registry<ProgramFunctions<blosc2_filter>> = Registry::new();
+static TUNERS: Registry<ProgramFunctions<blosc2_tuner>> = Registry::new();
 
-impl ProgramCodec for Functions<blosc2_codec> {
+impl ProgramCodec for ProgramFunctions<blosc2_codec> {
     fn code(&self) -> u8 {
         self.0.compcode
     }
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
         CODECS.register(
             (ids, Error::CodecParam),
             codec.compcode.into(),
-            Functions(*codec),
+            ProgramFunctions(*codec),
             name,
         )
     })
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
         FILTERS.register(
             (ids, Error::Failure),
             filter.id.into(),
-            Functions(*filter),
+            ProgramFunctions(*filter),
             name,
         )
     })
@@ -195,7 +195,12 @@ pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_in
         let tuner = unsafe_granted!(tuner.as_ref()).ok_or(Error::InvalidParam)?;
         let name = unsafe_granted!(c_str(tuner.name));
         let ids = BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP;
-        TUNERS.register((ids, Error::Failure), tuner.id, Functions(*tuner), name)
+        TUNERS.register(
+            (ids, Error::Failure),
+            tuner.id,
+            ProgramFunctions(*tuner),
+            name,
+        )
     })
 }
 

@@ -8,7 +8,7 @@ use syn::{ForeignItem, Item as Rust};
 
 /// What the headers say under one name.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum Declaration {
     /// An enumerator: its value.
     Enumerator(String),
     /// A macro with a value: its value, with its type for what is not an integer.
@@ -30,7 +30,7 @@ pub enum Item {
     Static(String),
 }
 
-impl Item {
+impl Declaration {
     /// The word for what this is.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Item {
 }
 
 /// The items of the headers in a folder, by name.
-pub fn of(include: &Path) -> BTreeMap<String, Item> {
+pub fn of(include: &Path) -> BTreeMap<String, Declaration> {
     let file = syn::parse_file(&bindings(include)).expect("bindgen writes Rust");
     let mut items = BTreeMap::new();
     let mut layouts = Vec::new();
@@ -58,11 +58,11 @@ pub fn of(include: &Path) -> BTreeMap<String, Item> {
                 let (ty, value) = (text(&item.ty), text(&item.expr));
                 // bindgen numbers the types of anonymous enums: the number does not matter.
                 let item_is = if ty.starts_with("_bindgen_ty_") {
-                    Item::Enumerator(value)
+                    Declaration::Enumerator(value)
                 } else if matches!(&*item.ty, syn::Type::Path(_)) {
-                    Item::Macro(value)
+                    Declaration::Macro(value)
                 } else {
-                    Item::Macro(format!("{ty} = {value}"))
+                    Declaration::Macro(format!("{ty} = {value}"))
                 };
                 items.insert(item.ident.to_string(), item_is);
             }
@@ -78,21 +78,21 @@ pub fn of(include: &Path) -> BTreeMap<String, Item> {
                 let fields = fields.collect();
                 items.insert(
                     item.ident.to_string(),
-                    Item::Struct {
+                    Declaration::Struct {
                         fields,
                         layout: BTreeMap::new(),
                     },
                 );
             }
             Rust::Type(item) if !item.ident.to_string().starts_with("_bindgen_ty_") => {
-                items.insert(item.ident.to_string(), Item::Typedef(text(&item.ty)));
+                items.insert(item.ident.to_string(), Declaration::Typedef(text(&item.ty)));
             }
             Rust::ForeignMod(block) => items.extend(block.items.into_iter().map(foreign)),
             _ => {}
         }
     }
     for (name, what, value) in layouts {
-        let Some(Item::Struct { layout, .. }) = items.get_mut(&name) else {
+        let Some(Declaration::Struct { layout, .. }) = items.get_mut(&name) else {
             panic!("the layout of no struct: {name}")
         };
         layout.insert(what, value);
@@ -101,7 +101,7 @@ pub fn of(include: &Path) -> BTreeMap<String, Item> {
 }
 
 /// A declaration in an `extern` block.
-fn foreign(item: ForeignItem) -> (String, Item) {
+fn foreign(item: ForeignItem) -> (String, Declaration) {
     match item {
         ForeignItem::Fn(item) => {
             let name = item.sig.ident.to_string();
@@ -132,13 +132,13 @@ fn foreign(item: ForeignItem) -> (String, Item) {
             let is_private =
                 ["register_codecs", "register_filters", "register_tuners"].contains(&name.as_str());
             let item = match (is_inline, is_private) {
-                (true, _) => Item::Inline(signature),
-                (false, true) => Item::Private(signature),
-                (false, false) => Item::Function(signature),
+                (true, _) => Declaration::Inline(signature),
+                (false, true) => Declaration::Private(signature),
+                (false, false) => Declaration::Function(signature),
             };
             (name, item)
         }
-        ForeignItem::Static(item) => (item.ident.to_string(), Item::Static(text(&item.ty))),
+        ForeignItem::Static(item) => (item.ident.to_string(), Declaration::Static(text(&item.ty))),
         other => panic!("bindgen wrote something new: {}", text(&other)),
     }
 }

@@ -90,7 +90,7 @@ fn every_item_of_the_reference_is_here_and_equal() {
         "the reference does not have {surplus:?}"
     );
 
-    let mut kinds: Vec<_> = theirs.values().map(items::Item::kind).collect();
+    let mut kinds: Vec<_> = theirs.values().map(items::Declaration::kind).collect();
     kinds.sort_unstable();
     for kind in kinds.chunk_by(|a, b| a == b) {
         println!("{:5} {}", kind.len(), kind[0]);

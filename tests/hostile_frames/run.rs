@@ -34,14 +34,14 @@ fn under_address_sanitizer() -> bool {
 
 /// What parent and children see both.
 #[repr(C)]
-struct Shared {
+struct SharedMemory {
     current: AtomicU64,
     fates: [AtomicU64; 3],
     resident: AtomicU64,
     slowest: AtomicU64,
 }
 
-fn shared() -> &'static Shared {
+fn shared() -> &'static SharedMemory {
     let (read_write, anonymous) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_SHARED | libc::MAP_ANONYMOUS,
@@ -50,14 +50,14 @@ fn shared() -> &'static Shared {
     unsafe {
         let place = libc::mmap(
             std::ptr::null_mut(),
-            size_of::<Shared>(),
+            size_of::<SharedMemory>(),
             read_write,
             anonymous,
             -1,
             0,
         );
         assert_ne!(place, libc::MAP_FAILED, "shared memory");
-        &*place.cast::<Shared>()
+        &*place.cast::<SharedMemory>()
     }
 }
 
@@ -74,7 +74,7 @@ fn work(
     lib: &'static SchunkLib,
     seeds: &[Seed],
     end: u64,
-    shared: &Shared,
+    shared: &SharedMemory,
     path: &Path,
 ) -> Result<(), String> {
     let limit = libc::rlimit {

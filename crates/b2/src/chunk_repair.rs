@@ -1,10 +1,10 @@
 //! What can be kept of a chunk of a damaged frame, and what is known of it.
 
 use crate::check;
+use crate::integrity::Integrity;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
-use crate::salvage::{Chunks, is_proven};
+use crate::salvage::{ChunkFinder, is_proven};
 use crate::settings::Settings;
-use crate::state::State;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use oxiblosc_chunk::rebuild::{self, Rebuilt};
@@ -21,7 +21,7 @@ const FIRST_REGISTERED: u8 = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// What is known of its blocks, except the wrong ones.
-    pub state: State,
+    pub state: Integrity,
     /// How many blocks it has, where that is known.
     pub nblocks: usize,
     /// The blocks that are wrong: others take their place.
@@ -40,14 +40,14 @@ pub struct Verdict {
 
 impl Verdict {
     /// For a chunk whose blocks are all in the same state.
-    pub fn whole(state: State, nblocks: usize) -> Self {
+    pub fn whole(state: Integrity, nblocks: usize) -> Self {
         Self {
             state,
             nblocks,
             wrong: Vec::new(),
             one_bit: Vec::new(),
             front_one_bit: false,
-            fits: state == State::Right,
+            fits: state == Integrity::Intact,
             front_wrong: false,
             missing: false,
         }
@@ -60,7 +60,7 @@ impl Verdict {
 
     /// For a chunk that is lost entirely.
     pub fn lost() -> Self {
-        Self::whole(State::Wrong, 0)
+        Self::whole(Integrity::Damaged, 0)
     }
 }
 
@@ -116,7 +116,7 @@ fn with_header_bit(room: &[u8]) -> Option<Rebuilt> {
 
 impl ChunkRepair<'_> {
     /// The chunk at a place.
-    pub fn chunk_at(&mut self, place: u64, chunks: &Chunks) -> Kept {
+    pub fn chunk_at(&mut self, place: u64, chunks: &ChunkFinder) -> Kept {
         let read = chunks.read(place);
         if let Some(chunk) = read.as_ref().filter(|chunk| is_proven(chunk)) {
             return self.proven(chunk, true);
@@ -176,8 +176,8 @@ impl ChunkRepair<'_> {
         let header = ChunkHeader::parse(chunk);
         let asks = header.as_ref().is_ok_and(asks_metalayers);
         let state = match is_sure && self.in_order && (self.metalayers || !asks) {
-            true => State::Right,
-            false => State::Unknown,
+            true => Integrity::Intact,
+            false => Integrity::Unknown,
         };
         let right = header.map(|header| rebuild::correct_blocks(&header, chunk));
         let (chunk, verdict) = match right {
@@ -191,8 +191,8 @@ impl ChunkRepair<'_> {
             }
             _ => self.checked(chunk, None, state),
         };
-        let fits = is_sure && verdict.state != State::Wrong;
-        let front_one_bit = !is_sure && verdict.state != State::Wrong;
+        let fits = is_sure && verdict.state != Integrity::Damaged;
+        let front_one_bit = !is_sure && verdict.state != Integrity::Damaged;
         let verdict = Verdict {
             fits,
             front_one_bit,
@@ -211,8 +211,8 @@ impl ChunkRepair<'_> {
         }
         match rebuild::without_checksums(header, chunk) {
             Ok((chunk, wrong)) => {
-                let (chunk, verdict) = self.without(&chunk, &wrong, State::Unknown);
-                let front_wrong = verdict.state == State::Unknown;
+                let (chunk, verdict) = self.without(&chunk, &wrong, Integrity::Unknown);
+                let front_wrong = verdict.state == Integrity::Unknown;
                 (
                     chunk,
                     Verdict {
@@ -236,11 +236,11 @@ impl ChunkRepair<'_> {
         {
             return lost();
         }
-        self.checked(&chunk, self.expected, State::Unknown)
+        self.checked(&chunk, self.expected, Integrity::Unknown)
     }
 
     /// The chunk as it is if all of it can be read; else one of those of its blocks that can; else none.
-    fn checked(&mut self, chunk: &[u8], expected: Option<usize>, state: State) -> Kept {
+    fn checked(&mut self, chunk: &[u8], expected: Option<usize>, state: Integrity) -> Kept {
         let Ok(header) = ChunkHeader::parse(chunk) else {
             return lost();
         };
@@ -271,11 +271,11 @@ impl ChunkRepair<'_> {
     }
 
     /// The chunk without the blocks that are wrong, and those that cannot be decompressed.
-    fn without(&mut self, chunk: &[u8], wrong: &[usize], state: State) -> Kept {
+    fn without(&mut self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Kept {
         self.try_without(chunk, wrong, state).unwrap_or_else(lost)
     }
 
-    fn try_without(&mut self, chunk: &[u8], wrong: &[usize], state: State) -> Option<Kept> {
+    fn try_without(&mut self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Option<Kept> {
         let header = ChunkHeader::parse(chunk).ok()?;
         if header.has_vlblocks() {
             return self.without_variable(&header, chunk, wrong, state);
@@ -316,7 +316,7 @@ impl ChunkRepair<'_> {
         header: &ChunkHeader,
         chunk: &[u8],
         wrong: &[usize],
-        state: State,
+        state: Integrity,
     ) -> Option<Kept> {
         let bad = rebuild::damaged_blocks(header, chunk).ok()?;
         let is_wrong = |nblock| wrong.contains(&nblock) || bad.contains(&nblock);

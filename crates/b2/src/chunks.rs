@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result, describe};
 use crate::input::Input;
 use crate::library::{SuperChunk, zeros};
 use crate::source::{Frame, Located, StoredChunk, special_chunk};
-use crate::workers::{Pool, each_thread};
+use crate::workers::{BufferPool, each_thread};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Header;
@@ -13,21 +13,21 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// What decompressing the chunks of a frame takes beside contexts.
-pub struct Chunks<'a> {
+pub struct ChunkReader<'a> {
     input: &'a Input,
     header: Arc<Header>,
     nchunks: usize,
-    used: Pool<Buffer>,
+    used: BufferPool<Buffer>,
 }
 
-impl<'a> Chunks<'a> {
+impl<'a> ChunkReader<'a> {
     /// Of a frame that was read from `input`.
     pub fn of(frame: &Frame, input: &'a Input) -> Self {
         Self {
             input,
             header: frame.header.clone(),
             nchunks: frame.nchunks(),
-            used: Pool::new(),
+            used: BufferPool::new(),
         }
     }
 
@@ -160,7 +160,7 @@ pub fn each_chunk_of(
     chosen: impl Iterator<Item = usize>,
     mut each: impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
-    let chunks = Chunks::of(frame, input);
+    let chunks = ChunkReader::of(frame, input);
     for nchunk in chosen {
         let chunk = frame.locate(nchunk);
         let chunk = chunk.map_err(|error| chunks.damaged(nchunk, error))?;

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::summary::tuple;
 use crate::text::{bytes, ratio};
 use crate::typesize;
-use crate::workers::{Pool, each_thread, in_order};
+use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
 use oxiblosc_core::b2nd::MAX_DIM;
@@ -264,7 +264,7 @@ fn compress_bytes(
         SuperChunk::new(Place::Memory, &settings.with_threads(threads)).map_err(failed)
     })?;
     let progress = Progress::new("compressing", size);
-    let (used, rooms) = (Pool::new(), Pool::new());
+    let (used, rooms) = (BufferPool::new(), BufferPool::new());
     let (mut total, mut ended) = (0, false);
     in_order(
         states,

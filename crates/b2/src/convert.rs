@@ -1,7 +1,7 @@
 //! `b2 convert`: a frame into another one, in another place, or compressed in another way.
 
 use crate::args::ConvertArgs;
-use crate::chunks::Chunks;
+use crate::chunks::ChunkReader;
 use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
-use crate::workers::{Pool, each_thread, in_order};
+use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_error::Error;
@@ -181,8 +181,8 @@ fn recompress(
     let mut new = with_metalayers(frame, place, &settings).map_err(unwritten)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
     let checksums = new.has_checksums().map_err(unwritten)?;
-    let chunks = Chunks::of(frame, input);
-    let rooms = Pool::new();
+    let chunks = ChunkReader::of(frame, input);
+    let rooms = BufferPool::new();
     let compress = |to: &SuperChunk, data: &[u8]| {
         let mut room = rooms.take().unwrap_or_else(Buffer::new);
         let cbytes = to.compress_into(data, checksums, &mut room);

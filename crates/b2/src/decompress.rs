@@ -1,7 +1,7 @@
 //! `b2 decompress`: a frame into a file, an array into an .npy file.
 
 use crate::args::DecompressArgs;
-use crate::chunks::Chunks;
+use crate::chunks::ChunkReader;
 use crate::compress::box_size;
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::source::{Frame, FrameOrChunk, array_meta, plain_contexts};
 use crate::store::kind_of;
 use crate::text::bytes;
-use crate::workers::{Pool, each_thread, in_order};
+use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_memory::Buffer;
@@ -113,7 +113,7 @@ fn named(input: &Path, npy: bool) -> Result<PathBuf> {
 /// Decompresses the chunks side by side. Into a file each is written at its place, into a pipe one after the other.
 fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i16) -> Result<()> {
     let mut frame = frame;
-    let chunks = Chunks::of(&frame, input);
+    let chunks = ChunkReader::of(&frame, input);
     let states = chunks.each_thread(threads, |threads| frame.contexts(threads))?;
     let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
     let to = PathBuf::from(output.name());
@@ -245,7 +245,7 @@ fn decompress_array(
         Array::open(input.path(), threads).map_err(failed)
     })?;
     let progress = Progress::new("decompressing", total);
-    let used = Pool::new();
+    let used = BufferPool::new();
     in_order(
         states,
         || Ok(parts.next()),

@@ -29,7 +29,7 @@ const MOST_META: usize = 16 << 20;
 const WIDTH: usize = 72;
 
 /// A chunk as the table shows it.
-struct Row {
+struct ChunkRow {
     nchunk: usize,
     place: String,
     kind: String,
@@ -39,12 +39,12 @@ struct Row {
 }
 
 /// What a person or a program is told of a frame.
-struct Report {
+struct FrameInfo {
     fields: Vec<(&'static str, String)>,
     json: Vec<(String, Json)>,
     metalayers: Vec<(String, usize, Json)>,
     vlmetalayers: Vec<(String, usize, Json)>,
-    rows: Vec<Row>,
+    rows: Vec<ChunkRow>,
     nchunks: usize,
     shares: Vec<Share>,
 }
@@ -99,7 +99,7 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
             }
         }
         FrameOrChunk::Frame(mut frame) => {
-            let report = Report::of(&mut frame, &input, args.chunks)?;
+            let report = FrameInfo::of(&mut frame, &input, args.chunks)?;
             if args.json {
                 members.extend(report.into_json());
                 writeln!(out, "{}", Json::Object(members))?;
@@ -197,7 +197,7 @@ fn chunk_fields(header: &ChunkHeader) -> Vec<(&'static str, String, Json)> {
 }
 
 /// The first rows and the last ones, where there are more chunks than `most`.
-fn rows(frame: &mut Frame, most: usize) -> Vec<Row> {
+fn rows(frame: &mut Frame, most: usize) -> Vec<ChunkRow> {
     let nchunks = frame.nchunks();
     let shown = nchunks.min(most);
     let head = if shown < nchunks {
@@ -206,10 +206,10 @@ fn rows(frame: &mut Frame, most: usize) -> Vec<Row> {
         shown
     };
     let listed = (0..head).chain(nchunks - (shown - head)..nchunks);
-    listed.map(|nchunk| Row::of(frame, nchunk)).collect()
+    listed.map(|nchunk| ChunkRow::of(frame, nchunk)).collect()
 }
 
-impl Row {
+impl ChunkRow {
     fn of(frame: &mut Frame, nchunk: usize) -> Self {
         let place = match frame.offsets().place(nchunk) {
             Ok(ChunkPlace::At(at)) if frame.header.kind == FrameKind::Sparse => {
@@ -273,7 +273,7 @@ fn shares(frame: &mut Frame) -> Vec<Share> {
         .collect()
 }
 
-impl Report {
+impl FrameInfo {
     fn of(frame: &mut Frame, input: &Input, most_rows: usize) -> Result<Self> {
         let nchunks = frame.nchunks();
         let summary = Summary::of(frame, input);
@@ -371,7 +371,7 @@ impl Report {
         let mut members = self.json;
         members.push(("metalayers".into(), layers(self.metalayers)));
         members.push(("vlmetalayers".into(), layers(self.vlmetalayers)));
-        let rows = self.rows.into_iter().map(Row::into_json).collect();
+        let rows = self.rows.into_iter().map(ChunkRow::into_json).collect();
         members.push(("chunks".into(), Json::List(rows)));
         members
     }

@@ -1,10 +1,10 @@
 //! What a command is to read: a file, a directory, or what comes through a pipe.
 
 use crate::failure::{Failure, Result};
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::source::{REPAIR, frame_file};
 use crate::store::{Extract, Store};
-use crate::system::{self, Rights};
+use crate::system::{self, GivenRights};
 use oxiblosc_io::Storage;
 use rawzip::Crc32;
 use std::fs::File;
@@ -25,7 +25,7 @@ pub struct Input {
     /// The file whose mode and owner count, if that is another one than the one that is read.
     rights_of: Option<PathBuf>,
     /// The folder of a copy, where one had to be made.
-    _copy: Option<Scratch>,
+    _copy: Option<ScratchFolder>,
     /// Whether it is other than the archive that it is from says.
     altered: bool,
 }
@@ -177,11 +177,11 @@ impl Input {
     }
 
     /// Whose mode and owner what is made of it gets: the file's, or that of the file with a directory's header.
-    pub fn rights(&self) -> Option<Rights> {
+    pub fn rights(&self) -> Option<GivenRights> {
         // What came through a pipe has none.
         self.origin.as_ref()?;
         let path = self.rights_of.as_ref().unwrap_or(&self.path);
-        let rights = Rights::of(&frame_file(path)).ok()?;
+        let rights = GivenRights::of(&frame_file(path)).ok()?;
         rights.source.is_file().then_some(rights)
     }
 }
@@ -193,9 +193,9 @@ fn is_device(path: &Path) -> bool {
 }
 
 /// A new file that goes away with its folder.
-fn spool() -> Result<(Scratch, PathBuf, File)> {
+fn spool() -> Result<(ScratchFolder, PathBuf, File)> {
     let folder = std::env::temp_dir();
-    let scratch = Scratch::new(&folder).map_err(|error| Failure::at(&folder, &error))?;
+    let scratch = ScratchFolder::new(&folder).map_err(|error| Failure::at(&folder, &error))?;
     let path = scratch.path("copy");
     let file = File::create_new(&path).map_err(|error| Failure::at(&path, &error))?;
     Ok((scratch, path, file))

@@ -14,7 +14,7 @@ use std::io::Write;
 const COLUMNS: usize = 12;
 
 /// A line.
-struct Row {
+struct MemberRow {
     key: String,
     kind: &'static str,
     shape: String,
@@ -29,14 +29,14 @@ pub struct Listing {
     kind: &'static str,
     form: &'static str,
     file_size: u64,
-    rows: Vec<Row>,
+    rows: Vec<MemberRow>,
     /// The columns of each table by its key.
     tables: BTreeMap<String, Vec<String>>,
     notes: Vec<String>,
     problems: Vec<String>,
 }
 
-impl Row {
+impl MemberRow {
     fn of(store: &Store, member: &Member, opened: &std::result::Result<Frame, Unopened>) -> Self {
         let mut row = Self {
             key: clean(member.key.as_bytes()),
@@ -94,7 +94,7 @@ impl Listing {
         let mut tables = BTreeMap::new();
         for member in &store.members {
             let opened = store.frame(member);
-            rows.push(Row::of(store, member, &opened));
+            rows.push(MemberRow::of(store, member, &opened));
             if let Ok(frame) = &opened
                 && let Some(root) = member.key.strip_suffix("/_meta")
                 && kind_of(frame) == Kind::TableManifest

@@ -2,7 +2,7 @@
 //!
 //! - [`args`]: what can be asked for
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
-//! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`state`]: frames as they lie on disk, whole or damaged
+//! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`integrity`]: frames as they lie on disk, whole or damaged
 //! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
 //! - [`report`]: what `repair` says
@@ -22,6 +22,7 @@ mod decompress;
 mod failure;
 mod info;
 mod input;
+mod integrity;
 mod json;
 mod library;
 mod listing;
@@ -38,7 +39,6 @@ mod salvage;
 mod scratch;
 mod settings;
 mod source;
-mod state;
 mod store;
 mod summary;
 mod system;

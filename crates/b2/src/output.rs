@@ -3,9 +3,9 @@
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::placing::{OTHER_THINGS, is_frame_or_empty, parent, place};
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::source::frame_file;
-use crate::system::{self, Rights};
+use crate::system::{self, GivenRights};
 use oxiblosc_system::files::identity_at;
 use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, IsTerminal, Write};
@@ -28,11 +28,11 @@ static UNSAID: OnceLock<io::Error> = OnceLock::new();
 /// Something to be written.
 pub struct Output {
     /// Where it is made.
-    scratch: Scratch,
+    scratch: ScratchFolder,
     target: Target,
     /// Whose mode and owner it gets: what it is made of, or else what it replaces.
-    source: Option<Rights>,
-    replaced: Option<Rights>,
+    source: Option<GivenRights>,
+    replaced: Option<GivenRights>,
     keep_times: bool,
     name: String,
 }
@@ -80,8 +80,8 @@ impl Output {
                         return refused(OTHER_THINGS);
                     }
                     beside = parent(&to);
-                    let header = Rights::of(&frame_file(&to));
-                    replaced = Some(header.or_else(|_| Rights::of(&to)).map_err(failed)?);
+                    let header = GivenRights::of(&frame_file(&to));
+                    replaced = Some(header.or_else(|_| GivenRights::of(&to)).map_err(failed)?);
                     Target::Path { to, replace }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -95,7 +95,7 @@ impl Output {
             }
         };
         Ok(Self {
-            scratch: Scratch::new(&beside).map_err(failed)?,
+            scratch: ScratchFolder::new(&beside).map_err(failed)?,
             source: input.and_then(Input::rights),
             replaced,
             keep_times: false,
@@ -242,7 +242,7 @@ fn are_nested(a: &Path, b: &Path) -> bool {
 }
 
 /// Gives a file, or a directory and the files in it, the mode of `source`, and its owner and group as far as this user may.
-fn give_attributes(path: &Path, rights: &Rights, times: bool) -> io::Result<()> {
+fn give_attributes(path: &Path, rights: &GivenRights, times: bool) -> io::Result<()> {
     if path.is_dir() {
         for file in std::fs::read_dir(path)? {
             system::give_rights(&file?.path(), rights)?;

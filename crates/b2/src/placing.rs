@@ -2,7 +2,7 @@
 
 use crate::failure::describe;
 use crate::library::{c_path, is_durable};
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::source::frame_file;
 use oxiblosc_io::paths::sync_dir_with_files;
 use oxiblosc_memory::CStrBuf;
@@ -52,7 +52,7 @@ pub fn parent(path: &Path) -> PathBuf {
 /// Moves a file or directory out of a folder to its place. What is replaced goes into the folder, or comes back if the move fails. If
 /// the environment says so, all of it is on the disk when this returns: first what is moved, so that at no moment a loss of power
 /// leaves its name without it, and then the name.
-pub fn place(scratch: &mut Scratch, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
+pub fn place(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
     let durable = is_durable();
     if durable {
         sync(from)?;
@@ -77,7 +77,7 @@ fn as_c(path: &Path) -> io::Result<CStrBuf> {
     c_path(path).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-fn put(scratch: &mut Scratch, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
+fn put(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
     if !replace && from.is_file() {
         // Unlike a renaming, this fails if something has come there meanwhile.
         match std::fs::hard_link(from, to) {
@@ -105,7 +105,7 @@ fn put(scratch: &mut Scratch, from: &Path, to: &Path, replace: bool) -> io::Resu
 
 /// Puts one thing in the place of another where the system cannot exchange them: for a moment there is neither.
 fn move_aside(
-    scratch: &mut Scratch,
+    scratch: &mut ScratchFolder,
     from: &Path,
     to: &Path,
     mut rename: impl FnMut(&Path, &Path) -> io::Result<()>,
@@ -134,13 +134,13 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A folder with a frame in it, and something to put in its place.
-    fn folder(test: &str) -> (PathBuf, Scratch) {
+    fn folder(test: &str) -> (PathBuf, ScratchFolder) {
         let name = format!("oxiblosc-b2-{test}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("frame")).expect("made");
         fs::write(folder.join("frame/chunks.b2frame"), b"old").expect("written");
-        let scratch = Scratch::new(&folder).expect("made");
+        let scratch = ScratchFolder::new(&folder).expect("made");
         fs::create_dir(scratch.path("new")).expect("made");
         fs::write(scratch.path("new").join("chunks.b2frame"), b"new").expect("written");
         (folder, scratch)

@@ -4,16 +4,16 @@ use crate::args::{Fill, RepairArgs};
 use crate::chunk_repair::{ChunkRepair, Verdict};
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::ALTERED;
+use crate::integrity::Integrity;
 use crate::library::{Place, SuperChunk, c_path};
 use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::salvage::{self, Chunks, Image, Salvage, Sizes, Slot};
+use crate::salvage::{self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes};
 use crate::settings::Settings;
 use crate::source::{
     contexts, frame_file, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
 };
-use crate::state::State;
 use crate::text::clean;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::Error;
@@ -44,19 +44,19 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         Err(error) => return Err(Failure::of(file_name.display(), error)),
     };
     let image = match &file {
-        Some(file) => Image::new(&**file, &mut notes)?,
-        None => Image::missing(),
+        Some(file) => RolledBackFile::new(&**file, &mut notes)?,
+        None => RolledBackFile::missing(),
     };
     let mut salvage = match sparse {
         true => salvage::sparse(&image, input.path(), &plain, notes)?,
         false => salvage::contiguous(&image, &plain, notes)?,
     };
-    let mut chunks = Chunks::new(&image, sparse.then(|| input.path()));
-    chunks.set_bounds(&salvage.slots, salvage.limit);
+    let mut chunks = ChunkFinder::new(&image, sparse.then(|| input.path()));
+    chunks.set_bounds(&salvage.locations, salvage.limit);
     let sizes = salvage::agree(
         &mut salvage.header,
         salvage.parts.header,
-        &salvage.slots,
+        &salvage.locations,
         &chunks,
         &mut salvage.notes,
     );
@@ -104,7 +104,7 @@ fn new_frame(
 fn rebuild(
     args: &RepairArgs,
     salvage: &mut Salvage,
-    chunks: &Chunks,
+    chunks: &ChunkFinder,
     sizes: &Sizes,
     output: &Output,
     threads: i16,
@@ -112,7 +112,7 @@ fn rebuild(
     let header = &salvage.header;
     let failed = |error| Failure::of(output.name(), error);
     let mut contexts = contexts(header, threads).map_err(failed)?;
-    let templates = salvage::templates(&salvage.slots, chunks);
+    let templates = salvage::templates(&salvage.locations, chunks);
     let settings = Settings {
         checksums: !templates.is_empty() || salvage.parts.has_checksums(),
         ..settings_of(header, threads)
@@ -120,27 +120,31 @@ fn rebuild(
     let mut frame = new_frame(header, output, &settings).map_err(failed)?;
     let progress = Progress::new("repairing", header.nbytes.max(0) as u64);
     let mut verdicts = Vec::new();
-    for (nchunk, slot) in salvage.slots.iter().enumerate() {
+    for (nchunk, location) in salvage.locations.iter().enumerate() {
         let expected = sizes.expected(nchunk);
-        let (chunk, verdict) = match *slot {
-            Slot::At(place) => {
+        let (chunk, verdict) = match *location {
+            ChunkLocation::At(place) => {
                 let mut repair = ChunkRepair {
                     contexts: &mut contexts,
                     settings: &settings,
                     templates: &templates,
                     in_order: salvage.in_order,
-                    metalayers: salvage.parts.header == State::Right,
+                    metalayers: salvage.parts.header == Integrity::Intact,
                     expected,
                 };
                 repair.chunk_at(place, chunks)
             }
-            Slot::Special(kind) => {
+            ChunkLocation::Special(kind) => {
                 let known = salvage.specials_proven && sizes.is_known(nchunk);
-                let state = if known { State::Right } else { State::Unknown };
+                let state = if known {
+                    Integrity::Intact
+                } else {
+                    Integrity::Unknown
+                };
                 let chunk = copied(&special_chunk(kind, expected.unwrap_or(0), header));
                 (chunk, Verdict::whole(state, 1))
             }
-            Slot::Lost => (None, Verdict::lost()),
+            ChunkLocation::Lost => (None, Verdict::lost()),
         };
         let chunk = chunk.or_else(|| filler(args.fill, header, expected));
         let added = chunk.map(|chunk| frame.append_chunk(&chunk));

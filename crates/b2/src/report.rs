@@ -1,10 +1,10 @@
 //! What `b2 repair` says of what it did.
 
 use crate::chunk_repair::Verdict;
+use crate::integrity::Integrity;
 use crate::json::Json;
 use crate::output::say;
 use crate::salvage::Salvage;
-use crate::state::State;
 use crate::text::{clean, plural, ranges};
 use std::path::Path;
 
@@ -40,7 +40,7 @@ impl Report<'_> {
     /// Whether nothing is lost, and nothing doubtful except where there are no checksums.
     pub fn is_complete(&self) -> bool {
         let fine = |verdict: &Verdict| {
-            verdict.state != State::Wrong
+            verdict.state != Integrity::Damaged
                 && verdict.is_uniform()
                 && !verdict.front_wrong
                 && !verdict.front_one_bit
@@ -51,7 +51,7 @@ impl Report<'_> {
     }
 
     /// The chunks all of whose blocks are in this state.
-    fn chunks(&self, state: State) -> Vec<usize> {
+    fn chunks(&self, state: Integrity) -> Vec<usize> {
         let all = self.verdicts.iter().enumerate();
         all.filter(|(_, verdict)| verdict.state == state && verdict.is_uniform())
             .map(|(nchunk, _)| nchunk)
@@ -60,8 +60,11 @@ impl Report<'_> {
 
     /// For a person.
     pub fn print(&self) {
-        let (right, unknown) = (self.chunks(State::Right), self.chunks(State::Unknown));
-        let wrong = self.chunks(State::Wrong);
+        let (right, unknown) = (
+            self.chunks(Integrity::Intact),
+            self.chunks(Integrity::Unknown),
+        );
+        let wrong = self.chunks(Integrity::Damaged);
         let count = self.verdicts.len();
         self.salvage.lost.iter().for_each(|line| say(line));
         say(&format!(
@@ -159,9 +162,9 @@ impl Report<'_> {
             ("index", Json::from(parts.index.word())),
             ("trailer", Json::from(parts.trailer.word())),
             ("in_order", Json::from(self.salvage.in_order)),
-            ("right", count(State::Right)),
-            ("wrong", count(State::Wrong)),
-            ("unknown", count(State::Unknown)),
+            ("right", count(Integrity::Intact)),
+            ("wrong", count(Integrity::Damaged)),
+            ("unknown", count(Integrity::Unknown)),
             ("notes", Json::list(notes.map(|note| note.as_str()))),
             ("chunks", Json::List(chunks.collect())),
         ])

@@ -18,13 +18,13 @@ fn folders() -> MutexGuard<'static, Vec<(PathBuf, Reserve)>> {
 }
 
 /// A folder that only this user can look into.
-pub struct Scratch {
+pub struct ScratchFolder {
     path: PathBuf,
     /// Whether it stays, since it holds what must not be lost.
     kept: bool,
 }
 
-impl Scratch {
+impl ScratchFolder {
     /// A new one in `parent`. Its name is short, whatever is to be made in it.
     pub fn new(parent: &Path) -> io::Result<Self> {
         system::before_end(end);
@@ -67,7 +67,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         if self.kept {
             return;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// Whose rights something gets that is made.
-pub struct Rights {
+pub struct GivenRights {
     /// What is known of it.
     pub source: Metadata,
     /// Its access control list, if it has one.
@@ -13,7 +13,7 @@ pub struct Rights {
     list: Option<Vec<u8>>,
 }
 
-impl Rights {
+impl GivenRights {
     /// Those of what is at a path.
     pub fn of(path: &Path) -> io::Result<Self> {
         Ok(Self {
@@ -26,7 +26,7 @@ impl Rights {
 
 #[cfg(unix)]
 mod kind {
-    use super::Rights;
+    use super::GivenRights;
     use oxiblosc_io::attributes::acl;
     use oxiblosc_startup::{stdin_was_closed, stdout_was_closed};
     use oxiblosc_system::files::give_acl;
@@ -95,7 +95,7 @@ mod kind {
     /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Users that may read the
     /// files of a directory may also search it. A file gets the source's access control list, too, and of a directory then its owner alone
     /// has rights.
-    pub fn give_rights(path: &Path, Rights { source, list }: &Rights) -> io::Result<()> {
+    pub fn give_rights(path: &Path, GivenRights { source, list }: &GivenRights) -> io::Result<()> {
         // The bits for searching a directory would be those for executing a file.
         let mut mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
         if path.is_dir() {
@@ -146,7 +146,7 @@ mod kind {
 
 #[cfg(windows)]
 mod kind {
-    use super::Rights;
+    use super::GivenRights;
     use std::fs::{File, Metadata};
     use std::io::{self, IsTerminal, Write};
     use std::os::windows::io::AsHandle;
@@ -193,7 +193,7 @@ mod kind {
     }
 
     /// Lets a file be written or not, as a source may be. All else is as the directory around it says.
-    pub fn give_rights(path: &Path, Rights { source, .. }: &Rights) -> io::Result<()> {
+    pub fn give_rights(path: &Path, GivenRights { source, .. }: &GivenRights) -> io::Result<()> {
         match path.is_dir() {
             true => Ok(()),
             false => std::fs::set_permissions(path, source.permissions()),

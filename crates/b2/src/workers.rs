@@ -33,14 +33,14 @@ impl<R> Results<R> {
     }
 }
 
-struct Shared<R, D> {
+struct DeliveryQueue<R, D> {
     results: Mutex<Results<R>>,
     changed: Condvar,
     deliver: Mutex<D>,
 }
 
 /// Lets the other threads end if this one panics.
-struct Guard<'a, R, D>(&'a Shared<R, D>);
+struct Guard<'a, R, D>(&'a DeliveryQueue<R, D>);
 
 impl<R, D> Drop for Guard<'_, R, D> {
     fn drop(&mut self) {
@@ -79,7 +79,7 @@ pub fn in_order<S: Send, P: Send, R: Send>(
 ) -> Result<()> {
     let ahead = states.len() * AHEAD;
     let source = Mutex::new((0, Some(take)));
-    let shared = Shared {
+    let shared = DeliveryQueue {
         results: Mutex::new(Results {
             next: 0,
             done: BTreeMap::new(),
@@ -107,7 +107,7 @@ pub fn in_order<S: Send, P: Send, R: Send>(
     results.failure.map_or(Ok(()), Err)
 }
 
-impl<R, D: FnMut(R) -> Result<()>> Shared<R, D> {
+impl<R, D: FnMut(R) -> Result<()>> DeliveryQueue<R, D> {
     /// The next part and its number; none at the end, and after an error.
     fn take<P>(
         &self,
@@ -163,9 +163,9 @@ impl<R, D: FnMut(R) -> Result<()>> Shared<R, D> {
 }
 
 /// Buffers that were used, to be used again.
-pub struct Pool<T>(Mutex<Vec<T>>);
+pub struct BufferPool<T>(Mutex<Vec<T>>);
 
-impl<T> Pool<T> {
+impl<T> BufferPool<T> {
     /// None yet.
     pub fn new() -> Self {
         Self(Mutex::new(Vec::new()))

@@ -18,7 +18,7 @@ const L1: i64 = 32 << 10;
 
 /// What the decisions depend on.
 #[derive(Clone, Copy, Debug)]
-pub struct Blocks {
+pub struct BlockParams {
     /// The compressor's code.
     pub compcode: c_int,
     /// 0 to 9.
@@ -33,7 +33,7 @@ pub struct Blocks {
     pub splitmode: c_int,
 }
 
-impl Blocks {
+impl BlockParams {
     /// Whether the split mode wants blocks of this size to be split.
     fn wants_split(&self, blocksize: i64) -> bool {
         let fits = can_split(self.typesize as usize, blocksize as usize);
@@ -92,7 +92,7 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    const LZ4: Blocks = Blocks {
+    const LZ4: BlockParams = BlockParams {
         compcode: 1,
         clevel: 5,
         typesize: 8,
@@ -104,51 +104,51 @@ mod tests {
     #[test]
     fn sizes_are_those_that_c_blosc_writes() {
         // From the headers of chunks that c-blosc 1.21.3 wrote.
-        let size = |blocks: Blocks| (blocks.blocksize(), blocks.split(blocks.blocksize()));
+        let size = |blocks: BlockParams| (blocks.blocksize(), blocks.split(blocks.blocksize()));
         assert_eq!(size(LZ4), (1 << 20, true));
-        assert_eq!(size(Blocks { typesize: 1, ..LZ4 }), (128 << 10, true));
+        assert_eq!(size(BlockParams { typesize: 1, ..LZ4 }), (128 << 10, true));
         assert_eq!(
-            size(Blocks {
+            size(BlockParams {
                 splitmode: AUTO,
                 ..LZ4
             }),
             (128 << 10, false)
         );
         assert_eq!(
-            size(Blocks {
+            size(BlockParams {
                 compcode: ZSTD,
                 ..LZ4
             }),
             (256 << 10, false)
         );
         assert_eq!(
-            size(Blocks {
+            size(BlockParams {
                 typesize: 17,
                 ..LZ4
             }),
             (131_070, false)
         );
         assert_eq!(
-            size(Blocks {
+            size(BlockParams {
                 forced: 1000,
                 ..LZ4
             }),
             (1000, false)
         );
         assert_eq!(
-            size(Blocks {
+            size(BlockParams {
                 forced: 1024,
                 ..LZ4
             }),
             (64 << 10, true)
         );
         assert_eq!(
-            size(Blocks {
+            size(BlockParams {
                 nbytes: 1003,
                 ..LZ4
             }),
             (1000, false)
         );
-        assert_eq!(size(Blocks { nbytes: 7, ..LZ4 }), (1, false));
+        assert_eq!(size(BlockParams { nbytes: 7, ..LZ4 }), (1, false));
     }
 }

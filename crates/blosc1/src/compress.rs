@@ -1,13 +1,13 @@
 //! Compressing.
 
-use super::blocks::Blocks;
+use super::blocks::BlockParams;
 use super::border::{
     FAILED, bytes, bytes_mut, check_disjoint, guard, ok_or_code, print_warning, text,
 };
 use super::compressors::{code_of, name_of};
 use super::settings;
 use super::snappy::Snappy;
-use super::threads::{self, Pool};
+use super::threads::{self, WorkerThreads};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{MAX_FILTERS, MIN_HEADER_LENGTH, filter_id};
 use oxiblosc_chunk::rules::Rules;
@@ -84,7 +84,7 @@ impl Request {
         } else {
             1
         };
-        let blocks = Blocks {
+        let blocks = BlockParams {
             compcode: self.compcode,
             clevel: self.clevel,
             typesize: typesize as i64,
@@ -137,7 +137,13 @@ impl Request {
             check_disjoint((src, nbytes), (dest, room))?;
             // SAFETY: the buffers have the given sizes (# Safety), and `check_disjoint` checks that they do not overlap.
             let (src, dest) = unsafe { (bytes(src, nbytes)?, bytes_mut(dest, room)?) };
-            let cbytes = compress(&params, ChunkInput::Buffer(src), dest, &Snappy, &Pool);
+            let cbytes = compress(
+                &params,
+                ChunkInput::Buffer(src),
+                dest,
+                &Snappy,
+                &WorkerThreads,
+            );
             c_int::try_from(cbytes.map_err(|_| FAILED)?).map_err(|_| FAILED)
         };
         guard(FAILED, || ok_or_code(run()))

@@ -5,7 +5,7 @@ use super::compress::nthreads_of_environment;
 use super::header::RawHeader;
 use super::settings;
 use super::snappy::Snappy;
-use super::threads::{self, Pool};
+use super::threads::{self, WorkerThreads};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::fast_path;
@@ -67,7 +67,7 @@ unsafe fn run(
     if fast_path::decompress(&header, src, dest).is_none() {
         let mut chunk = None;
         Chunk::parse_into(&mut chunk, &header, src)
-            .and_then(|chunk| decompress(chunk, dest, None, nthreads, &Snappy, &Pool))
+            .and_then(|chunk| decompress(chunk, dest, None, nthreads, &Snappy, &WorkerThreads))
             .map_err(|_| FAILED)?;
     }
     Ok(header.nbytes as c_int)

@@ -9,9 +9,9 @@ use std::ffi::c_int;
 const MAX_THREADS: c_int = 256;
 
 /// The shared worker threads.
-pub struct Pool;
+pub struct WorkerThreads;
 
-impl Executor for Pool {
+impl Executor for WorkerThreads {
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
         oxiblosc_pool::run_tasks(nthreads, nworkers, job)
     }

@@ -161,10 +161,10 @@ fn of_header_only(chunk: &[u8]) -> u32 {
 /// The table of a chunk whose front was checked.
 pub struct Checksums<'a> {
     layout: TableLayout,
-    table: Table<'a>,
+    table: TableBytes<'a>,
 }
 
-enum Table<'a> {
+enum TableBytes<'a> {
     /// Part of the chunk's bytes.
     Borrowed(&'a [u8]),
     /// A copy.
@@ -202,7 +202,7 @@ impl<'a> Checksums<'a> {
         if !table.starts_with(&MAGIC) {
             return Err(Error::Data);
         }
-        let table = Table::Borrowed(table);
+        let table = TableBytes::Borrowed(table);
         Ok(Self { layout, table })
     }
 
@@ -213,14 +213,14 @@ impl<'a> Checksums<'a> {
     pub fn kept<'b>(&self) -> Result<Checksums<'b>> {
         Ok(Checksums {
             layout: self.layout,
-            table: Table::Owned(self.table().to_list()?),
+            table: TableBytes::Owned(self.table().to_list()?),
         })
     }
 
     fn table(&self) -> &[u8] {
         match &self.table {
-            Table::Borrowed(bytes) => bytes,
-            Table::Owned(bytes) => bytes,
+            TableBytes::Borrowed(bytes) => bytes,
+            TableBytes::Owned(bytes) => bytes,
         }
     }
 

@@ -45,7 +45,7 @@ impl FilteredStreams<'_> {
 
 /// The planes of a shuffled block: the bytes at offset `i` in all planes form the bytes `i * count..(i + 1) * count` of the block. These are one
 /// item, or eight items with bitshuffle.
-struct Planes {
+struct PlaneRange {
     count: usize,
     /// Bytes of a plane.
     row: usize,
@@ -235,7 +235,7 @@ impl BlockDecoder<'_> {
         let Some(planes) = self.planes_of_part(bsize, span) else {
             return Ok(false);
         };
-        let Planes { count, row, lo, hi } = planes;
+        let PlaneRange { count, row, lo, hi } = planes;
         // Of each stream, up to the last byte that is needed of any plane in it.
         let end = |start, len| last_needed(start, len, row, count, hi);
         let places = (&mut bufs.ping, &mut bufs.input);
@@ -264,7 +264,7 @@ impl BlockDecoder<'_> {
 
     /// The parts of the planes of a block of `bsize` bytes that hold its bytes in `span`. None if the pipeline does not allow it, or the
     /// block is faster decoded as a whole.
-    fn planes_of_part(&self, bsize: usize, (from, to): (usize, usize)) -> Option<Planes> {
+    fn planes_of_part(&self, bsize: usize, (from, to): (usize, usize)) -> Option<PlaneRange> {
         let header = &self.chunk.header;
         let count = match self.pipeline.stages() {
             [] => 1,
@@ -278,7 +278,7 @@ impl BlockDecoder<'_> {
         let row = bsize / count;
         let (lo, hi) = (from / count, to.div_ceil(count));
         // The bytes at the end that form no whole item are not shuffled, and large parts take longer than the whole block.
-        (hi <= row && bsize > SMALL && (hi - lo) * count <= bsize / 2).then_some(Planes {
+        (hi <= row && bsize > SMALL && (hi - lo) * count <= bsize / 2).then_some(PlaneRange {
             count,
             row,
             lo,

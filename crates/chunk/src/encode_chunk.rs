@@ -29,7 +29,7 @@ pub struct ChunkEncoder<'a> {
 }
 
 /// What the workers that encode a chunk share.
-struct Shared<'a> {
+struct EncodeState<'a> {
     /// The next block that no worker has taken yet.
     next: AtomicUsize,
     /// Whether no block has compressed so far. Until one does, none is written, since the chunk will probably be stored instead.
@@ -222,7 +222,7 @@ impl<'a> ChunkEncoder<'a> {
         if nworkers <= 1 {
             return self.encode_serial(encoder, starts, body, rest);
         }
-        let shared = Shared {
+        let shared = EncodeState {
             next: AtomicUsize::new(0),
             all_raw: AtomicBool::new(true),
             writer: Mutex::new(OrderedWriter::new(starts, rest, body)),
@@ -247,7 +247,7 @@ impl<'a> ChunkEncoder<'a> {
         &self,
         encoder: &BlockEncoder,
         tid: usize,
-        shared: &Shared<'a>,
+        shared: &EncodeState<'a>,
     ) -> Result<()> {
         let mut scratch = scratch::borrow()?;
         let Scratch {

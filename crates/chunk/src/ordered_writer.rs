@@ -8,11 +8,11 @@ use oxiblosc_memory::{AlignedBuffer, List};
 use std::sync::{Mutex, MutexGuard};
 
 /// A block and its destination.
-type Place<'a> = (Encoded<'a>, &'a mut [u8]);
+type ReservedBlock<'a> = (Encoded<'a>, &'a mut [u8]);
 
 /// Writes a block: a raw one by calling `raw`, another by copying the front of `bytes`.
 fn write(
-    (block, place): Place,
+    (block, place): ReservedBlock,
     bytes: &[u8],
     raw: &mut impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
@@ -43,7 +43,7 @@ pub struct OrderedWriter<'a> {
     /// Blocks that were finished before it was their turn: index, block, and its bytes.
     waiting: List<(usize, Encoded<'a>, AlignedBuffer)>,
     /// Blocks whose destinations are known, and their bytes: to be written by any worker.
-    placed: List<(Place<'a>, AlignedBuffer)>,
+    placed: List<(ReservedBlock<'a>, AlignedBuffer)>,
     /// Whether all blocks so far are raw. Until one is not, none is written, since the chunk will probably be stored instead.
     all_raw: bool,
     /// Unused buffers, which workers get in exchange for those of waiting blocks.
@@ -220,7 +220,7 @@ impl<'a> OrderedWriter<'a> {
     }
 
     /// Assigns a destination to the next block. Returns `None` if it does not fit.
-    fn reserve(&mut self, block: Encoded<'a>) -> Option<Place<'a>> {
+    fn reserve(&mut self, block: Encoded<'a>) -> Option<ReservedBlock<'a>> {
         let size = block.size();
         if size > self.rest.len() {
             self.outcome = Ok(false);

@@ -189,14 +189,14 @@ impl Pipeline {
     ) -> Result<&'a [u8]> {
         let typesize = usize::from(self.typesize);
         let mut place = if input.is_some() {
-            Place::Input
+            StageBuffer::Input
         } else {
-            Place::Ping
+            StageBuffer::Ping
         };
         for stage in self.stages() {
             let (src, dst) = match (place, input) {
-                (Place::Input, Some(input)) => (input, ping.ensure(bsize)?),
-                (Place::Pong, _) => (&pong[..bsize], ping.ensure(bsize)?),
+                (StageBuffer::Input, Some(input)) => (input, ping.ensure(bsize)?),
+                (StageBuffer::Pong, _) => (&pong[..bsize], ping.ensure(bsize)?),
                 _ => (&ping[..bsize], pong.ensure(bsize)?),
             };
             match *stage {
@@ -217,15 +217,15 @@ impl Pipeline {
                     registered::forward((id, meta), typesize, src, dst, hooks)?;
                 }
             }
-            place = if place == Place::Ping {
-                Place::Pong
+            place = if place == StageBuffer::Ping {
+                StageBuffer::Pong
             } else {
-                Place::Ping
+                StageBuffer::Ping
             };
         }
         Ok(match (place, input) {
-            (Place::Input, Some(input)) => input,
-            (Place::Pong, _) => &pong[..bsize],
+            (StageBuffer::Input, Some(input)) => input,
+            (StageBuffer::Pong, _) => &pong[..bsize],
             _ => &ping[..bsize],
         })
     }
@@ -241,13 +241,13 @@ impl Pipeline {
         hooks: &dyn Hooks,
     ) -> Result<()> {
         let (bsize, typesize) = (dst.len(), usize::from(self.typesize));
-        let mut place = Place::Ping;
+        let mut place = StageBuffer::Ping;
         for (left, stage) in self.stages().iter().enumerate().rev() {
             let last = left == 0 && !hooks.has_postfilter();
             let (src, out): (&[u8], &mut [u8]) = match (place, last) {
-                (Place::Pong, true) => (&pong[..bsize], &mut *dst),
+                (StageBuffer::Pong, true) => (&pong[..bsize], &mut *dst),
                 (_, true) => (&ping[..bsize], &mut *dst),
-                (Place::Pong, false) => (&pong[..bsize], ping.ensure(bsize)?),
+                (StageBuffer::Pong, false) => (&pong[..bsize], ping.ensure(bsize)?),
                 (_, false) => (&ping[..bsize], pong.ensure(bsize)?),
             };
             match *stage {
@@ -270,14 +270,14 @@ impl Pipeline {
                     registered::backward((id, meta), src, out, hooks)?;
                 }
             }
-            place = if place == Place::Ping {
-                Place::Pong
+            place = if place == StageBuffer::Ping {
+                StageBuffer::Pong
             } else {
-                Place::Ping
+                StageBuffer::Ping
             };
         }
         if hooks.has_postfilter() {
-            let input = if place == Place::Ping {
+            let input = if place == StageBuffer::Ping {
                 &ping[..bsize]
             } else {
                 &pong[..bsize]
@@ -290,7 +290,7 @@ impl Pipeline {
 
 /// Where the data of a block are between two stages.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum StageBuffer {
     Input,
     Ping,
     Pong,

@@ -12,7 +12,7 @@ use oxiblosc_memory::{Buffer, Collect, List};
 use std::ops::Range;
 
 /// The layout of a chunk, if `header` is its header.
-struct Parts<'a> {
+struct ChunkLayout<'a> {
     header: &'a ChunkHeader,
     /// Where the table of checksums is.
     table: usize,
@@ -20,7 +20,7 @@ struct Parts<'a> {
     end: usize,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ChunkLayout<'a> {
     fn new(header: &'a ChunkHeader, bytes: &[u8]) -> Option<Self> {
         let has_streams = header.special() == Special::None && !header.is_memcpyed();
         if !has_streams || header.is_lazy() || header.nbytes == 0 {
@@ -166,7 +166,7 @@ pub struct Rebuilt {
 /// # Errors
 /// [`Error::MemoryAlloc`].
 pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
-    let Some(parts) = Parts::with_sums(header, bytes) else {
+    let Some(parts) = ChunkLayout::with_sums(header, bytes) else {
         return Ok(None);
     };
     let mut chunk = Buffer::copy_of(&bytes[..header.cbytes])?;
@@ -208,7 +208,7 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
 /// # Errors
 /// Those of a damaged chunk, [`Error::MemoryAlloc`].
 pub fn without_checksums(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, List<usize>)> {
-    let parts = Parts::with_sums(header, bytes).ok_or(Error::Data)?;
+    let parts = ChunkLayout::with_sums(header, bytes).ok_or(Error::Data)?;
     let mut chunk = Buffer::copy_of(&bytes[..header.cbytes])?;
     let damaged = parts.damaged_blocks(&chunk)?;
     let plain = ChunkHeader {
@@ -229,7 +229,7 @@ pub fn without_checksums(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, 
 
 /// Whether the checksum of the front of a chunk with streams matches; the blocks are not looked at.
 pub fn front_matches(header: &ChunkHeader, chunk: &[u8]) -> bool {
-    Parts::with_sums(header, chunk).is_some_and(|parts| parts.front_matches(chunk))
+    ChunkLayout::with_sums(header, chunk).is_some_and(|parts| parts.front_matches(chunk))
 }
 
 /// The blocks of a chunk that do not match their checksums. Empty for a chunk without checksums.
@@ -237,14 +237,14 @@ pub fn front_matches(header: &ChunkHeader, chunk: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Data`] if the front is damaged, [`Error::MemoryAlloc`].
 pub fn damaged_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<List<usize>> {
-    let parts = Parts::new(header, chunk).ok_or(Error::Data)?;
+    let parts = ChunkLayout::new(header, chunk).ok_or(Error::Data)?;
     match header.has_checksums() {
         true => parts.damaged_blocks(chunk),
         false => Ok(List::new()),
     }
 }
 
-impl Parts<'_> {
+impl ChunkLayout<'_> {
     fn fits(&self, bytes: &[u8], nblock: usize) -> Result<bool> {
         match self.block(bytes, nblock) {
             Some(place) => {
@@ -297,7 +297,7 @@ impl Parts<'_> {
 /// # Errors
 /// [`Error::Data`] if the front is damaged, [`Error::MemoryAlloc`].
 pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, List<usize>)> {
-    let parts = Parts::with_sums(header, chunk).ok_or(Error::Data)?;
+    let parts = ChunkLayout::with_sums(header, chunk).ok_or(Error::Data)?;
     let mut bytes = Buffer::copy_of(&chunk[..header.cbytes])?;
     let all = 0..header.nblocks;
     let mut starts: List<usize> = all.map(|nblock| parts.start(chunk, nblock)).list()?;
@@ -327,7 +327,7 @@ pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, Lis
 /// # Errors
 /// [`Error::Data`] if there is no such block, [`Error::MemoryAlloc`].
 pub fn single_block(header: &ChunkHeader, chunk: &[u8], nblock: usize) -> Result<(Buffer, usize)> {
-    let parts = Parts::new(header, chunk).ok_or(Error::Data)?;
+    let parts = ChunkLayout::new(header, chunk).ok_or(Error::Data)?;
     let place = parts.block(chunk, nblock).ok_or(Error::Data)?;
     let stream = &chunk[place];
     let nbytes = stream

@@ -94,11 +94,11 @@ pub mod codec_id {
 }
 
 /// The mode of the ZFP codec with this id.
-fn zfp_mode(compcode: u8) -> Option<zfp::Mode> {
+fn zfp_mode(compcode: u8) -> Option<zfp::CompressionMode> {
     match compcode {
-        codec_id::ZFP_ACCURACY => Some(zfp::Mode::Accuracy),
-        codec_id::ZFP_PRECISION => Some(zfp::Mode::Precision),
-        codec_id::ZFP_RATE => Some(zfp::Mode::Rate),
+        codec_id::ZFP_ACCURACY => Some(zfp::CompressionMode::Accuracy),
+        codec_id::ZFP_PRECISION => Some(zfp::CompressionMode::Precision),
+        codec_id::ZFP_RATE => Some(zfp::CompressionMode::Rate),
         _ => None,
     }
 }

@@ -75,15 +75,15 @@ const SLOTS: usize = 32;
 static DEPOT: Depot<Scratch, SLOTS> = Depot::empty();
 
 /// A scratch that goes back to the depot when it is dropped. Buffers that are too large to be kept are freed then.
-pub struct Borrowed(depot::Borrowed<Scratch>);
+pub struct BorrowedScratch(depot::Borrowed<Scratch>);
 
 /// Borrows a scratch from the depot, or makes a new one.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
 #[inline(always)]
-pub fn borrow() -> Result<Borrowed> {
-    DEPOT.borrow(Scratch::default).map(Borrowed)
+pub fn borrow() -> Result<BorrowedScratch> {
+    DEPOT.borrow(Scratch::default).map(BorrowedScratch)
 }
 
 /// Frees all that the depot keeps.
@@ -91,7 +91,7 @@ pub fn release() {
     DEPOT.release();
 }
 
-impl Drop for Borrowed {
+impl Drop for BorrowedScratch {
     #[inline]
     fn drop(&mut self) {
         let scratch = &mut *self.0;
@@ -101,14 +101,14 @@ impl Drop for Borrowed {
     }
 }
 
-impl Deref for Borrowed {
+impl Deref for BorrowedScratch {
     type Target = Scratch;
     fn deref(&self) -> &Scratch {
         &self.0
     }
 }
 
-impl DerefMut for Borrowed {
+impl DerefMut for BorrowedScratch {
     fn deref_mut(&mut self) -> &mut Scratch {
         &mut self.0
     }
@@ -133,7 +133,7 @@ mod tests {
         for (i, scratch) in all.iter_mut().enumerate() {
             scratch.out.ensure(100).unwrap().fill(i as u8);
         }
-        let own = |(i, scratch): (usize, &Borrowed)| scratch.out[..100] == [i as u8; 100];
+        let own = |(i, scratch): (usize, &BorrowedScratch)| scratch.out[..100] == [i as u8; 100];
         assert!(all.iter().enumerate().all(own), "each has its own");
         assert!(all.iter().filter(|scratch| !scratch.0.has_slot()).count() >= SLOTS);
         drop(all);

@@ -108,9 +108,9 @@ mod tests {
     use oxiblosc_error::Error;
 
     /// A chunk in memory, that pretends not to be.
-    struct Bytes<'a>(&'a [u8]);
+    struct ChunkFile<'a>(&'a [u8]);
 
-    impl BlockSource for Bytes<'_> {
+    impl BlockSource for ChunkFile<'_> {
         fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
             let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FileRead)?;
             buf.copy_from_slice(bytes);
@@ -125,7 +125,7 @@ mod tests {
                 .iter()
                 .flat_map(|start| start.to_le_bytes())
                 .collect();
-            let lazy = LazyBlocks::new(&Bytes(&[]), &table, 100).unwrap();
+            let lazy = LazyBlocks::new(&ChunkFile(&[]), &table, 100).unwrap();
             (0..starts.len())
                 .map(|nblock| lazy.end(&table, nblock))
                 .collect::<Vec<_>>()
@@ -143,10 +143,10 @@ mod tests {
     #[test]
     fn a_front_that_is_not_there_costs_no_memory() {
         let bytes = (0..=255).collect::<Vec<u8>>().repeat(11_719);
-        assert!(read_front(&Bytes(&bytes), bytes.len()) == Ok(bytes.clone().into()));
-        assert_eq!(read_front(&Bytes(&bytes), 0), Ok(List::new()));
+        assert!(read_front(&ChunkFile(&bytes), bytes.len()) == Ok(bytes.clone().into()));
+        assert_eq!(read_front(&ChunkFile(&bytes), 0), Ok(List::new()));
         assert_eq!(
-            read_front(&Bytes(&bytes), i32::MAX as usize),
+            read_front(&ChunkFile(&bytes), i32::MAX as usize),
             Err(Error::FileRead)
         );
     }

@@ -356,9 +356,9 @@ fn there_are_no_empty_blocks_of_variable_length() {
 
 /// Counts the jobs that it is given, and does them alone.
 #[derive(Default)]
-struct Counted(AtomicUsize);
+struct JobCounter(AtomicUsize);
 
-impl Executor for Counted {
+impl Executor for JobCounter {
     fn run(&self, _: usize, _: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
         self.0.fetch_add(1, Relaxed);
         job(0);
@@ -374,7 +374,7 @@ fn blocks_shorter_than_their_place_in_a_queue_are_not_queued() {
         special::write(Special::Zero, NBYTES, blocksize, 1, &[], &mut bytes);
         let header = ChunkHeader::parse(&bytes).unwrap();
         let chunk = Chunk::parse(&header, &bytes).unwrap();
-        let (mask, exec) = (vec![false; header.nblocks], Counted::default());
+        let (mask, exec) = (vec![false; header.nblocks], JobCounter::default());
         let mut dest = vec![0xee; NBYTES];
         decompress(&chunk, &mut dest, Some(&mask), 8, &NoHooks, &exec).unwrap();
         assert_eq!((dest, exec.0.into_inner()), (vec![0; NBYTES], jobs));

@@ -14,7 +14,7 @@ pub const MIN_USEFUL_DICT: usize = 256;
 const GAP: usize = 16;
 
 /// What is made of the bytes for one codec.
-enum Prepared {
+enum PreparedDict {
     Lz4Encode(lz4::EncodeDict),
     Lz4hcEncode(lz4::HcEncodeDict, u8),
     ZstdEncode(zstd::EncodeDict),
@@ -25,7 +25,7 @@ enum Prepared {
 /// A dictionary that is prepared for one codec, to compress or to decompress. All workers of a chunk share it.
 pub struct Dict {
     // Before `bytes`, so that it is dropped first: one variant points into them.
-    prepared: Prepared,
+    prepared: PreparedDict,
     /// The dictionary, with a gap behind it.
     bytes: List<u8>,
     /// The length without the gap.
@@ -43,9 +43,11 @@ impl Dict {
         let prepared = match codec {
             // SAFETY: `owned` moves into the same `Dict` as the prepared form, which is dropped first. The bytes are on the heap, so they
             // stay where they are, and they do not change, since no method of `Dict` borrows them mutably.
-            Codec::Lz4 => Prepared::Lz4Encode(unsafe { lz4::EncodeDict::new(&owned[..len]) }?),
-            Codec::Lz4hc => Prepared::Lz4hcEncode(lz4::HcEncodeDict::new(bytes, clevel)?, clevel),
-            Codec::Zstd => Prepared::ZstdEncode(zstd::EncodeDict::new(bytes)?),
+            Codec::Lz4 => PreparedDict::Lz4Encode(unsafe { lz4::EncodeDict::new(&owned[..len]) }?),
+            Codec::Lz4hc => {
+                PreparedDict::Lz4hcEncode(lz4::HcEncodeDict::new(bytes, clevel)?, clevel)
+            }
+            Codec::Zstd => PreparedDict::ZstdEncode(zstd::EncodeDict::new(bytes)?),
             Codec::BloscLz | Codec::Zlib => return Err(Error::CodecDict),
         };
         Ok(Dict {
@@ -62,8 +64,8 @@ impl Dict {
     pub fn for_decompression(codec: Codec, bytes: &[u8]) -> Result<Self> {
         let (owned, len) = copy_with_gap(bytes)?;
         let prepared = match codec {
-            Codec::Lz4 | Codec::Lz4hc => Prepared::Lz4Decode,
-            Codec::Zstd => Prepared::ZstdDecode(zstd::DecodeDict::new(bytes)?),
+            Codec::Lz4 | Codec::Lz4hc => PreparedDict::Lz4Decode,
+            Codec::Zstd => PreparedDict::ZstdDecode(zstd::DecodeDict::new(bytes)?),
             Codec::BloscLz | Codec::Zlib => return Err(Error::CodecDict),
         };
         Ok(Dict {
@@ -121,35 +123,35 @@ impl Dict {
 
     pub(super) fn lz4_encode(&self) -> Result<&lz4::EncodeDict> {
         match &self.prepared {
-            Prepared::Lz4Encode(dict) => Ok(dict),
+            PreparedDict::Lz4Encode(dict) => Ok(dict),
             _ => Err(Error::CodecDict),
         }
     }
 
     pub(super) fn lz4hc_encode(&self, clevel: u8) -> Result<(&[u8], &lz4::HcEncodeDict)> {
         match &self.prepared {
-            Prepared::Lz4hcEncode(dict, level) if *level == clevel => Ok((self.bytes(), dict)),
+            PreparedDict::Lz4hcEncode(dict, level) if *level == clevel => Ok((self.bytes(), dict)),
             _ => Err(Error::CodecDict),
         }
     }
 
     pub(super) fn zstd_encode(&self) -> Result<&zstd::EncodeDict> {
         match &self.prepared {
-            Prepared::ZstdEncode(dict) => Ok(dict),
+            PreparedDict::ZstdEncode(dict) => Ok(dict),
             _ => Err(Error::CodecDict),
         }
     }
 
     pub(super) fn lz4_decode(&self) -> Result<&[u8]> {
         match &self.prepared {
-            Prepared::Lz4Decode => Ok(self.bytes()),
+            PreparedDict::Lz4Decode => Ok(self.bytes()),
             _ => Err(Error::CodecDict),
         }
     }
 
     pub(super) fn zstd_decode(&self) -> Result<&zstd::DecodeDict> {
         match &self.prepared {
-            Prepared::ZstdDecode(dict) => Ok(dict),
+            PreparedDict::ZstdDecode(dict) => Ok(dict),
             _ => Err(Error::CodecDict),
         }
     }

@@ -15,7 +15,7 @@ use oxiblosc_error::Result;
 use std::ops::Range;
 
 /// Compresses the chunks of a super-chunk.
-pub trait Encoder: Sync {
+pub trait SchunkEncoder: Sync {
     /// Compresses data into the front of `dest`. Gives the size of the chunk, or 0 if it does not fit. If it is asked for, and `dest` has
     /// [room](oxiblosc_chunk::checksum::room), the chunk has checksums.
     ///
@@ -53,7 +53,7 @@ pub trait Encoder: Sync {
 }
 
 /// Decompresses the chunks of a super-chunk: every [`DecodeContext`](crate::decoding::DecodeContext) does.
-pub trait Decoder: Sync {
+pub trait SchunkDecoder: Sync {
     /// Decompresses a chunk that is in memory, and has this header. Gives the size of its data.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ pub trait Decoder: Sync {
 
 /// What a program may set while a super-chunk is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ProgramSettings {
     /// The parameters of the chunks to come, as a frame's header records them.
     pub parameters: Parameters,
     /// Bytes of a chunk's data.
@@ -149,13 +149,13 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// [`Error::NullPointer`] if there is nothing.
-    fn encoder(&self) -> Result<&dyn Encoder>;
+    fn encoder(&self) -> Result<&dyn SchunkEncoder>;
 
     /// The decompressor.
     ///
     /// # Errors
     /// [`Error::NullPointer`] if there is nothing.
-    fn decoder(&self) -> Result<&dyn Decoder>;
+    fn decoder(&self) -> Result<&dyn SchunkDecoder>;
 
     /// The numbers of threads for compression and decompression that a frame's header records.
     fn nthreads(&self) -> (i16, i16) {
@@ -169,7 +169,7 @@ pub trait Host: Send + Sync {
     }
 
     /// The settings that the program has changed through its window, if it has one.
-    fn settings(&self) -> Option<Settings> {
+    fn settings(&self) -> Option<ProgramSettings> {
         None
     }
 
@@ -205,12 +205,12 @@ pub struct Coders<E, D> {
     pub nthreads: (i16, i16),
 }
 
-impl<E: Encoder + Send, D: Decoder + Send> Host for Coders<E, D> {
-    fn encoder(&self) -> Result<&dyn Encoder> {
+impl<E: SchunkEncoder + Send, D: SchunkDecoder + Send> Host for Coders<E, D> {
+    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
         Ok(&*self.encoder)
     }
 
-    fn decoder(&self) -> Result<&dyn Decoder> {
+    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
         Ok(&*self.decoder)
     }
 

@@ -1,7 +1,7 @@
 //! Contexts of Rust programs.
 
 use crate::b2nd;
-use crate::coder::{Changed, Decoder, Encoder, Host};
+use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder};
 use crate::decoding::{self, DecodeContext};
 use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams, EncodeRequest};
@@ -105,7 +105,7 @@ impl Compressor {
     /// [`Error::MemoryAlloc`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
-        let cbytes = Encoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
+        let cbytes = SchunkEncoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
         chunk.resize(cbytes)?;
         Ok(chunk)
     }
@@ -133,7 +133,7 @@ impl Compressor {
         // Where each block begins, and the size of its stream.
         let sizes = 8 * blocks.len();
         let mut chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
-        let cbytes = Encoder::compress(self, source, &mut chunk, false)?;
+        let cbytes = SchunkEncoder::compress(self, source, &mut chunk, false)?;
         chunk.resize(cbytes)?;
         Ok(chunk)
     }
@@ -204,7 +204,7 @@ impl Decompressor {
     /// # Errors
     /// [`Error::WriteBuffer`] where they do not fit; those of a damaged chunk.
     pub fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        Decoder::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
+        SchunkDecoder::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
     }
 
     /// Decompresses `nitems` items of a chunk, from item `start` on, into the front of `dest`. An item has the typesize that the
@@ -244,7 +244,7 @@ impl Decompressor {
 /// # Errors
 /// As for that.
 pub fn decompress_items(
-    decoder: &dyn Decoder,
+    decoder: &dyn SchunkDecoder,
     chunk: &[u8],
     start: usize,
     nitems: usize,
@@ -285,11 +285,11 @@ pub(crate) struct Contexts {
 }
 
 impl Host for Contexts {
-    fn encoder(&self) -> Result<&dyn Encoder> {
+    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
         Ok(&self.compressor)
     }
 
-    fn decoder(&self) -> Result<&dyn Decoder> {
+    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
         Ok(&self.decompressor)
     }
 

@@ -1,7 +1,7 @@
 //! What is done with chunks by contexts that decompress: those of Rust programs, and those of the C library, which has callbacks and a
 //! mask of blocks besides.
 
-use crate::coder::Decoder;
+use crate::coder::SchunkDecoder;
 use crate::exec::Pool;
 use crate::schunk::SuperChunk;
 use crate::schunk::lazy::{self, is_lazy};
@@ -205,7 +205,7 @@ pub fn decompress_vlblock(
     Ok(block)
 }
 
-impl<C: DecodeContext> Decoder for C {
+impl<C: DecodeContext> SchunkDecoder for C {
     fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
         let room = dest.len();
         let data = dest.get_mut(..header.nbytes).ok_or(Error::WriteBuffer)?;

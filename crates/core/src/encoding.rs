@@ -1,7 +1,7 @@
 //! What is done with data by contexts that compress: those of Rust programs, and those of the C library, which has callbacks and tuners of
 //! the program's besides.
 
-use crate::coder::Encoder;
+use crate::coder::SchunkEncoder;
 use crate::exec::Pool;
 use crate::params::EncodeRequest;
 use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
@@ -245,7 +245,7 @@ pub fn make_special(
     ))
 }
 
-impl<C: EncodeContext> Encoder for C {
+impl<C: EncodeContext> SchunkEncoder for C {
     fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
         let room = dest.len();
         let format = match checksums {

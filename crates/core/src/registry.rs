@@ -3,7 +3,7 @@
 
 use oxiblosc_codecs::{Codec, registered_code, registered_name};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{CStrBuf, Table};
+use oxiblosc_memory::{CStrBuf, PublishedTable};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -16,13 +16,13 @@ pub struct Registration<T> {
 }
 
 /// Functions of one kind.
-pub struct Registry<T: Sync + 'static>(Table<Registration<T>>);
+pub struct Registry<T: Sync + 'static>(PublishedTable<Registration<T>>);
 
 impl<T: Sync + 'static> Registry<T> {
     /// An empty registry.
     #[allow(clippy::new_without_default, reason = "it is for constants")]
     pub const fn new() -> Self {
-        Self(Table::new())
+        Self(PublishedTable::new())
     }
 
     /// Registers functions under an id, which must be one of `ids`. The same name again is fine, and changes nothing.

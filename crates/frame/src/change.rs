@@ -11,7 +11,7 @@ const MOST_LISTED: usize = 1 << 23;
 
 /// A chunk that is put into a frame.
 #[derive(Clone, Copy, Debug)]
-pub enum Item<'a> {
+pub enum ChangedChunk<'a> {
     /// To be stored: all its bytes.
     Stored(&'a [u8]),
     /// A chunk of special values, which is only an offset in the index.
@@ -21,7 +21,7 @@ pub enum Item<'a> {
     Edited(&'a [Edit]),
 }
 
-impl Item<'_> {
+impl ChangedChunk<'_> {
     /// Whether the chunk stays where it is.
     pub fn stays(&self) -> bool {
         matches!(self, Self::Edited(_))
@@ -39,7 +39,7 @@ pub enum ArrangedChunk<'a> {
     /// One that is there: its position.
     Old(usize),
     /// One that comes in.
-    New(Item<'a>),
+    New(ChangedChunk<'a>),
 }
 
 /// One change of a frame's chunks. Positions were checked by the caller.
@@ -48,11 +48,11 @@ pub enum Change<'a> {
     /// No change of chunks: only the header or the trailer changes.
     Nothing,
     /// A chunk behind the last one.
-    Append(Item<'a>),
+    Append(ChangedChunk<'a>),
     /// A chunk before another.
-    Insert(usize, Item<'a>),
+    Insert(usize, ChangedChunk<'a>),
     /// Chunks instead of others; no position twice.
-    Update(&'a [(usize, Item<'a>)]),
+    Update(&'a [(usize, ChangedChunk<'a>)]),
     /// One chunk fewer.
     Delete(usize),
     /// The chunks in another order: which of the old ones comes first, second, ...
@@ -143,8 +143,8 @@ pub fn check_listable(offsets: &Offsets) -> Result<()> {
 
 impl<'a> Change<'a> {
     /// The chunks that come in.
-    pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
-        let (one, items, slots): (_, &[(usize, Item)], &[ArrangedChunk]) = match *self {
+    pub fn items(&self) -> impl Iterator<Item = ChangedChunk<'a>> + use<'a> {
+        let (one, items, slots): (_, &[(usize, ChangedChunk)], &[ArrangedChunk]) = match *self {
             Self::Append(item) | Self::Insert(_, item) => (Some(item), &[], &[]),
             Self::Update(items) => (None, items, &[]),
             Self::Arrange { slots, .. } => (None, &[], slots),
@@ -160,9 +160,11 @@ impl<'a> Change<'a> {
 
     /// Which checksums the frame has after the change.
     pub fn checksums(&self, before: ChecksumScope) -> ChecksumScope {
-        let has = |item: Item| match item {
-            Item::Stored(chunk) => ChunkHeader::parse(chunk).is_ok_and(|h| h.has_checksums()),
-            Item::Special(_) | Item::Edited(_) => true,
+        let has = |item: ChangedChunk| match item {
+            ChangedChunk::Stored(chunk) => {
+                ChunkHeader::parse(chunk).is_ok_and(|h| h.has_checksums())
+            }
+            ChangedChunk::Special(_) | ChangedChunk::Edited(_) => true,
         };
         match before {
             ChecksumScope::All => before.with_chunk(self.items().all(has)),
@@ -226,7 +228,7 @@ impl<'a> Change<'a> {
 
     /// The chunks whose bytes are not needed afterwards.
     pub fn leaves(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let (one, items, left): (_, &[(usize, Item)], &[usize]) = match *self {
+        let (one, items, left): (_, &[(usize, ChangedChunk)], &[usize]) = match *self {
             Self::Delete(nchunk) => (Some(nchunk), &[], &[]),
             Self::Update(items) => (None, items, &[]),
             Self::Arrange { left, .. } => (None, &[], left),
@@ -306,7 +308,7 @@ mod tests {
 
     #[test]
     fn changes_do_to_offsets_what_they_say() {
-        let item = Item::Stored(&[]);
+        let item = ChangedChunk::Stored(&[]);
         let after = |change: Change| {
             let mut offsets = Offsets::List(vec![10, 20, 30].into());
             let delta = change.delta(&offsets, &[99, 98]).unwrap();
@@ -322,7 +324,7 @@ mod tests {
         assert_eq!(after(Change::Update(&[(1, item)])), [10, 99, 30]);
         assert_eq!(after(Change::Update(&[(2, item), (1, item)])), [10, 98, 99]);
         assert_eq!(after(Change::Update(&[])), [10, 20, 30]);
-        let edited = Item::Edited(&[]);
+        let edited = ChangedChunk::Edited(&[]);
         assert_eq!(after(Change::Update(&[(1, edited)])), [10, 20, 30]);
         assert_eq!(
             Change::Update(&[(1, edited), (2, item)])

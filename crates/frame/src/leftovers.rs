@@ -110,7 +110,7 @@ fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
 
 /// What is not written behind a frame before there is a record.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Held<'a> {
+pub struct DeferredWrites<'a> {
     /// The first byte of it, which comes last.
     pub first: Option<FileWrite<'a>>,
     /// All others.
@@ -121,8 +121,8 @@ pub struct Held<'a> {
 ///
 /// # Errors
 /// [`oxiblosc_error::Error::MemoryAlloc`].
-pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<Held<'a>> {
-    let mut held = Held::default();
+pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<DeferredWrites<'a>> {
+    let mut held = DeferredWrites::default();
     sort_by_key(parts, |(pos, _)| *pos);
     let first = parts.partition_point(|(pos, _)| *pos < end);
     let Some(span) = stems_in(&parts[first..]) else {
@@ -270,10 +270,10 @@ mod tests {
         // What is not behind the end, and what a gap cuts in two.
         let mut before = parts(&bytes, &[40]);
         before.truncate(1);
-        assert_eq!(hold_back(&mut before, 140), Ok(Held::default()));
+        assert_eq!(hold_back(&mut before, 140), Ok(DeferredWrites::default()));
         let mut apart: List<FileWrite> =
             List::of([(100, &b"b2f"[..]), (104, &b"ram"[..])]).unwrap();
-        assert_eq!(hold_back(&mut apart, 100), Ok(Held::default()));
+        assert_eq!(hold_back(&mut apart, 100), Ok(DeferredWrites::default()));
         assert_eq!(apart.len(), 2);
     }
 }

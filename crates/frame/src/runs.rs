@@ -8,7 +8,7 @@ use oxiblosc_memory::List;
 
 /// Chunks whose offsets are equal, or rise by the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct OffsetRun {
     /// The offset of the first chunk.
     first: i64,
     /// Its index.
@@ -18,13 +18,13 @@ struct Run {
 }
 
 /// Bytes of a run.
-const WIDTH: usize = size_of::<Run>();
+const WIDTH: usize = size_of::<OffsetRun>();
 
 /// Offsets as runs.
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Runs {
-    runs: List<Run>,
+    runs: List<OffsetRun>,
     len: usize,
 }
 
@@ -37,7 +37,7 @@ impl Runs {
         u32::try_from(len).map_err(|_| Error::MemoryAlloc)?;
         let mut runs = List::new();
         if len > 0 {
-            runs.push(Run {
+            runs.push(OffsetRun {
                 first: 0,
                 start: 0,
                 step: 1,
@@ -97,7 +97,7 @@ impl Runs {
             let more = self.runs.len() / 4 + 64;
             self.runs.reserve_exact(more)?;
         }
-        self.runs.push(Run {
+        self.runs.push(OffsetRun {
             first: offset,
             start,
             step: 0,
@@ -147,7 +147,7 @@ pub struct Span {
 /// The runs one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Spans<'a> {
-    runs: &'a [Run],
+    runs: &'a [OffsetRun],
     /// How many offsets there are, those of earlier runs included.
     len: usize,
 }
@@ -167,7 +167,7 @@ impl Iterator for Spans<'_> {
     }
 }
 
-impl Run {
+impl OffsetRun {
     /// The offset of the chunk that is number `i` of the run.
     fn at(&self, i: i64, step: u32) -> Option<i64> {
         self.first.checked_add(i64::from(step).checked_mul(i)?)

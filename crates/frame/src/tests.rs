@@ -3,7 +3,7 @@
 use self::hooked::{Call, Hook, Hooked};
 use self::model::*;
 use self::unlucky::{Fate, Unlucky};
-use super::change::{ArrangedChunk, Change, Item};
+use super::change::{ArrangedChunk, Change, ChangedChunk};
 use super::disk::{Disk, EncodedMetadata, Loaded, Metadata, Options};
 use super::header::{FrameKind, Header};
 use super::memory::Memory;

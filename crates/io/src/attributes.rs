@@ -20,13 +20,13 @@ const USER: &[u8] = b"user.";
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
 pub fn copy(old: &File, new: &File) -> Result<()> {
     let names = read(|room| attributes::names(old, room))?;
-    let Known::Bytes(names) = names else {
+    let AttributeValue::Bytes(names) = names else {
         return Ok(());
     };
     let names = names.split_inclusive(|byte| *byte == 0);
     let names = names.filter_map(|name| CStr::from_bytes_with_nul(name).ok());
     for name in names.filter(|name| name.to_bytes().starts_with(USER)) {
-        if let Known::Bytes(value) = read(|room| attributes::value(old, name, room))? {
+        if let AttributeValue::Bytes(value) = read(|room| attributes::value(old, name, room))? {
             let _ = attributes::set(new, name, &value);
         }
     }
@@ -39,42 +39,42 @@ pub fn copy(old: &File, new: &File) -> Result<()> {
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
 pub fn acl(file: &File) -> Result<Option<List<u8>>> {
     Ok(match read(|room| attributes::value(file, ACL, room))? {
-        Known::Bytes(acl) => Some(acl),
-        Known::Absent => None,
-        Known::Unreadable => Some(List::new()),
+        AttributeValue::Bytes(acl) => Some(acl),
+        AttributeValue::Absent => None,
+        AttributeValue::Unreadable => Some(List::new()),
     })
 }
 
 /// What is known of an attribute.
-enum Known {
+enum AttributeValue {
     Bytes(List<u8>),
     Absent,
     Unreadable,
 }
 
 /// Reads what `get` fills in. Without room it tells how many bytes those are.
-fn read(get: impl Fn(&mut [u8]) -> io::Result<Option<usize>>) -> Result<Known> {
+fn read(get: impl Fn(&mut [u8]) -> io::Result<Option<usize>>) -> Result<AttributeValue> {
     for _ in 0..TRIES {
         let len = match get(&mut []) {
             Ok(Some(len)) => len,
-            Ok(None) => return Ok(Known::Absent),
-            Err(_) => return Ok(Known::Unreadable),
+            Ok(None) => return Ok(AttributeValue::Absent),
+            Err(_) => return Ok(AttributeValue::Unreadable),
         };
         let mut bytes = List::filled(0, len)?;
         if len == 0 {
-            return Ok(Known::Bytes(bytes));
+            return Ok(AttributeValue::Bytes(bytes));
         }
         match get(&mut bytes) {
             Ok(Some(len)) => {
                 bytes.truncate(len);
-                return Ok(Known::Bytes(bytes));
+                return Ok(AttributeValue::Bytes(bytes));
             }
-            Ok(None) => return Ok(Known::Absent),
+            Ok(None) => return Ok(AttributeValue::Absent),
             Err(error) if attributes::is_too_long(&error) => {}
-            Err(_) => return Ok(Known::Unreadable),
+            Err(_) => return Ok(AttributeValue::Unreadable),
         }
     }
-    Ok(Known::Unreadable)
+    Ok(AttributeValue::Unreadable)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -129,12 +129,12 @@ mod tests {
     /// All attributes that a file has.
     fn all(name: &CStr) -> BTreeMap<CString, Vec<u8>> {
         let file = open(name);
-        let Ok(Known::Bytes(names)) = read(|room| attributes::names(&file, room)) else {
+        let Ok(AttributeValue::Bytes(names)) = read(|room| attributes::names(&file, room)) else {
             panic!("no names");
         };
         let names = names.split_inclusive(|byte| *byte == 0);
         let value = |name: &CStr| match read(|room| attributes::value(&file, name, room)) {
-            Ok(Known::Bytes(value)) => value.to_vec(),
+            Ok(AttributeValue::Bytes(value)) => value.to_vec(),
             _ => panic!("no value"),
         };
         names

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C headers")]
 #[allow(clippy::type_complexity, reason = "each is used once")]
-pub struct Functions {
+pub struct IoFunctions {
     /// Whether `read` fills a buffer; if not, it returns addresses of its own.
     pub fills_buffer: bool,
     pub open: Option<
@@ -38,24 +38,28 @@ pub fn catching_exceptions<T>(failed: T, call: impl FnOnce() -> T) -> T {
 }
 
 /// A back end made of C functions.
-pub struct Registered<G> {
-    functions: Functions,
+pub struct CallbackBackend<G> {
+    functions: IoFunctions,
     params: *mut c_void,
     around: fn() -> G,
 }
 
 // SAFETY: `new` requires that the functions and their parameters may be used from any thread.
-unsafe impl<G> Send for Registered<G> {}
+unsafe impl<G> Send for CallbackBackend<G> {}
 // SAFETY: as above.
-unsafe impl<G> Sync for Registered<G> {}
+unsafe impl<G> Sync for CallbackBackend<G> {}
 
-impl<G> Registered<G> {
+impl<G> CallbackBackend<G> {
     /// A back end whose `open` is called with `params`. Before each call of a function `around` is called, and its result lives until the call returns.
     ///
     /// # Safety
     /// As long as this and its files are used, the functions do what the C headers say and may be called from any thread, and `params` is what they
     /// expect.
-    pub const unsafe fn new(functions: Functions, params: *mut c_void, around: fn() -> G) -> Self {
+    pub const unsafe fn new(
+        functions: IoFunctions,
+        params: *mut c_void,
+        around: fn() -> G,
+    ) -> Self {
         Self {
             functions,
             params,
@@ -64,7 +68,7 @@ impl<G> Registered<G> {
     }
 }
 
-impl<G: 'static> Backend for Registered<G> {
+impl<G: 'static> Backend for CallbackBackend<G> {
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
         let file = RegisteredFile {
             backend: Self { ..*self },
@@ -96,7 +100,7 @@ impl<G: 'static> Backend for Registered<G> {
 /// A file of such a back end. It is opened in the same modes and the same order as by the reference: a new file in mode `wb`; before the first read it is
 /// closed and opened again in mode `rb+`. The functions are called for one stream by one thread at a time.
 struct RegisteredFile<G> {
-    backend: Registered<G>,
+    backend: CallbackBackend<G>,
     path: CStrBuf,
     stream: Mutex<OpenStream>,
 }
@@ -109,7 +113,7 @@ struct OpenStream {
     writes_only: bool,
 }
 
-// SAFETY: as for `Registered`; the mutex lets one thread at a time use the stream.
+// SAFETY: as for `CallbackBackend`; the mutex lets one thread at a time use the stream.
 unsafe impl<G> Send for RegisteredFile<G> {}
 // SAFETY: as above.
 unsafe impl<G> Sync for RegisteredFile<G> {}
@@ -123,7 +127,7 @@ impl<G> RegisteredFile<G> {
 
     fn open(&self, stream: &mut OpenStream, mode: &CStr) -> Result<()> {
         let open = self.backend.functions.open.ok_or(Error::PluginIo)?;
-        // SAFETY: `Registered::new` requires that `open` may be called so; path and mode are C strings.
+        // SAFETY: `CallbackBackend::new` requires that `open` may be called so; path and mode are C strings.
         stream.pointer = catching_exceptions(null_mut(), || unsafe {
             open(self.path.as_ptr(), mode.as_ptr(), self.backend.params)
         });
@@ -139,7 +143,7 @@ impl<G> RegisteredFile<G> {
             return Ok(());
         }
         let close = self.backend.functions.close.ok_or(Error::PluginIo)?;
-        // SAFETY: `Registered::new` requires that `close` may be called so; the stream is open, and not used again.
+        // SAFETY: `CallbackBackend::new` requires that `close` may be called so; the stream is open, and not used again.
         if catching_exceptions(-1, || unsafe { close(pointer) }) < 0 {
             return Err(Error::FileWrite);
         }
@@ -169,7 +173,7 @@ impl<G> Storage for RegisteredFile<G> {
         let size = self.backend.functions.size.ok_or(Error::PluginIo)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: `Registered::new` requires that `size` may be called so; the stream is open.
+            // SAFETY: `CallbackBackend::new` requires that `size` may be called so; the stream is open.
             u64::try_from(catching_exceptions(-1, || unsafe { size(stream) }))
                 .map_err(|_| Error::FileRead)
         })
@@ -189,14 +193,14 @@ impl<G> Storage for RegisteredFile<G> {
             } else {
                 null_mut()
             };
-            // SAFETY: `Registered::new` requires that `read` may be called so; the stream is open, and `at` points to `len` bytes or, for a back end that
+            // SAFETY: `CallbackBackend::new` requires that `read` may be called so; the stream is open, and `at` points to `len` bytes or, for a back end that
             // returns addresses, is null.
             let nread = catching_exceptions(-1, || unsafe { read(&mut at, 1, len, pos, stream) });
             if nread != len || at.is_null() {
                 return Err(Error::FileRead);
             }
             if at != ours {
-                // SAFETY: `Registered::new` requires that the address which `read` returned has `len` bytes until the stream is used again.
+                // SAFETY: `CallbackBackend::new` requires that the address which `read` returned has `len` bytes until the stream is used again.
                 unsafe { ours.copy_from(at, buf.len()) };
             }
             Ok(())
@@ -211,7 +215,7 @@ impl<G> Storage for RegisteredFile<G> {
         let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileWrite)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: `Registered::new` requires that `write` may be called so; the stream is open, and `buf` has `len` bytes.
+            // SAFETY: `CallbackBackend::new` requires that `write` may be called so; the stream is open, and `buf` has `len` bytes.
             let written = catching_exceptions(-1, || unsafe {
                 write(buf.as_ptr().cast(), 1, len, pos, stream)
             });
@@ -227,7 +231,7 @@ impl<G> Storage for RegisteredFile<G> {
         let size = i64::try_from(size).map_err(|_| Error::FileTruncate)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: `Registered::new` requires that `truncate` may be called so; the stream is open.
+            // SAFETY: `CallbackBackend::new` requires that `truncate` may be called so; the stream is open.
             if catching_exceptions(-1, || unsafe { truncate(stream, size) }) != 0 {
                 return Err(Error::FileTruncate);
             }

@@ -265,9 +265,9 @@ mod tests {
     }
 
     /// A back end with nothing but what it must have.
-    struct Memory(std::sync::Mutex<Vec<u8>>);
+    struct MemoryFile(std::sync::Mutex<Vec<u8>>);
 
-    impl Storage for Memory {
+    impl Storage for MemoryFile {
         fn size(&self) -> Result<u64> {
             Ok(self.0.lock().expect("not poisoned").len() as u64)
         }
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn parts_without_a_call_of_their_own() {
-        let memory = Memory(Vec::new().into());
+        let memory = MemoryFile(Vec::new().into());
         memory.write_all_at(0, &[]).expect("writes nothing");
         memory.write_all_at(1, &[b"ab"]).expect("writes one");
         memory

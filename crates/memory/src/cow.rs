@@ -3,14 +3,14 @@
 use super::buffer::Buffer;
 use oxiblosc_error::Result;
 
-enum Bytes {
+enum CowBytes {
     Own(Buffer),
     Borrowed(&'static mut [u8]),
 }
 
 /// Bytes that the library owns, or borrows from the program until they have to grow or shrink and are copied (like `Cow`). The program may hand
 /// over a borrowed buffer later.
-pub struct CowBuffer(Bytes);
+pub struct CowBuffer(CowBytes);
 
 /// A buffer whose ownership the program hands over to the library.
 pub struct HandedOver(*const u8);
@@ -27,14 +27,14 @@ impl HandedOver {
 
 impl From<Buffer> for CowBuffer {
     fn from(buffer: Buffer) -> Self {
-        Self(Bytes::Own(buffer))
+        Self(CowBytes::Own(buffer))
     }
 }
 
 impl CowBuffer {
     /// Borrows bytes.
     pub fn borrow(bytes: &'static mut [u8]) -> Self {
-        Self(Bytes::Borrowed(bytes))
+        Self(CowBytes::Borrowed(bytes))
     }
 
     /// Borrows the `len` bytes at `start`, which belong to the program.
@@ -51,8 +51,8 @@ impl CowBuffer {
     /// The address of the bytes, if they are borrowed.
     pub fn borrowed(&self) -> Option<*const u8> {
         match &self.0 {
-            Bytes::Own(_) => None,
-            Bytes::Borrowed(bytes) => Some(bytes.as_ptr()),
+            CowBytes::Own(_) => None,
+            CowBytes::Borrowed(bytes) => Some(bytes.as_ptr()),
         }
     }
 
@@ -69,48 +69,48 @@ impl CowBuffer {
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub fn front_to_mut(&mut self, len: usize) -> Result<&mut Buffer> {
-        if let Bytes::Borrowed(bytes) = &self.0 {
-            self.0 = Bytes::Own(Buffer::copy_of(&bytes[..len])?);
+        if let CowBytes::Borrowed(bytes) = &self.0 {
+            self.0 = CowBytes::Own(Buffer::copy_of(&bytes[..len])?);
         }
         match &mut self.0 {
-            Bytes::Own(buffer) => Ok(buffer),
-            Bytes::Borrowed(_) => unreachable!("they were copied"),
+            CowBytes::Own(buffer) => Ok(buffer),
+            CowBytes::Borrowed(_) => unreachable!("they were copied"),
         }
     }
 
     /// The buffer, if the library owns it.
     pub fn owned_mut(&mut self) -> Option<&mut Buffer> {
         match &mut self.0 {
-            Bytes::Own(buffer) => Some(buffer),
-            Bytes::Borrowed(_) => None,
+            CowBytes::Own(buffer) => Some(buffer),
+            CowBytes::Borrowed(_) => None,
         }
     }
 
     /// The bytes, to be changed where they are; this never copies.
     pub fn in_place(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Bytes::Own(buffer) => buffer,
-            Bytes::Borrowed(bytes) => bytes,
+            CowBytes::Own(buffer) => buffer,
+            CowBytes::Borrowed(bytes) => bytes,
         }
     }
 
     /// Takes ownership of the borrowed bytes without a copy, if they are the buffer that was handed over; otherwise does nothing.
     pub fn take_over(&mut self, buffer: HandedOver) {
-        if let Bytes::Borrowed(bytes) = &mut self.0
+        if let CowBytes::Borrowed(bytes) = &mut self.0
             && bytes.as_ptr() == buffer.0
         {
             // SAFETY: `HandedOver::at` requires that the memory came from `malloc` and that nothing else owns it. The bytes are initialised, since
             // there is a slice of them, which this assignment ends.
             let own = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
-            self.0 = Bytes::Own(own);
+            self.0 = CowBytes::Own(own);
         }
     }
 
     /// The buffer, if the library owns it.
     pub fn into_owned(self) -> Option<Buffer> {
         match self.0 {
-            Bytes::Own(buffer) => Some(buffer),
-            Bytes::Borrowed(_) => None,
+            CowBytes::Own(buffer) => Some(buffer),
+            CowBytes::Borrowed(_) => None,
         }
     }
 }
@@ -120,8 +120,8 @@ impl std::ops::Deref for CowBuffer {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Bytes::Own(buffer) => buffer,
-            Bytes::Borrowed(bytes) => bytes,
+            CowBytes::Own(buffer) => buffer,
+            CowBytes::Borrowed(bytes) => bytes,
         }
     }
 }

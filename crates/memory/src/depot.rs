@@ -159,14 +159,14 @@ mod tests {
     #[test]
     fn every_value_is_dropped_once() {
         static DROPPED: AtomicUsize = AtomicUsize::new(0);
-        struct Counts(#[expect(dead_code, reason = "for its alignment")] u32);
-        impl Drop for Counts {
+        struct DropCounter(#[expect(dead_code, reason = "for its alignment")] u32);
+        impl Drop for DropCounter {
             fn drop(&mut self) {
                 DROPPED.fetch_add(1, Ordering::Relaxed);
             }
         }
-        static DEPOT: Depot<Counts, 2> = Depot::empty();
-        let all = [(); 3].map(|()| DEPOT.borrow(|| Counts(7)).unwrap());
+        static DEPOT: Depot<DropCounter, 2> = Depot::empty();
+        let all = [(); 3].map(|()| DEPOT.borrow(|| DropCounter(7)).unwrap());
         drop(all);
         assert_eq!(DROPPED.load(Ordering::Relaxed), 1);
         DEPOT.release();

@@ -5,22 +5,22 @@ use std::ffi::{CStr, c_char};
 
 /// The part in front of the string. `malloc` aligns for at least two pointers.
 #[repr(C)]
-struct Front<T>(T);
+struct Prefix<T>(T);
 
 /// Copies a C string, with a value in front. The copy is to be used with [`value`] and [`free`].
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
 pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
-    const { assert!(align_of::<Front<T>>() <= 2 * align_of::<*const ()>()) };
+    const { assert!(align_of::<Prefix<T>>() <= 2 * align_of::<*const ()>()) };
     let bytes = string.to_bytes_with_nul();
-    // SAFETY: the block is long enough for both, and aligned for two pointers, which suffices for `Front` by the assertion above.
+    // SAFETY: the block is long enough for both, and aligned for two pointers, which suffices for `Prefix` by the assertion above.
     unsafe {
-        let front: *mut Front<T> = libc::malloc(size_of::<Front<T>>() + bytes.len()).cast();
+        let front: *mut Prefix<T> = libc::malloc(size_of::<Prefix<T>>() + bytes.len()).cast();
         if front.is_null() {
             return Err(Error::MemoryAlloc);
         }
-        front.write(Front(value));
+        front.write(Prefix(value));
         let copy = front.add(1).cast::<u8>();
         copy.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         Ok(copy.cast())
@@ -32,8 +32,8 @@ pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
 /// # Safety
 /// `string` is from [`new`] with this `T`, and is not freed while the value is used.
 pub unsafe fn value<'a, T>(string: *const c_char) -> &'a T {
-    // SAFETY: by `# Safety` the string is from `new`, which puts a `Front<T>` in front of it.
-    unsafe { &(*string.cast::<Front<T>>().sub(1)).0 }
+    // SAFETY: by `# Safety` the string is from `new`, which puts a `Prefix<T>` in front of it.
+    unsafe { &(*string.cast::<Prefix<T>>().sub(1)).0 }
 }
 
 /// Frees a string, and returns its value.
@@ -43,8 +43,8 @@ pub unsafe fn value<'a, T>(string: *const c_char) -> &'a T {
 pub unsafe fn free<T>(string: *mut c_char) -> T {
     // SAFETY: as in `value`; the value is moved out once, and the block is from `malloc`.
     unsafe {
-        let front = string.cast::<Front<T>>().sub(1);
-        let Front(value) = front.read();
+        let front = string.cast::<Prefix<T>>().sub(1);
+        let Prefix(value) = front.read();
         libc::free(front.cast());
         value
     }

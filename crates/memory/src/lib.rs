@@ -8,7 +8,7 @@
 //! - [`Buffer`]: bytes from `malloc`, which C can free; [`CowBuffer`]: bytes that may be borrowed from C; [`AlignedBuffer`]: zeroed buffers for blocks
 //! - [`grid`]: buffers that workers fill together
 //! - [`depot`]: an object pool; [`per_thread`]: thread-local values
-//! - [`Published`], [`Table`]: values that are read without a lock; [`Field`]: fields that C reads and writes, too
+//! - [`Published`], [`PublishedTable`]: values that are read without a lock; [`Field`]: fields that C reads and writes, too
 //! - [`StateLock`]: a lock that lets many threads read while one prepares a change
 //! - [`env`]: environment variables, and trace output; [`cpu`]: which vector instructions are used
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -53,9 +53,9 @@ pub use cow::{CowBuffer, HandedOver};
 pub use field::{Field, Value};
 pub use heap::{boxed, boxed_uninit, on_c_heap};
 pub use list::{Collect, List, ToList};
-pub use published::{Published, Table};
+pub use published::{Published, PublishedTable};
 #[doc(hidden)]
 pub use shared::Counted;
 pub use shared::Shared;
-pub use state_lock::{Exclusive, Reserved, Shared as Reader, StateLock};
+pub use state_lock::{Exclusive, Reader, Reserved, StateLock};
 pub use text::{CStrBuf, Lossy, Stderr, Text};

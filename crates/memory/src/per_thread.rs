@@ -21,7 +21,7 @@ pub struct PerThread<T> {
 }
 
 /// The memory of one thread.
-struct Place<T> {
+struct ThreadValue<T> {
     /// How many functions that use the value are running on the thread.
     users: Cell<usize>,
     value: T,
@@ -52,7 +52,7 @@ impl<T: Default + 'static> PerThread<T> {
                 "at the end of a thread the value is freed and not dropped"
             );
             assert!(
-                align_of::<Place<T>>() <= MALLOC_ALIGN,
+                align_of::<ThreadValue<T>>() <= MALLOC_ALIGN,
                 "`malloc` aligns no further"
             );
         }
@@ -67,22 +67,22 @@ impl<T: Default + 'static> PerThread<T> {
     }
 
     /// The place of this thread, or null.
-    fn place(key: Key) -> *mut Place<T> {
+    fn place(key: Key) -> *mut ThreadValue<T> {
         key.get().cast()
     }
 
-    fn place_or_new(key: Key) -> Result<*mut Place<T>> {
+    fn place_or_new(key: Key) -> Result<*mut ThreadValue<T>> {
         let place = Self::place(key);
         if !place.is_null() {
             return Ok(place);
         }
-        let new = Place {
+        let new = ThreadValue {
             users: Cell::new(0),
             value: T::default(),
         };
         // SAFETY: the memory is large enough, and aligned by the assertion in `empty`. It is stored under the key only after it holds a value.
         unsafe {
-            let place = libc::malloc(size_of::<Place<T>>()).cast::<Place<T>>();
+            let place = libc::malloc(size_of::<ThreadValue<T>>()).cast::<ThreadValue<T>>();
             if place.is_null() {
                 return Err(Error::MemoryAlloc);
             }

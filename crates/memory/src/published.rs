@@ -91,9 +91,9 @@ fn retire(value: *mut u8) {
 }
 
 /// A table of published values, indexed by ids of one byte.
-pub struct Table<T: 'static>([Published<T>; 256]);
+pub struct PublishedTable<T: 'static>([Published<T>; 256]);
 
-impl<T: Sync + 'static> Table<T> {
+impl<T: Sync + 'static> PublishedTable<T> {
     /// No values.
     #[allow(clippy::new_without_default, reason = "used in statics only")]
     pub const fn new() -> Self {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_first_value_stays_until_it_is_replaced() {
-        static TABLE: Table<u32> = Table::new();
+        static TABLE: PublishedTable<u32> = PublishedTable::new();
         assert_eq!(TABLE.get(7), None);
         assert_eq!(TABLE.place(7).publish(1), Ok(None));
         assert_eq!(TABLE.place(7).publish(2), Ok(Some(&1)));

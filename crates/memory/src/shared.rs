@@ -135,16 +135,16 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Shared<T> {
 mod tests {
     use super::*;
 
-    struct Counts<'a>(&'a AtomicUsize);
+    struct DropCounter<'a>(&'a AtomicUsize);
     trait Count: Send + Sync {
         fn dropped(&self) -> usize;
     }
-    impl Count for Counts<'static> {
+    impl Count for DropCounter<'static> {
         fn dropped(&self) -> usize {
             self.0.load(Ordering::SeqCst)
         }
     }
-    impl Drop for Counts<'_> {
+    impl Drop for DropCounter<'_> {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn the_last_owner_drops_the_value() {
         let dropped = AtomicUsize::new(0);
-        let one = Shared::new(Counts(&dropped)).unwrap();
+        let one = Shared::new(DropCounter(&dropped)).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 let another = one.clone();
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn owners_of_what_has_a_trait_and_owners_given_away() {
         static DROPPED: AtomicUsize = AtomicUsize::new(0);
-        let one: Shared<dyn Count> = shared_dyn!(Counts(&DROPPED) => dyn Count).unwrap();
+        let one: Shared<dyn Count> = shared_dyn!(DropCounter(&DROPPED) => dyn Count).unwrap();
         let raw = one.clone().into_raw();
         drop(one);
         assert_eq!(DROPPED.load(Ordering::SeqCst), 0);

@@ -128,7 +128,7 @@ impl<T> StateLock<T> {
 
     /// Adds a reader of this kind unless one of the bits `blocked` is set.
     #[inline(always)]
-    fn add(&self, reader: usize, blocked: usize) -> Option<Shared<'_, T>> {
+    fn add(&self, reader: usize, blocked: usize) -> Option<Reader<'_, T>> {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & blocked == 0 && word / reader % (NESTED / READER) < MAX_READERS {
             // Acquire: what the last writer wrote happens before what is read now.
@@ -138,7 +138,7 @@ impl<T> StateLock<T> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Some(Shared { lock: self, reader }),
+                Ok(_) => return Some(Reader { lock: self, reader }),
                 Err(now) => word = now,
             }
         }
@@ -147,7 +147,7 @@ impl<T> StateLock<T> {
 
     /// Locks the value for reading.
     #[inline(always)]
-    pub fn shared(&self) -> Shared<'_, T> {
+    pub fn shared(&self) -> Reader<'_, T> {
         let blocked = EXCLUSIVE | PENDING;
         loop {
             let shared = self.add(READER, blocked);
@@ -160,13 +160,13 @@ impl<T> StateLock<T> {
     /// Locks the value for reading, for a thread within another operation. It does not queue behind a writer that waits for readers, as the writer may
     /// be waiting for this thread. It waits for a writer that holds the lock for at most `timeout`; none after that.
     #[inline(always)]
-    pub fn shared_within(&self, timeout: Duration) -> Option<Shared<'_, T>> {
+    pub fn shared_within(&self, timeout: Duration) -> Option<Reader<'_, T>> {
         let shared = self.add(READER, EXCLUSIVE);
         shared.or_else(|| self.shared_later(EXCLUSIVE, Some(timeout)))
     }
 
     #[cold]
-    fn shared_later(&self, blocked: usize, timeout: Option<Duration>) -> Option<Shared<'_, T>> {
+    fn shared_later(&self, blocked: usize, timeout: Option<Duration>) -> Option<Reader<'_, T>> {
         let deadline = deadline(timeout);
         let mut queue = self.queue();
         loop {
@@ -180,7 +180,7 @@ impl<T> StateLock<T> {
     /// Locks the value for reading within an operation that already reads it or has reserved it, which keeps writers out. It never waits. None if
     /// the operation holds the lock exclusively.
     #[inline(always)]
-    pub fn nested(&self) -> Option<Shared<'_, T>> {
+    pub fn nested(&self) -> Option<Reader<'_, T>> {
         self.add(NESTED, EXCLUSIVE)
     }
 
@@ -259,13 +259,13 @@ impl<T> StateLock<T> {
 }
 
 /// A read lock, released when this is dropped.
-pub struct Shared<'a, T> {
+pub struct Reader<'a, T> {
     lock: &'a StateLock<T>,
     /// [`READER`] or [`NESTED`].
     reader: usize,
 }
 
-impl<T> Deref for Shared<'_, T> {
+impl<T> Deref for Reader<'_, T> {
     type Target = T;
 
     #[cfg(not(all(test, loom)))]
@@ -282,7 +282,7 @@ impl<T> Deref for Shared<'_, T> {
     }
 }
 
-impl<T> Drop for Shared<'_, T> {
+impl<T> Drop for Reader<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: what the reader read happens before what the next writer writes.
@@ -309,11 +309,11 @@ pub struct Exclusive<'a, T>(&'a StateLock<T>);
 
 impl<'a, T> Exclusive<'a, T> {
     /// Turns the exclusive lock into a read lock, without letting another writer in between.
-    pub fn into_shared(self) -> Shared<'a, T> {
+    pub fn into_shared(self) -> Reader<'a, T> {
         let lock = self.0;
         std::mem::forget(self);
         lock.leave_exclusive(READER);
-        Shared {
+        Reader {
             lock,
             reader: READER,
         }

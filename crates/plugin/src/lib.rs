@@ -38,7 +38,7 @@ type Trace<'a> = &'a dyn Fn(fmt::Arguments);
 const MISSING_FOR: (Duration, u32) = (Duration::from_secs(1), 10);
 
 /// What is known of a plugin.
-enum Known {
+enum PluginState {
     /// Nothing yet.
     Nothing,
     /// Addresses of its functions.
@@ -50,7 +50,7 @@ enum Known {
 /// The name of a plugin, and what is known of it, locked while the plugin is looked for.
 struct Plugin {
     name: List<u8>,
-    known: &'static Mutex<Known>,
+    known: &'static Mutex<PluginState>,
 }
 
 /// Each plugin that was asked for in one process. Entries stay until it ends.
@@ -78,7 +78,7 @@ fn plugins() -> Result<&'static Plugins> {
 }
 
 /// The entry of a plugin.
-fn entry(name: &str) -> Result<&'static Mutex<Known>> {
+fn entry(name: &str) -> Result<&'static Mutex<PluginState>> {
     let mut plugins = plugins()?
         .entries
         .lock()
@@ -89,7 +89,7 @@ fn entry(name: &str) -> Result<&'static Mutex<Known>> {
     }
     let name = List::copy_of(name.as_bytes())?;
     plugins.reserve(1)?;
-    let known = Box::leak(boxed(Mutex::new(Known::Nothing))?);
+    let known = Box::leak(boxed(Mutex::new(PluginState::Nothing))?);
     plugins.push(Plugin { name, known })?;
     Ok(known)
 }
@@ -108,14 +108,14 @@ pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functi
     }
     let mut known = entry(name)?.lock().unwrap_or_else(PoisonError::into_inner);
     match &*known {
-        Known::Loaded(functions) => return pointers(functions).map(Some),
-        Known::Missing(until) if Instant::now() < *until => return Ok(None),
+        PluginState::Loaded(functions) => return pointers(functions).map(Some),
+        PluginState::Missing(until) if Instant::now() < *until => return Ok(None),
         _ => {}
     }
     let since = Instant::now();
     if let Some(functions) = load(name, count, trace)? {
         let result = pointers(&functions)?;
-        *known = Known::Loaded(functions);
+        *known = PluginState::Loaded(functions);
         return Ok(Some(result));
     }
     let (front, back) = PLUGIN;
@@ -124,7 +124,7 @@ pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functi
          finds it"
     ));
     let (least, times) = MISSING_FOR;
-    *known = Known::Missing(Instant::now() + least.max(since.elapsed() * times));
+    *known = PluginState::Missing(Instant::now() + least.max(since.elapsed() * times));
     Ok(None)
 }
 

@@ -17,12 +17,12 @@ pub type Callback = unsafe extern "C" fn(
 );
 
 /// A callback with its data.
-struct Registered(Callback, *mut c_void);
+struct ThreadCallback(Callback, *mut c_void);
 
 // SAFETY: `set` requires that the callback can be called with these data from any thread.
-unsafe impl Sync for Registered {}
+unsafe impl Sync for ThreadCallback {}
 
-static REGISTERED: Published<Registered> = Published::empty();
+static REGISTERED: Published<ThreadCallback> = Published::empty();
 
 /// Sets the callback by which [`run_tasks`] uses the program's threads; with `None` it uses the library's again. The memory of a replaced callback is not
 /// freed, since another thread may be using it.
@@ -33,7 +33,7 @@ static REGISTERED: Published<Registered> = Published::empty();
 /// # Safety
 /// The callback does what [`Callback`] says, with these data, on any thread, until it is replaced.
 pub unsafe fn set(callback: Option<Callback>, data: *mut c_void) -> Result<()> {
-    REGISTERED.replace(callback.map(|callback| Registered(callback, data)))
+    REGISTERED.replace(callback.map(|callback| ThreadCallback(callback, data)))
 }
 
 /// As [`super::run_tasks`], on the program's threads if it has set a callback.
@@ -43,7 +43,7 @@ pub unsafe fn set(callback: Option<Callback>, data: *mut c_void) -> Result<()> {
 pub fn run_tasks(nthreads: usize, tasks: usize, job: &Job<'_>) -> Result<()> {
     match REGISTERED.get() {
         // SAFETY: `set` requires what `run` does.
-        Some(Registered(callback, data)) => unsafe { run(*callback, *data, nthreads, job) },
+        Some(ThreadCallback(callback, data)) => unsafe { run(*callback, *data, nthreads, job) },
         None => super::run_tasks(nthreads, tasks, job),
     }
 }

@@ -69,7 +69,7 @@ struct Task<'a> {
 
 /// A place for a posted job. It has cache lines of its own, so that jobs do not slow each other down by false sharing.
 #[repr(align(128))]
-struct Slot {
+struct JobSlot {
     state: Futex,
     /// The number of permits at the start, from which a worker computes its index.
     initial_permits: AtomicU32,
@@ -80,7 +80,7 @@ struct Slot {
     task: AtomicPtr<Task<'static>>,
 }
 
-impl Slot {
+impl JobSlot {
     fn new() -> Self {
         Self {
             state: Futex::new(0),
@@ -204,7 +204,7 @@ pub struct JobSlots {
     max_spinners: u32,
     /// The number of stops. A worker ends when it is no longer what it was when the worker was started.
     epoch: AtomicU32,
-    slots: [Slot; SLOTS],
+    slots: [JobSlot; SLOTS],
 }
 
 impl JobSlots {
@@ -220,7 +220,7 @@ impl JobSlots {
             wakeups: std::sync::atomic::AtomicUsize::new(0),
             max_spinners: u32::try_from(cores.saturating_sub(1)).unwrap_or(u32::MAX),
             epoch: AtomicU32::new(0),
-            slots: std::array::from_fn(|_| Slot::new()),
+            slots: std::array::from_fn(|_| JobSlot::new()),
         }
     }
 
@@ -311,7 +311,7 @@ impl JobSlots {
     }
 
     /// Wakes workers for a job, if there are any that sleep.
-    fn wake_for(&self, slot: &Slot) {
+    fn wake_for(&self, slot: &JobSlot) {
         let count = slot.announce(self.fanout.load(Ordering::Relaxed));
         if count > 0 && self.sleepers.load(Ordering::SeqCst) > 0 {
             #[cfg(test)]

@@ -21,12 +21,12 @@ fn explore(preemptions: usize, scenario: impl Fn() + Sync + Send + 'static) {
 }
 
 /// A cell whose accesses loom checks.
-struct Checked(UnsafeCell<usize>);
+struct CheckedCell(UnsafeCell<usize>);
 
 // SAFETY: whether accesses are synchronised is what the scenarios test; loom stops at the first pair that is not.
-unsafe impl Sync for Checked {}
+unsafe impl Sync for CheckedCell {}
 
-impl Checked {
+impl CheckedCell {
     fn new() -> Self {
         Self(UnsafeCell::new(0))
     }
@@ -62,8 +62,8 @@ fn with_workers(workers: usize, scenario: impl FnOnce(&Arc<JobSlots>)) {
 /// A job of `blocks` blocks: each is done exactly once, by workers that each have a scratch of their own.
 fn blocks_done_once(slots: &JobSlots, helpers: usize, blocks: usize) {
     let next = AtomicUsize::new(0);
-    let done: Vec<_> = (0..blocks).map(|_| Checked::new()).collect();
-    let scratch: Vec<_> = (0..=helpers).map(|_| Checked::new()).collect();
+    let done: Vec<_> = (0..blocks).map(|_| CheckedCell::new()).collect();
+    let scratch: Vec<_> = (0..=helpers).map(|_| CheckedCell::new()).collect();
     // A worker that joins must see what the caller did before it posted the job.
     done.iter().chain(&scratch).for_each(|cell| cell.add(0));
     let complete = slots.run(helpers, &|worker| {

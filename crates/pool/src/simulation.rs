@@ -45,7 +45,7 @@ enum Step {
 }
 
 /// A job of `blocks` blocks of `block` nanoseconds each. Of the `workers` workers all but the caller sleep at the start.
-struct Job {
+struct SimulatedJob {
     costs: Costs,
     fanout: u64,
     workers: u64,
@@ -53,7 +53,7 @@ struct Job {
     block: u64,
 }
 
-impl Job {
+impl SimulatedJob {
     /// Nanoseconds until the job is done.
     fn time(&self) -> u64 {
         // The time of each worker's next step, and the step.
@@ -112,8 +112,8 @@ const CHUNKS: [(&str, u64, u64); 6] = [
 ];
 const WORKERS: [u64; 6] = [2, 4, 8, 16, 32, 64];
 
-fn job(costs: Costs, chunk: (&str, u64, u64), workers: u64) -> Job {
-    Job {
+fn job(costs: Costs, chunk: (&str, u64, u64), workers: u64) -> SimulatedJob {
+    SimulatedJob {
         costs,
         fanout: FANOUT.into(),
         workers,
@@ -152,7 +152,7 @@ fn rounds_of_waking() {
             for chunk in CHUNKS {
                 for workers in WORKERS {
                     let time = |fanout| {
-                        Job {
+                        SimulatedJob {
                             fanout,
                             ..job(costs, chunk, workers)
                         }

@@ -21,7 +21,11 @@ pub fn run(data: &[u8]) {
     let (kind, variant) = (what % KINDS, what / KINDS);
     let side = [4, 8][usize::from(variant % 2)];
     let number = [4, 8][typesize % 2];
-    let mode = [zfp::Mode::Accuracy, zfp::Mode::Precision, zfp::Mode::Rate];
+    let mode = [
+        zfp::CompressionMode::Accuracy,
+        zfp::CompressionMode::Precision,
+        zfp::CompressionMode::Rate,
+    ];
     let mode = (mode[usize::from(variant % 3)], meta);
     match kind {
         0 => decode_twice(input, |stream, out| {
@@ -78,7 +82,7 @@ fn items(meta: u8, block: BlockShape, typesize: usize, mut input: Input) {
     let stream = input.rest();
     let len = block.nbytes(typesize) as usize;
     let mut whole = vec![0xff; len].into_boxed_slice();
-    let mode = (zfp::Mode::Rate, meta);
+    let mode = (zfp::CompressionMode::Rate, meta);
     let result = zfp::decompress(mode, block, typesize, &stream, &mut whole);
     let mut part = vec![0x55; count * typesize].into_boxed_slice();
     let got = zfp::decompress_items(meta, block, typesize, &stream, first, &mut part);
@@ -107,7 +111,12 @@ fn ndlz_there_and_back(side: u8, block: BlockShape, data: &[u8]) {
     }
 }
 
-fn zfp_there_and_back(mode: (zfp::Mode, u8), block: BlockShape, typesize: usize, data: &[u8]) {
+fn zfp_there_and_back(
+    mode: (zfp::CompressionMode, u8),
+    block: BlockShape,
+    typesize: usize,
+    data: &[u8],
+) {
     let data = fill(block, typesize, data);
     let mut packed = vec![0; data.len()].into_boxed_slice();
     match zfp::compress(mode, block, typesize, &data, &mut packed) {
@@ -186,9 +195,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
             // An odd size says 8 bytes, an even one 4: see `run`.
             let size = if typesize == 4 { 1 } else { 0 };
             for (variant, mode, meta) in [
-                (0, zfp::Mode::Accuracy, 0xff),
-                (1, zfp::Mode::Precision, 12),
-                (2, zfp::Mode::Rate, 30),
+                (0, zfp::CompressionMode::Accuracy, 0xff),
+                (1, zfp::CompressionMode::Precision, 12),
+                (2, zfp::CompressionMode::Rate, 30),
             ] {
                 let mut packed = vec![0; data.len()];
                 let len = zfp::compress((mode, meta), block, typesize, &data, &mut packed);

@@ -90,7 +90,7 @@ pub unsafe fn take_apart(array: *mut b2nd_array_t) -> *mut blosc2_schunk {
 }
 
 /// An array in use.
-pub struct Array<'a> {
+pub struct ArrayGuard<'a> {
     this: &'a OpenHandle,
     /// Where the chunks are.
     pub handle: &'a Handle,
@@ -99,14 +99,14 @@ pub struct Array<'a> {
     core: ArrayInUse<'a>,
 }
 
-impl<'a> std::ops::Deref for Array<'a> {
+impl<'a> std::ops::Deref for ArrayGuard<'a> {
     type Target = ArrayRef<'a>;
     fn deref(&self) -> &ArrayRef<'a> {
         &self.core.array
     }
 }
 
-impl<'a> Array<'a> {
+impl<'a> ArrayGuard<'a> {
     /// The array behind a pointer, as it is now; it stays so as long as this is used.
     ///
     /// # Safety

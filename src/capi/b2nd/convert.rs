@@ -1,6 +1,6 @@
 //! Arrays out of and into buffers and files.
 
-use super::array::Array;
+use super::array::ArrayGuard;
 use super::context::Params;
 use super::create::{adopt, deliver, make};
 use crate::capi::prelude::*;
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
 pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
     unsafe_granted!(code("b2nd_save", || {
         not_null!(urlpath)?;
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
         let copied = copy_apart(shown, Some(path), shown.storage().contiguous);
         copied.map(drop).map_err(Error::or_failure)
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
 ) -> c_int {
     unsafe_granted!(code("b2nd_to_cbuffer", || {
         not_null!(buffer)?;
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         let nitems = array.geometry.nitems;
         check_room(&[nitems], array.typesize, buffersize)?;
         if nitems == 0 {

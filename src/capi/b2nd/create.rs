@@ -1,6 +1,6 @@
 //! Making and freeing arrays.
 
-use super::array::{self, Array};
+use super::array::{self, ArrayGuard};
 use super::context::Params;
 use crate::capi::context::compression;
 use crate::capi::prelude::*;
@@ -42,13 +42,13 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
 pub type FillArray<'a> = &'a mut dyn FnMut(&mut ArrayRef) -> Result<()>;
 
 /// A new array that C does not know yet. Where it is dropped, it is freed, and its file or directory removed.
-pub struct NewArray<'a> {
+pub struct UnpublishedArray<'a> {
     sc: *mut blosc2_schunk,
     /// What is filled.
     pub array: Box<ArrayRef<'a>>,
 }
 
-impl<'a> NewArray<'a> {
+impl<'a> UnpublishedArray<'a> {
     /// An array of special values, with these metalayers beside its own. Not inlined: what this has on the stack is gone when the
     /// array is filled.
     #[inline(never)]
@@ -77,7 +77,7 @@ impl<'a> NewArray<'a> {
     /// The pointers in `storage` are null or valid.
     #[inline(never)]
     pub unsafe fn copy_of(
-        src: &Array<'a>,
+        src: &ArrayGuard<'a>,
         storage: &blosc2_storage,
         vlmetalayers: bool,
     ) -> Result<Self> {
@@ -115,7 +115,7 @@ impl<'a> NewArray<'a> {
     }
 }
 
-impl Drop for NewArray<'_> {
+impl Drop for UnpublishedArray<'_> {
     fn drop(&mut self) {
         // SAFETY: null after `finish`; otherwise only `self` owns it.
         unsafe { schunk::discard(self.sc) };
@@ -126,7 +126,7 @@ impl Drop for NewArray<'_> {
 pub fn make(params: &mut Params, kind: Special, fill: FillArray) -> Result<*mut b2nd_array_t> {
     // SAFETY: `b2nd_create_ctx` requires that names and contents are valid, and the functions that take its result that they still are.
     let others = unsafe { params.others()? };
-    let mut new = NewArray::new(params, &others, kind)?;
+    let mut new = UnpublishedArray::new(params, &others, kind)?;
     fill(&mut new.array)?;
     new.finish(params.dtype())
 }

@@ -1,8 +1,8 @@
 //! Arrays out of arrays: slices, copies, concatenations.
 
-use super::array::{self, Array};
+use super::array::{self, ArrayGuard};
 use super::context::Params;
-use super::create::{FillArray, NewArray, deliver, make};
+use super::create::{FillArray, UnpublishedArray, deliver, make};
 use crate::capi::prelude::*;
 use crate::capi::schunk::meta::copying;
 use crate::capi::schunk::parts::dparams_of;
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
     stop: *const i64,
 ) -> c_int {
     unsafe_granted!(code("b2nd_get_slice", || {
-        let src = Array::open(src, false)?;
+        let src = ArrayGuard::open(src, false)?;
         let params = Params::from_c(ctx)?;
         let (start, stop) = (items(start, src.ndim())?, items(stop, src.ndim())?);
         deliver(array, || {
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more`, for which the array is left, may change
 /// the copy further.
-fn copy(params: &mut Params, src: Array, more: FillArray) -> Result<*mut b2nd_array_t> {
+fn copy(params: &mut Params, src: ArrayGuard, more: FillArray) -> Result<*mut b2nd_array_t> {
     params.set_ndim(src.ndim());
     params.shape = src.geometry.shape;
     let mut copy = {
@@ -54,10 +54,10 @@ fn copy(params: &mut Params, src: Array, more: FillArray) -> Result<*mut b2nd_ar
         let dims = ..params.ndim();
         let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
         match src.copy_plan(chunkshape, blockshape, src.shown.metalayers(&state))? {
-            // SAFETY: as in `NewArray::new`.
-            CopyPlan::Chunks => unsafe { NewArray::copy_of(&src, &*params.storage, true)? },
+            // SAFETY: as in `UnpublishedArray::new`.
+            CopyPlan::Chunks => unsafe { UnpublishedArray::copy_of(&src, &*params.storage, true)? },
             CopyPlan::Items(items) => {
-                let copy = NewArray::new(params, &items.metalayers, Special::Zero)?;
+                let copy = UnpublishedArray::new(params, &items.metalayers, Special::Zero)?;
                 items.fill(&copy.array, &copying(src.handle)?)?;
                 copy
             }
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn b2nd_copy(
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
     unsafe_granted!(code("b2nd_copy", || {
-        let src = Array::open(src, false)?;
+        let src = ArrayGuard::open(src, false)?;
         let params = Params::from_c(ctx)?;
         deliver(array, || copy(params, src, &mut |_| Ok(())))
     }))
@@ -92,16 +92,16 @@ pub unsafe extern "C" fn b2nd_copy(
 /// # Safety
 /// `src` is null or valid.
 #[inline(never)]
-unsafe fn snapshot<'a>(src: *const b2nd_array_t) -> Result<NewArray<'a>> {
+unsafe fn snapshot<'a>(src: *const b2nd_array_t) -> Result<UnpublishedArray<'a>> {
     unsafe_granted!({
-        let src = Array::open(src, false)?;
+        let src = ArrayGuard::open(src, false)?;
         let mut dparams = dparams_of(src.handle.as_c());
         let storage = blosc2_storage {
             contiguous: true,
             dparams: &raw mut dparams,
             ..blosc2_storage::defaults()
         };
-        NewArray::copy_of(&src, &storage, false)
+        UnpublishedArray::copy_of(&src, &storage, false)
     })
 }
 
@@ -116,8 +116,10 @@ unsafe fn check_joinable(
     axis: usize,
 ) -> Result<()> {
     unsafe_granted!({
-        let first = Array::open(src1, false)?.clone();
-        first.joined(&*Array::open(src2, false)?, axis).map(drop)
+        let first = ArrayGuard::open(src1, false)?.clone();
+        first
+            .joined(&*ArrayGuard::open(src2, false)?, axis)
+            .map(drop)
     })
 }
 
@@ -148,14 +150,14 @@ pub unsafe extern "C" fn b2nd_concatenate(
         check_joinable(src1, src2, axis)?;
         if !copy {
             let second = snapshot(src2)?;
-            let mut first = Array::open(src1, true)?;
+            let mut first = ArrayGuard::open(src1, true)?;
             *array = src1.cast_mut();
             return first.reshape(&mut |first| first.join(&second.array, axis));
         }
         let params = Params::from_c(ctx)?;
         deliver(array, || {
-            self::copy(params, Array::open(src1, false)?, &mut |copy| {
-                copy.join(&*Array::open(src2, false)?, axis)
+            self::copy(params, ArrayGuard::open(src1, false)?, &mut |copy| {
+                copy.join(&*ArrayGuard::open(src2, false)?, axis)
             })
         })
     }))

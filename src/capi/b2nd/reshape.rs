@@ -1,6 +1,6 @@
 //! Arrays that grow and shrink.
 
-use super::array::{self, Array};
+use super::array::{self, ArrayGuard};
 use crate::capi::prelude::*;
 
 /// Gives an array another shape of as many dimensions. It grows and shrinks at the far ends; with `start` not NULL, at these
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn b2nd_resize(
 ) -> c_int {
     unsafe_granted!(code("b2nd_resize", || {
         not_null!(new_shape)?;
-        let mut array = Array::open(array, true)?;
+        let mut array = ArrayGuard::open(array, true)?;
         let ndim = array.ndim();
         let start = (!start.is_null()).then(|| items(start, ndim)).transpose()?;
         let shape = items(new_shape, ndim)?;
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn b2nd_insert(
 ) -> c_int {
     unsafe_granted!(code("b2nd_insert", || {
         not_null!(buffer)?;
-        let mut array = Array::open(array, true)?;
+        let mut array = ArrayGuard::open(array, true)?;
         let axis = size(axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         array.reshape(&mut |array| array.insert(buffer, axis, insert_start))
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn b2nd_append(
 ) -> c_int {
     unsafe_granted!(code("b2nd_append", || {
         not_null!(buffer)?;
-        let mut array = Array::open(array, true)?;
+        let mut array = ArrayGuard::open(array, true)?;
         let axis = size(axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         array.reshape(&mut |array| array.append(buffer, axis))
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn b2nd_delete(
     delete_len: i64,
 ) -> c_int {
     unsafe_granted!(code("b2nd_delete", || {
-        let mut array = Array::open(array, true)?;
+        let mut array = ArrayGuard::open(array, true)?;
         let axis = size(axis)?;
         array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
     }))

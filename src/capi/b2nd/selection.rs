@@ -1,6 +1,6 @@
 //! Items picked by lists of indices, and one by one.
 
-use super::array::Array;
+use super::array::ArrayGuard;
 use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::geometry::check_room;
 use oxiblosc_memory::{Collect, List};
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     buffersize: i64,
 ) -> c_int {
     unsafe_granted!(code("b2nd_get_orthogonal_selection", || {
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
         let shape = items(buffershape, ndim)?;
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     buffersize: i64,
 ) -> c_int {
     unsafe_granted!(code("b2nd_set_orthogonal_selection", || {
-        let array = Array::open(array, true)?;
+        let array = ArrayGuard::open(array, true)?;
         let lists = lists(array.ndim(), selection, selection_size)?;
         let shape = items(buffershape, array.ndim())?;
         let Some(selection) = array.select(&lists, shape, buffersize)? else {
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     buffersize: i64,
 ) -> c_int {
     unsafe_granted!(code("b2nd_get_sparse_cbuffer", || {
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         let count = size(ncoords)?;
         if count == 0 {
             return Ok(());

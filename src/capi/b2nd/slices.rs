@@ -1,6 +1,6 @@
 //! Slices: boxes of items, read and written.
 
-use super::array::Array;
+use super::array::ArrayGuard;
 use crate::capi::prelude::*;
 
 /// Reads the items from `start` to before `stop` into `buffer`, an array of shape `buffershape` in C order, from its front
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
 ) -> c_int {
     unsafe_granted!(code("b2nd_get_slice_cbuffer", || {
         not_null!(start, stop, buffershape, buffer)?;
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         let ndim = array.ndim();
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
 ) -> c_int {
     unsafe_granted!(code("b2nd_set_slice_cbuffer", || {
         not_null!(start, stop, buffershape, buffer)?;
-        let array = Array::open(array, true)?;
+        let array = ArrayGuard::open(array, true)?;
         let ndim = array.ndim();
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);

@@ -1,7 +1,7 @@
 //! Views: arrays with more or fewer dimensions of length 1 over the same chunks. A view keeps the chunks of its array alive,
 //! also when the array itself is freed.
 
-use super::array::{self, Array};
+use super::array::{self, ArrayGuard};
 use super::create::deliver;
 use crate::capi::prelude::*;
 use crate::capi::schunk::handle::{self, Handle, Unfinished};
@@ -12,12 +12,12 @@ use oxiblosc_core::b2nd::geometry::{Geometry, blocksize};
 use oxiblosc_core::b2nd::views::check_metalayers;
 
 /// Refuses arrays with metalayers that may speak of dimensions.
-fn check(array: &Array) -> Result<()> {
+fn check(array: &ArrayGuard) -> Result<()> {
     check_metalayers(array.shown.metalayers(&*array.schunk.read()?))
 }
 
 /// Makes a view with these shapes.
-fn view(array: &Array, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
+fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = array.dtype();
     let metalayer = geometry.metalayer(dtype, dtype_format)?;
     let mut made = Unfinished::new()?;
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
     final_dims: u8,
 ) -> c_int {
     unsafe_granted!(code("b2nd_expand_dims", || {
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         check(&array)?;
         deliver(view, || {
             not_null!(axis)?;
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
 }
 
 /// Makes a view without the dimensions that `drops` names, which are of length 1.
-fn squeezed(array: &Array, drops: impl Fn(usize) -> bool) -> Result<*mut b2nd_array_t> {
+fn squeezed(array: &ArrayGuard, drops: impl Fn(usize) -> bool) -> Result<*mut b2nd_array_t> {
     check(array)?;
     view(array, &array.geometry.squeezed(drops)?)
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn b2nd_squeeze(
     view: *mut *mut b2nd_array_t,
 ) -> c_int {
     unsafe_granted!(code("b2nd_squeeze", || {
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
     }))
 }
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn b2nd_squeeze_index(
     index: *const bool,
 ) -> c_int {
     unsafe_granted!(code("b2nd_squeeze_index", || {
-        let array = Array::open(array, false)?;
+        let array = ArrayGuard::open(array, false)?;
         deliver(view, || {
             not_null!(index)?;
             // Any byte but 0 is taken for true.

@@ -14,7 +14,7 @@ use oxiblosc_core::encoding::EncodeContext;
 use oxiblosc_core::environment::{checksums, durable};
 use oxiblosc_core::schunk::open::NewSuperChunk;
 use oxiblosc_core::schunk::save::{Savable, SaveTarget};
-use oxiblosc_core::schunk::{Parameters, Store};
+use oxiblosc_core::schunk::{ChunkStore, Parameters};
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::paths::local;
@@ -52,7 +52,7 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
     // SAFETY: a null back end is allowed.
     unsafe {
-        let frame = (Store::Memory(memory), loaded);
+        let frame = (ChunkStore::Memory(memory), loaded);
         adopt(frame, None, null(), |schunk| match copy {
             true => schunk.leave_buffer(len),
             false => Ok(()),

@@ -8,7 +8,7 @@ use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{checksums, durable};
-use oxiblosc_core::schunk::Store;
+use oxiblosc_core::schunk::ChunkStore;
 use oxiblosc_core::schunk::open::NewSuperChunk;
 use oxiblosc_frame::disk::{Loaded, Options};
 use oxiblosc_io::paths::local;
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut
 /// # Safety
 /// `io` is null or valid.
 pub unsafe fn adopt(
-    (store, loaded): (Store, Loaded),
+    (store, loaded): (ChunkStore, Loaded),
     path: Option<&CStr>,
     io: *const blosc2_io,
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
@@ -114,7 +114,7 @@ pub unsafe fn open(
     let path = unsafe_granted!(c_str(urlpath)).ok_or(Error::NullPointer)?;
     let base = u64::try_from(offset).map_err(|_| Error::InvalidParam);
     unsafe_granted!({
-        let opened = base.and_then(|base| Store::open(local(path), base, || options(io)));
+        let opened = base.and_then(|base| ChunkStore::open(local(path), base, || options(io)));
         let opened = opened.and_then(|frame| adopt(frame, Some(path), io, |_| Ok(())));
         opened.inspect_err(|_| {
             io::destroy(io);

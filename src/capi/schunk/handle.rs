@@ -44,10 +44,10 @@ enum Content {
     /// Chunks of its own.
     Own(SuperChunk),
     /// The chunks of another super-chunk, with other metalayers.
-    View(View),
+    View(SchunkView),
 }
 
-struct View {
+struct SchunkView {
     /// Kept alive by the view.
     base: *mut Handle,
     /// The metalayer of the array that the view is.
@@ -217,7 +217,7 @@ impl Handle {
         c.metalayers[0] = layer.show(&metalayers[0]);
         c.nmetalayers = 1;
         base.owners.fetch_add(1, Ordering::Relaxed);
-        let content = Content::View(View {
+        let content = Content::View(SchunkView {
             base: base.as_c().cast(),
             metalayers,
             _layer: layer,

@@ -3,7 +3,9 @@
 use crate::capi::context::{Context, request_of};
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
-use oxiblosc_core::coder::{Changed, Decoder, Encoder, Host, Settings, WindowCounts};
+use oxiblosc_core::coder::{
+    Changed, Host, ProgramSettings, SchunkDecoder, SchunkEncoder, WindowCounts,
+};
 use oxiblosc_core::schunk::windows::LayerWindows;
 use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
@@ -93,12 +95,12 @@ impl Shown {
 }
 
 impl Host for Mirror {
-    fn encoder(&self) -> Result<&dyn Encoder> {
+    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
         // SAFETY: `of` requires that the structure is valid, and its contexts null or valid.
         Ok(unsafe { Context::from_c((*self.c).cctx)? })
     }
 
-    fn decoder(&self) -> Result<&dyn Decoder> {
+    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
         // SAFETY: as in `encoder`.
         Ok(unsafe { Context::from_c((*self.c).dctx)? })
     }
@@ -112,10 +114,10 @@ impl Host for Mirror {
         unsafe { (number((*self.c).cctx), number((*self.c).dctx)) }
     }
 
-    fn settings(&self) -> Option<Settings> {
+    fn settings(&self) -> Option<ProgramSettings> {
         // SAFETY: `of` requires that the structure is valid; the lock keeps it from being written now (see `Send`).
         unsafe {
-            Some(Settings {
+            Some(ProgramSettings {
                 parameters: parameters(self.c),
                 chunksize: (*self.c).chunksize,
             })

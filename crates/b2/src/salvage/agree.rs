@@ -1,7 +1,7 @@
 //! What a header says, held against the chunks where it is in doubt.
 
-use super::{Chunks, Slot};
-use crate::state::State;
+use super::{ChunkFinder, ChunkLocation};
+use crate::integrity::Integrity;
 use crate::text::bytes;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
@@ -46,23 +46,23 @@ type Fronts = Vec<Option<(ChunkHeader, bool)>>;
 /// the array.
 pub fn agree(
     header: &mut Header,
-    state: State,
-    slots: &[Slot],
-    chunks: &Chunks,
+    state: Integrity,
+    locations: &[ChunkLocation],
+    chunks: &ChunkFinder,
     notes: &mut Vec<String>,
 ) -> Sizes {
     let fronts: Fronts = match state {
-        State::Right => Vec::new(),
-        _ => slots
+        Integrity::Intact => Vec::new(),
+        _ => locations
             .iter()
-            .map(|slot| match slot {
-                Slot::At(place) => chunks.header(*place),
+            .map(|location| match location {
+                ChunkLocation::At(place) => chunks.header(*place),
                 _ => None,
             })
             .collect(),
     };
-    let sizes = sizes(header, state, slots.len(), &fronts);
-    if state == State::Right {
+    let sizes = sizes(header, state, locations.len(), &fronts);
+    if state == Integrity::Intact {
         return sizes;
     }
     let proven = |front: &&(ChunkHeader, bool)| front.1;
@@ -87,7 +87,7 @@ pub fn agree(
         .flatten()
         .filter(|(chunk, proven)| (!any_proven || *proven) && chunk.special() == Special::None);
     let blocksize = blocks.next().map(|(chunk, _)| chunk.blocksize_field());
-    if !slots.is_empty() && !is_array_of(header, slots.len(), sizes.chunksize, blocksize) {
+    if !locations.is_empty() && !is_array_of(header, locations.len(), sizes.chunksize, blocksize) {
         notes.push(
             "the array's shape does not fit the chunks: they come back as a frame that is no array"
                 .into(),
@@ -98,7 +98,7 @@ pub fn agree(
     sizes
 }
 
-fn sizes(header: &Header, state: State, count: usize, fronts: &Fronts) -> Sizes {
+fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Sizes {
     let said = header.chunksize.max(0) as usize;
     let inner = fronts.iter().take(count.saturating_sub(1)).flatten();
     let mut seen: HashMap<usize, (usize, usize)> = HashMap::new();
@@ -118,7 +118,7 @@ fn sizes(header: &Header, state: State, count: usize, fronts: &Fronts) -> Sizes 
         ([size], _) => *size,
         ([_, _, ..], _) => 0,
         (_, Some((size, (count, _)))) if said != 0 && *count * 2 > all => *size,
-        (_, Some(_)) if state == State::Wrong => 0,
+        (_, Some(_)) if state == Integrity::Damaged => 0,
         _ => said,
     };
     let last = fronts.last().and_then(Option::as_ref);
@@ -132,8 +132,8 @@ fn sizes(header: &Header, state: State, count: usize, fronts: &Fronts) -> Sizes 
     let before = capacity.saturating_sub(chunksize);
     let nbytes = usize::try_from(header.nbytes).unwrap_or(0);
     let own = last.map(|(chunk, _)| chunk.nbytes);
-    let own =
-        own.filter(|own| (1..=chunksize).contains(own) && (last_sure || state == State::Wrong));
+    let own = own
+        .filter(|own| (1..=chunksize).contains(own) && (last_sure || state == Integrity::Damaged));
     let nbytes = match own {
         Some(own) => before + own,
         None if nbytes > capacity || nbytes <= before => capacity,
@@ -144,7 +144,7 @@ fn sizes(header: &Header, state: State, count: usize, fronts: &Fronts) -> Sizes 
         nbytes,
         count,
         known: match state {
-            State::Right => (true, true),
+            Integrity::Intact => (true, true),
             _ => (sure.len() == 1 && chunksize > 0, false),
         },
     }

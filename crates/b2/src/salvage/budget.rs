@@ -24,11 +24,11 @@ impl ScanBudget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::index::Index;
+    use super::super::index::SalvagedIndex;
     use super::super::scan::{header_from, scan};
-    use super::super::{HEADER, Image};
+    use super::super::{HEADER, RolledBackFile};
     use crate::source::plain_contexts;
-    use crate::store::window::{Bytes, window};
+    use crate::store::window::{ByteSource, window};
     use oxiblosc_error::Error;
     use oxiblosc_io::Storage;
     use oxiblosc_memory::Shared;
@@ -41,7 +41,7 @@ mod tests {
     /// A file that counts what is read of it.
     struct Counting(Vec<u8>, Arc<AtomicU64>);
 
-    impl Bytes for Counting {
+    impl ByteSource for Counting {
         fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
             let at = pos as usize;
             let bytes = self.0.get(at..at + into.len()).ok_or(Error::FileRead)?;
@@ -81,7 +81,7 @@ mod tests {
             .enumerate()
         {
             let (file, read) = repeated(bytes);
-            let image = Image::new(&*file, &mut Vec::new()).expect("an image");
+            let image = RolledBackFile::new(&*file, &mut Vec::new()).expect("an image");
             let size = image.size;
             let first = scan(&image, 0, size, None, &contexts);
             // With a header that says how large chunks are at most, those within others are looked for.
@@ -96,7 +96,10 @@ mod tests {
                 assert!(all < 12 * size, "{n}: {all} bytes of chunks in {size}");
             }
             for sum in [None, Some(1)] {
-                assert!(Index::before(&image, &contexts, size, sum).is_none(), "{n}");
+                assert!(
+                    SalvagedIndex::before(&image, &contexts, size, sum).is_none(),
+                    "{n}"
+                );
             }
             let read = read.load(Ordering::Relaxed);
             assert!(read < 150 * size, "{n}: {read} bytes read of {size}");

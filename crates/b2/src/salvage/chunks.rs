@@ -1,6 +1,6 @@
 //! The chunks of a damaged frame, wherever they are.
 
-use super::{HEADER, Image, Slot};
+use super::{ChunkLocation, HEADER, RolledBackFile};
 use crate::library::c_path;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
@@ -14,17 +14,17 @@ use std::path::Path;
 const TRIED: usize = 64;
 
 /// Where the chunks are.
-pub struct Chunks<'a> {
-    image: &'a Image<'a>,
+pub struct ChunkFinder<'a> {
+    image: &'a RolledBackFile<'a>,
     /// The directory, where each has a file of its own.
     folder: Option<&'a Path>,
     /// Where chunks begin, and where the last one ends at the latest.
     bounds: Vec<u64>,
 }
 
-impl<'a> Chunks<'a> {
+impl<'a> ChunkFinder<'a> {
     /// Those of a frame in a file, or in a directory.
-    pub fn new(image: &'a Image<'a>, folder: Option<&'a Path>) -> Self {
+    pub fn new(image: &'a RolledBackFile<'a>, folder: Option<&'a Path>) -> Self {
         Self {
             image,
             folder,
@@ -33,22 +33,26 @@ impl<'a> Chunks<'a> {
     }
 
     /// Notes where the chunks are; the last one ends before `limit`.
-    pub fn set_bounds(&mut self, slots: &[Slot], limit: u64) {
-        let places = slots.iter().filter_map(|slot| match slot {
-            Slot::At(place) => Some(*place),
+    pub fn set_bounds(&mut self, locations: &[ChunkLocation], limit: u64) {
+        let places = locations.iter().filter_map(|location| match location {
+            ChunkLocation::At(place) => Some(*place),
             _ => None,
         });
         self.bounds = places.chain([limit]).collect();
         self.bounds.sort_unstable();
     }
 
-    fn in_file<T>(&self, place: u64, read: impl FnOnce(&Image, u64) -> Option<T>) -> Option<T> {
+    fn in_file<T>(
+        &self,
+        place: u64,
+        read: impl FnOnce(&RolledBackFile, u64) -> Option<T>,
+    ) -> Option<T> {
         let Some(folder) = self.folder else {
             return read(self.image, place);
         };
         let path = folder.join(format!("{place:08X}.chunk"));
         let file = Filesystem.open(&c_path(&path).ok()?, Mode::Read).ok()?;
-        read(&Image::new(&*file, &mut Vec::new()).ok()?, 0)
+        read(&RolledBackFile::new(&*file, &mut Vec::new()).ok()?, 0)
     }
 
     /// The chunk, as its header says.
@@ -94,10 +98,12 @@ pub fn is_proven(chunk: &[u8]) -> bool {
 }
 
 /// What the headers of proven chunks look like, but for their sizes; one of each kind.
-pub fn templates(slots: &[Slot], chunks: &Chunks) -> Vec<ChunkHeader> {
+pub fn templates(locations: &[ChunkLocation], chunks: &ChunkFinder) -> Vec<ChunkHeader> {
     let mut templates: Vec<ChunkHeader> = Vec::new();
-    for slot in slots.iter().take(TRIED) {
-        let Slot::At(place) = slot else { continue };
+    for location in locations.iter().take(TRIED) {
+        let ChunkLocation::At(place) = location else {
+            continue;
+        };
         let Some((header, true)) = chunks.header(*place) else {
             continue;
         };

@@ -1,14 +1,17 @@
 //! A damaged frame in one file.
 
 use super::end::End;
-use super::header::{Front, NO_EXTENT, header_or, nothing};
-use super::index::{Index, would_fit};
+use super::header::{NO_EXTENT, SalvagedHeader, header_or, nothing};
+use super::index::{SalvagedIndex, would_fit};
 use super::order::arrange;
 use super::scan::{Scan, header_from, plausible, scan};
-use super::{Chunks, HEADER, Image, Parts, Salvage, Slot, shortfall, specials, start};
+use super::{
+    ChunkFinder, ChunkLocation, HEADER, PartStates, RolledBackFile, Salvage, shortfall, specials,
+    start,
+};
 use crate::failure::Result;
+use crate::integrity::Integrity;
 use crate::library::SuperChunk;
-use crate::state::State;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -18,30 +21,34 @@ type Frame<'a> = (&'a Header, &'a SuperChunk);
 
 /// What the parts of a frame besides its chunks say.
 struct Surroundings<'a> {
-    image: &'a Image<'a>,
+    image: &'a RolledBackFile<'a>,
     contexts: &'a SuperChunk,
-    front: Option<Front>,
+    front: Option<SalvagedHeader>,
     /// Whether the header is as it was written.
-    state: State,
+    state: Integrity,
     extent: Extent,
     end: End,
-    index: Option<Index>,
+    index: Option<SalvagedIndex>,
     /// Where the last chunk ends at the latest.
     limit: u64,
 }
 
 impl<'a> Surroundings<'a> {
-    fn read(image: &'a Image<'a>, contexts: &'a SuperChunk, notes: &mut Vec<String>) -> Self {
-        let front = Front::read(image, notes);
+    fn read(
+        image: &'a RolledBackFile<'a>,
+        contexts: &'a SuperChunk,
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let front = SalvagedHeader::read(image, notes);
         let known = front.as_ref().map(|front| &front.header);
         let extent = front.as_ref().map_or(NO_EXTENT, |front| front.extent);
         notes.extend(shortfall(&extent, image.size));
         let end = End::find(image, &extent, known, notes);
         let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
-        let state = state.unwrap_or(State::Wrong);
+        let state = state.unwrap_or(Integrity::Damaged);
         let said = u64::from(extent.header_len) + extent.cbytes;
         let index = find_index(image, contexts, said, state, &end)
-            .filter(|index| index.belongs(known.filter(|_| state != State::Wrong)));
+            .filter(|index| index.belongs(known.filter(|_| state != Integrity::Damaged)));
         let limit = index.as_ref().map_or(end.pos, |index| index.pos);
         Self {
             image,
@@ -57,7 +64,10 @@ impl<'a> Surroundings<'a> {
 
     /// The header, unless it is wrong.
     fn header(&self) -> Option<&Header> {
-        let front = self.front.as_ref().filter(|_| self.state != State::Wrong);
+        let front = self
+            .front
+            .as_ref()
+            .filter(|_| self.state != Integrity::Damaged);
         front.map(|front| &front.header)
     }
 
@@ -71,14 +81,14 @@ impl<'a> Surroundings<'a> {
         self.header().and_then(Header::nchunks) == Some(0) && self.end.pos == self.said_start()
     }
 
-    fn index_state(&self) -> State {
+    fn index_state(&self) -> Integrity {
         self.index
             .as_ref()
-            .map_or(State::Wrong, |index| index.state)
+            .map_or(Integrity::Damaged, |index| index.state)
     }
 
-    fn parts(&self) -> Parts {
-        Parts {
+    fn parts(&self) -> PartStates {
+        PartStates {
             header: self.state,
             index: self.index_state(),
             trailer: self.end.state,
@@ -86,35 +96,36 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The chunks, if header and index lead to all of them, and whether that is certain.
-    fn indexed(&self) -> Option<(Vec<Slot>, bool)> {
+    fn indexed(&self) -> Option<(Vec<ChunkLocation>, bool)> {
         let (header, start) = (self.header()?, self.said_start());
-        let slots = if self.is_empty() {
+        let locations = if self.is_empty() {
             Vec::new()
         } else {
             let index = self.index.as_ref();
-            let index = index.filter(|index| index.is_whole() && index.state != State::Wrong)?;
-            let slots = index.slots(Some(header), start);
-            let trusted = self.state == State::Right && index.state == State::Right;
-            if !trusted && !lead_to_chunks(&slots, self.image, header) {
+            let index =
+                index.filter(|index| index.is_whole() && index.state != Integrity::Damaged)?;
+            let locations = index.locations(Some(header), start);
+            let trusted = self.state == Integrity::Intact && index.state == Integrity::Intact;
+            if !trusted && !lead_to_chunks(&locations, self.image, header) {
                 return None;
             }
-            slots
+            locations
         };
-        let in_order = self.index_state() == State::Right
+        let in_order = self.index_state() == Integrity::Intact
             || are_all(
-                &slots,
+                &locations,
                 self.image,
                 start..self.limit,
                 &(header, self.contexts),
             );
-        Some((slots, in_order))
+        Some((locations, in_order))
     }
 
     /// Looks for chunks: the header may be wrong about them.
     fn scan(&self) -> Scan {
         let start = self.said_start();
         let from = match self.state {
-            State::Right => start,
+            Integrity::Intact => start,
             _ => MIN_LEN as u64,
         };
         let frame = self.header();
@@ -133,16 +144,16 @@ impl<'a> Surroundings<'a> {
     fn salvage(
         &mut self,
         header: Header,
-        parts: Parts,
-        slots: Vec<Slot>,
+        parts: PartStates,
+        locations: Vec<ChunkLocation>,
         in_order: bool,
         notes: Vec<String>,
     ) -> Salvage {
         Salvage {
             header,
-            specials_proven: in_order && parts.index == State::Right,
+            specials_proven: in_order && parts.index == Integrity::Intact,
             parts,
-            slots,
+            locations,
             in_order,
             limit: self.limit,
             vlmetalayers: std::mem::take(&mut self.end.layers),
@@ -153,19 +164,23 @@ impl<'a> Surroundings<'a> {
 }
 
 /// Finds what there is.
-pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) -> Result<Salvage> {
+pub fn contiguous(
+    image: &RolledBackFile,
+    contexts: &SuperChunk,
+    mut notes: Vec<String>,
+) -> Result<Salvage> {
     let mut frame = Surroundings::read(image, contexts, &mut notes);
     let (state, start, mut parts) = (frame.state, frame.said_start(), frame.parts());
-    if let Some((slots, in_order)) = frame.indexed() {
+    if let Some((locations, in_order)) = frame.indexed() {
         if frame.is_empty() {
             parts.index = state;
         }
         let header = frame.front.take().map(|front| front.header);
         let header = header.ok_or_else(nothing)?;
-        return Ok(frame.salvage(header, parts, slots, in_order, notes));
+        return Ok(frame.salvage(header, parts, locations, in_order, notes));
     }
     let mut found = frame.scan();
-    let chunks = Chunks::new(image, None);
+    let chunks = ChunkFinder::new(image, None);
     let places = found.chunks.iter().map(|(pos, _)| *pos);
     let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
     let proven: HashSet<u64> = places.filter(is_proven).collect();
@@ -188,19 +203,19 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
         size: image.size,
     };
     let sum = frame.end.sums.as_ref().map(|sums| sums.index);
-    if let Some(slots) = evidence.slots_by_checksum(sum) {
+    if let Some(locations) = evidence.locations_by_checksum(sum) {
         notes.push("the index is lost, but its checksum says which chunk is which".into());
         return Ok(Salvage {
             specials_proven: true,
-            ..frame.salvage(header, parts, slots, true, notes)
+            ..frame.salvage(header, parts, locations, true, notes)
         });
     }
-    let (slots, start, mut in_order) = evidence.slots(&mut notes);
-    if !in_order && sum.is_some_and(|sum| would_fit(&slots, start, sum)) {
+    let (locations, start, mut in_order) = evidence.locations(&mut notes);
+    if !in_order && sum.is_some_and(|sum| would_fit(&locations, start, sum)) {
         notes.push("the checksum of the index says that this is their order".into());
         in_order = true;
     }
-    Ok(frame.salvage(header, parts, slots, in_order, notes))
+    Ok(frame.salvage(header, parts, locations, in_order, notes))
 }
 
 /// What tells which of the chunks that were found is which.
@@ -208,10 +223,10 @@ struct Evidence<'a> {
     /// The header, or what takes its place.
     header: &'a Header,
     /// Whether it is as it was written.
-    state: State,
+    state: Integrity,
     /// Whether there was none.
     is_lost: bool,
-    index: Option<Index>,
+    index: Option<SalvagedIndex>,
     /// Where the header ended, and whether that is known.
     at: Option<(u64, bool)>,
     found: &'a Scan,
@@ -224,15 +239,15 @@ struct Evidence<'a> {
 impl Evidence<'_> {
     /// The header, unless it is wrong.
     fn believed(&self) -> Option<&Header> {
-        (self.state != State::Wrong).then_some(self.header)
+        (self.state != Integrity::Damaged).then_some(self.header)
     }
 
     /// The chunks of a frame whose index is lost, but not its checksum.
-    fn slots_by_checksum(&self, sum: Option<u32>) -> Option<Vec<Slot>> {
+    fn locations_by_checksum(&self, sum: Option<u32>) -> Option<Vec<ChunkLocation>> {
         if self
             .index
             .as_ref()
-            .is_some_and(|index| index.state == State::Right)
+            .is_some_and(|index| index.state == Integrity::Intact)
         {
             return None;
         }
@@ -242,72 +257,72 @@ impl Evidence<'_> {
     }
 
     /// The chunks, where the first of them may begin, and whether it is known which is which.
-    fn slots(&self, notes: &mut Vec<String>) -> (Vec<Slot>, u64, bool) {
+    fn locations(&self, notes: &mut Vec<String>) -> (Vec<ChunkLocation>, u64, bool) {
         match (&self.index, self.at) {
-            (Some(index), Some((start, sure))) if index.state == State::Right => {
+            (Some(index), Some((start, sure))) if index.state == Integrity::Intact => {
                 if !sure {
                     let guess = "where the header ended is a guess, and so is which chunk is which";
                     notes.push(guess.into());
                 }
-                (index.slots(self.believed(), start), start, sure)
+                (index.locations(self.believed(), start), start, sure)
             }
             // It leads to most of the chunks: without a header it is the best word there is.
             (Some(index), Some((start, _)))
-                if self.is_lost && index.is_whole() && index.state == State::Unknown =>
+                if self.is_lost && index.is_whole() && index.state == Integrity::Unknown =>
             {
                 notes.push("which chunk is which only an index without a checksum tells".into());
-                (index.slots(None, start), start, false)
+                (index.locations(None, start), start, false)
             }
             _ => self.arranged(notes),
         }
     }
 
     /// The chunks in the order in which they lie, as far as nothing says otherwise.
-    fn arranged(&self, notes: &mut Vec<String>) -> (Vec<Slot>, u64, bool) {
+    fn arranged(&self, notes: &mut Vec<String>) -> (Vec<ChunkLocation>, u64, bool) {
         let (index, at) = (self.index.as_ref(), self.at.map(|(start, _)| start));
         let start = match self.state {
-            State::Right => None,
-            State::Wrong => at.or(self.found.first()),
-            State::Unknown => at,
+            Integrity::Intact => None,
+            Integrity::Damaged => at.or(self.found.first()),
+            Integrity::Unknown => at,
         };
         let start = start.unwrap_or(self.said_start);
-        if index.is_some_and(|index| index.is_whole() && index.state == State::Wrong) {
+        if index.is_some_and(|index| index.is_whole() && index.state == Integrity::Damaged) {
             notes.push("the index is damaged: what it says may be wrong".into());
         }
         if self.is_lost && index.is_none() {
             notes.push("how many chunks there were is not known".into());
         }
         let counting = (!self.is_lost).then_some(self.header);
-        let slots = arrange(counting, index, self.found, start, self.size, notes);
-        (slots, start, false)
+        let locations = arrange(counting, index, self.found, start, self.size, notes);
+        (locations, start, false)
     }
 }
 
 /// The index, where the header says it is, or where it must be. Which of them it is its checksum decides, if there is one.
 fn find_index(
-    image: &Image,
+    image: &RolledBackFile,
     contexts: &SuperChunk,
     said: u64,
-    state: State,
+    state: Integrity,
     end: &End,
-) -> Option<Index> {
+) -> Option<SalvagedIndex> {
     let sum = end.sums.as_ref().map(|sums| sums.index);
-    let said = Index::at(image, contexts, said, sum);
+    let said = SalvagedIndex::at(image, contexts, said, sum);
     if said.as_ref().is_some_and(|index| {
-        index.state == State::Right || (state != State::Wrong && index.is_whole())
+        index.state == Integrity::Intact || (state != Integrity::Damaged && index.is_whole())
     }) {
         return said;
     }
     // Without a trailer nothing is known to follow it.
-    let before = (end.state != State::Wrong || end.sums.is_some())
-        .then(|| Index::before(image, contexts, end.pos, sum))
+    let before = (end.state != Integrity::Damaged || end.sums.is_some())
+        .then(|| SalvagedIndex::before(image, contexts, end.pos, sum))
         .flatten();
     before.or(said)
 }
 
 /// Where the header ended, and whether that is known.
 fn start_of(
-    index: Option<&Index>,
+    index: Option<&SalvagedIndex>,
     said: Option<u64>,
     found: &Scan,
     proven: &HashSet<u64>,
@@ -327,11 +342,11 @@ fn start_of(
 }
 
 /// Whether an index leads to chunks, each to one of its own: without a checksum it may be wrong and look right.
-fn lead_to_chunks(slots: &[Slot], image: &Image, header: &Header) -> bool {
+fn lead_to_chunks(locations: &[ChunkLocation], image: &RolledBackFile, header: &Header) -> bool {
     let mut ends = Vec::new();
-    for slot in slots {
-        match slot {
-            Slot::At(pos) => {
+    for location in locations {
+        match location {
+            ChunkLocation::At(pos) => {
                 let room = image.size.saturating_sub(*pos);
                 let front = image.read(*pos, HEADER);
                 let Some(chunk) = front.and_then(|front| plausible(&front, room, Some(header)))
@@ -340,8 +355,8 @@ fn lead_to_chunks(slots: &[Slot], image: &Image, header: &Header) -> bool {
                 };
                 ends.push((*pos, *pos + chunk.cbytes as u64));
             }
-            Slot::Special(_) => {}
-            Slot::Lost => return false,
+            ChunkLocation::Special(_) => {}
+            ChunkLocation::Lost => return false,
         }
     }
     ends.sort_unstable();
@@ -350,13 +365,18 @@ fn lead_to_chunks(slots: &[Slot], image: &Image, header: &Header) -> bool {
 
 /// Whether these are all the chunks that there are, some of them for sure: then an index without a checksum is right, too, since
 /// damage of it leads away from a chunk, and to no other.
-fn are_all(slots: &[Slot], image: &Image, area: Range<u64>, frame: &Frame) -> bool {
-    let places = slots.iter().filter_map(|slot| match slot {
-        Slot::At(pos) => Some(*pos),
-        Slot::Special(_) | Slot::Lost => None,
+fn are_all(
+    locations: &[ChunkLocation],
+    image: &RolledBackFile,
+    area: Range<u64>,
+    frame: &Frame,
+) -> bool {
+    let places = locations.iter().filter_map(|location| match location {
+        ChunkLocation::At(pos) => Some(*pos),
+        ChunkLocation::Special(_) | ChunkLocation::Lost => None,
     });
     let mut places: Vec<u64> = places.collect();
-    let chunks = Chunks::new(image, None);
+    let chunks = ChunkFinder::new(image, None);
     let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
     if !places.iter().any(is_proven) {
         return false;

@@ -1,14 +1,14 @@
 //! A damaged frame that is a directory with a file for each chunk.
 
 use super::end::End;
-use super::header::{Front, NO_EXTENT, header_or};
-use super::index::{Index, would_fit};
+use super::header::{NO_EXTENT, SalvagedHeader, header_or};
+use super::index::{SalvagedIndex, would_fit};
 use super::order::numbered;
 use super::scan::{Scan, header_from};
-use super::{Chunks, Image, Parts, Salvage, Slot, specials};
+use super::{ChunkFinder, ChunkLocation, PartStates, RolledBackFile, Salvage, specials};
 use crate::failure::{Failure, Result};
+use crate::integrity::Integrity;
 use crate::library::SuperChunk;
-use crate::state::State;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::{FrameKind, Header};
 use std::collections::HashMap;
@@ -16,12 +16,12 @@ use std::path::Path;
 
 /// Finds what there is; `image` is the file with header, index and trailer.
 pub fn sparse(
-    image: &Image,
+    image: &RolledBackFile,
     folder: &Path,
     contexts: &SuperChunk,
     mut notes: Vec<String>,
 ) -> Result<Salvage> {
-    let front = Front::read(image, &mut notes);
+    let front = SalvagedHeader::read(image, &mut notes);
     let extent = front.as_ref().map_or(NO_EXTENT, |front| front.extent);
     let end = End::find(
         image,
@@ -30,18 +30,18 @@ pub fn sparse(
         &mut notes,
     );
     let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
-    let state = state.unwrap_or(State::Wrong);
-    let chunks = Chunks::new(image, Some(folder));
+    let state = state.unwrap_or(Integrity::Damaged);
+    let chunks = ChunkFinder::new(image, Some(folder));
     let numbers = numbers(folder)?;
     let from_chunks = || header_of(&numbers, &chunks);
     let mut header = header_or(front, state, &mut notes, from_chunks)?;
     header.kind = FrameKind::Sparse;
     let sum = end.sums.as_ref().map(|sums| sums.index);
-    let said = Index::at(image, contexts, extent.header_len.into(), sum);
+    let said = SalvagedIndex::at(image, contexts, extent.header_len.into(), sum);
     let index = said
-        .filter(|index| index.state == State::Right || state != State::Wrong)
-        .or_else(|| Index::before(image, contexts, end.pos, sum))
-        .filter(|index| index.belongs((state != State::Wrong).then_some(&header)));
+        .filter(|index| index.state == Integrity::Intact || state != Integrity::Damaged)
+        .or_else(|| SalvagedIndex::before(image, contexts, end.pos, sum))
+        .filter(|index| index.belongs((state != Integrity::Damaged).then_some(&header)));
     let order = Order::find(
         index,
         (&header, state),
@@ -51,12 +51,12 @@ pub fn sparse(
     );
     Ok(Salvage {
         header,
-        parts: Parts {
+        parts: PartStates {
             header: state,
             index: order.index,
             trailer: end.state,
         },
-        slots: order.slots,
+        locations: order.locations,
         specials_proven: order.specials_proven && order.is_certain,
         in_order: order.is_certain,
         limit: 0,
@@ -68,52 +68,54 @@ pub fn sparse(
 
 /// The chunks in their order.
 struct Order {
-    slots: Vec<Slot>,
+    locations: Vec<ChunkLocation>,
     /// Whether the order is certain.
     is_certain: bool,
     /// Whether the places and kinds of chunks of special values, which have no files, are certain if the order is.
     specials_proven: bool,
     /// The state of the index.
-    index: State,
+    index: Integrity,
 }
 
 impl Order {
     /// Finds the order: by the index if it is not damaged, by its checksum, by a damaged index, or else by the numbers of the files. `sum` is the
     /// checksum of the index.
     fn find(
-        index: Option<Index>,
-        (header, state): (&Header, State),
+        index: Option<SalvagedIndex>,
+        (header, state): (&Header, Integrity),
         sum: Option<u32>,
-        (numbers, chunks): (&[u64], &Chunks),
+        (numbers, chunks): (&[u64], &ChunkFinder),
         notes: &mut Vec<String>,
     ) -> Self {
-        let believed = (state != State::Wrong).then_some(header);
+        let believed = (state != Integrity::Damaged).then_some(header);
         let expected = believed.and_then(Header::nchunks);
-        let index_state = index.as_ref().map_or(State::Wrong, |index| index.state);
+        let index_state = index
+            .as_ref()
+            .map_or(Integrity::Damaged, |index| index.state);
         let mut order = Self {
-            slots: Vec::new(),
+            locations: Vec::new(),
             is_certain: false,
-            specials_proven: index_state == State::Right,
+            specials_proven: index_state == Integrity::Intact,
             index: index_state,
         };
         let by_sum = || specials::placed(numbers, usize::try_from(expected?).ok()?, 0, sum?);
-        if index_state != State::Right
-            && let Some(slots) = by_sum()
+        if index_state != Integrity::Intact
+            && let Some(locations) = by_sum()
         {
             notes.push("the index is lost, but its checksum says which chunk is which".into());
-            order.slots = slots;
+            order.locations = locations;
             (order.is_certain, order.specials_proven) = (true, true);
         } else if let Some(index) = &index {
-            (order.slots, order.is_certain) = by_index(index, believed, numbers, chunks, notes);
+            (order.locations, order.is_certain) = by_index(index, believed, numbers, chunks, notes);
         } else if expected == Some(0) && numbers.is_empty() {
             order.index = state;
-            order.is_certain = state == State::Right;
+            order.is_certain = state == Integrity::Intact;
         } else {
             notes.push("the index is lost: chunks are taken in the order of their numbers".into());
             let expected = expected.filter(|count| *count > 0);
-            order.slots = numbered(numbers, expected.map(|count| count as usize));
+            order.locations = numbered(numbers, expected.map(|count| count as usize));
         }
-        if !order.is_certain && sum.is_some_and(|sum| would_fit(&order.slots, 0, sum)) {
+        if !order.is_certain && sum.is_some_and(|sum| would_fit(&order.locations, 0, sum)) {
             notes.push("the checksum of the index says that this is their order".into());
             order.is_certain = true;
         }
@@ -122,7 +124,7 @@ impl Order {
 }
 
 /// A header from what the chunks say.
-fn header_of(numbers: &[u64], chunks: &Chunks) -> Option<Header> {
+fn header_of(numbers: &[u64], chunks: &ChunkFinder) -> Option<Header> {
     let read = |number: &u64| Some((*number, chunks.header(*number)?));
     let found: HashMap<u64, (ChunkHeader, bool)> = numbers.iter().filter_map(read).collect();
     let proven = |number| found.get(&number).is_some_and(|(_, proven)| *proven);
@@ -139,24 +141,26 @@ fn header_of(numbers: &[u64], chunks: &Chunks) -> Option<Header> {
 
 /// The chunks that an index leads to, and whether that is certain.
 fn by_index(
-    index: &Index,
+    index: &SalvagedIndex,
     header: Option<&Header>,
     numbers: &[u64],
-    chunks: &Chunks,
+    chunks: &ChunkFinder,
     notes: &mut Vec<String>,
-) -> (Vec<Slot>, bool) {
+) -> (Vec<ChunkLocation>, bool) {
     if !index.is_whole() {
         notes.push("the index is damaged: the places of some chunks are lost".into());
-    } else if index.state == State::Wrong {
+    } else if index.state == Integrity::Damaged {
         notes.push("the index is damaged: which chunk is which is a guess".into());
     }
     let mut places = index.places();
     places.sort_unstable();
     // Without a checksum it is enough that each file has one place: damage would lead away from them.
     let is_proven = |number: &u64| chunks.header(*number).is_some_and(|(_, proven)| proven);
-    let is_sure = index.state == State::Right
-        || (index.state == State::Unknown && places == numbers && numbers.iter().any(is_proven));
-    (index.slots(header, 0), is_sure)
+    let is_sure = index.state == Integrity::Intact
+        || (index.state == Integrity::Unknown
+            && places == numbers
+            && numbers.iter().any(is_proven));
+    (index.locations(header, 0), is_sure)
 }
 
 /// The numbers of the chunks' files.

@@ -1,7 +1,7 @@
 //! The end of a damaged frame: its trailer, and the checksums in it.
 
-use super::Image;
-use crate::state::State;
+use super::RolledBackFile;
+use crate::integrity::Integrity;
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_frame::fingerprint::{Sums, sums, without};
 use oxiblosc_frame::header::{Extent, Header};
@@ -17,13 +17,13 @@ pub struct End {
     /// The checksums of all parts.
     pub sums: Option<Sums>,
     /// Whether the trailer is as it was written.
-    pub state: State,
+    pub state: Integrity,
 }
 
 impl End {
     /// Looks for it where the frame ends, as the header has it, or as the file has.
     pub fn find(
-        image: &Image,
+        image: &RolledBackFile,
         extent: &Extent,
         header: Option<&Header>,
         notes: &mut Vec<String>,
@@ -46,9 +46,9 @@ impl End {
             pos: image.size,
             layers: Vec::new(),
             sums: None,
-            state: State::Wrong,
+            state: Integrity::Damaged,
         });
-        if end.state == State::Wrong {
+        if end.state == Integrity::Damaged {
             notes.push(match (header, end.layers.is_empty()) {
                 (_, false) => {
                     "the trailer is damaged: the variable-length metalayers may be wrong".into()
@@ -63,7 +63,7 @@ impl End {
         end
     }
 
-    fn at(image: &Image, end: u64, header_len: u64) -> Option<Self> {
+    fn at(image: &RolledBackFile, end: u64, header_len: u64) -> Option<Self> {
         let pos = end.checked_sub(trailer::MIN_LEN as u64)?;
         let last = image.read(pos, trailer::MIN_LEN)?;
         let sums = sums(&last);
@@ -76,9 +76,9 @@ impl End {
             let bytes = image.read(pos, len)?;
             let layers = trailer::parse(&bytes).ok()?;
             let state = match &sums {
-                Some(sums) if crc32c(without(&bytes)) == sums.trailer => State::Right,
-                Some(_) => State::Wrong,
-                None => State::Unknown,
+                Some(sums) if crc32c(without(&bytes)) == sums.trailer => Integrity::Intact,
+                Some(_) => Integrity::Damaged,
+                None => Integrity::Unknown,
             };
             Some((pos, layers.into(), state))
         };
@@ -93,7 +93,7 @@ impl End {
                 pos: end,
                 layers: Vec::new(),
                 sums: Some(sums),
-                state: State::Wrong,
+                state: Integrity::Damaged,
             }),
         }
     }

@@ -1,8 +1,8 @@
 //! The header of a damaged frame.
 
-use super::Image;
+use super::RolledBackFile;
 use crate::failure::{Failure, Result};
-use crate::state::State;
+use crate::integrity::Integrity;
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_core::b2nd::meta::{Meta, NAME};
 use oxiblosc_frame::fingerprint::Sums;
@@ -19,8 +19,8 @@ pub fn nothing() -> Failure {
 
 /// The header that was read, or, where it is lost, one that is made from the chunks.
 pub fn header_or(
-    front: Option<Front>,
-    state: State,
+    front: Option<SalvagedHeader>,
+    state: Integrity,
     notes: &mut Vec<String>,
     from_chunks: impl FnOnce() -> Option<Header>,
 ) -> Result<Header> {
@@ -28,14 +28,14 @@ pub fn header_or(
         notes.push("the header is lost: what it says is taken from the chunks".into());
         return from_chunks().ok_or_else(nothing);
     };
-    if state == State::Wrong {
+    if state == Integrity::Damaged {
         notes.push("the header is damaged: what it says may be wrong".into());
     }
     Ok(front.header)
 }
 
 /// A header, or as much of it as makes sense.
-pub struct Front {
+pub struct SalvagedHeader {
     /// What it says.
     pub header: Header,
     /// The sizes in it.
@@ -44,9 +44,9 @@ pub struct Front {
     whole: Option<Vec<u8>>,
 }
 
-impl Front {
+impl SalvagedHeader {
     /// Reads what is there.
-    pub fn read(image: &Image, notes: &mut Vec<String>) -> Option<Self> {
+    pub fn read(image: &RolledBackFile, notes: &mut Vec<String>) -> Option<Self> {
         let mut front = image.read(0, MIN_LEN)?.to_vec();
         let has_magic = Header::has_magic(&front);
         if !has_magic {
@@ -90,13 +90,13 @@ impl Front {
     }
 
     /// Whether it is as it was written. A header that another writer changed has no checksum.
-    pub fn state(&self, sums: Option<&Sums>) -> State {
+    pub fn state(&self, sums: Option<&Sums>) -> Integrity {
         match (&self.whole, sums) {
-            (None, _) => State::Wrong,
-            (Some(_), None) => State::Unknown,
-            (Some(bytes), Some(sums)) if crc32c(bytes) == sums.header => State::Right,
-            (Some(bytes), Some(_)) if bytes[MARK] == 0 => State::Unknown,
-            _ => State::Wrong,
+            (None, _) => Integrity::Damaged,
+            (Some(_), None) => Integrity::Unknown,
+            (Some(bytes), Some(sums)) if crc32c(bytes) == sums.header => Integrity::Intact,
+            (Some(bytes), Some(_)) if bytes[MARK] == 0 => Integrity::Unknown,
+            _ => Integrity::Damaged,
         }
     }
 }

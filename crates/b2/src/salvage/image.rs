@@ -8,14 +8,14 @@ use oxiblosc_io::Storage;
 use oxiblosc_memory::{Buffer, List};
 
 /// A file, as it is without a change that was begun and not finished.
-pub struct Image<'a> {
+pub struct RolledBackFile<'a> {
     /// None where it is missing.
     file: Option<&'a dyn Storage>,
     pub(super) size: u64,
     pending: List<Patch>,
 }
 
-impl<'a> Image<'a> {
+impl<'a> RolledBackFile<'a> {
     /// The file as a reader of the format should see it.
     pub fn new(file: &'a dyn Storage, notes: &mut Vec<String>) -> Result<Self> {
         let size = file

@@ -2,9 +2,9 @@
 
 use super::budget::ScanBudget;
 use super::scan::plausible;
-use super::{HEADER, Image, MOST_CHUNKS, Slot, slot};
+use super::{ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, location};
+use crate::integrity::Integrity;
 use crate::library::SuperChunk;
-use crate::state::State;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
@@ -14,18 +14,18 @@ use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
 const WINDOW: usize = 1 << 20;
 
 /// An index, or what is left of it.
-pub(super) struct Index {
+pub(super) struct SalvagedIndex {
     /// Where it is in the file.
     pub pos: u64,
     /// The offsets, `None` for those in a block of it that is damaged.
     pub offsets: Vec<Option<i64>>,
     /// Whether it is as it was written.
-    pub state: State,
+    pub state: Integrity,
     /// Whether it has room for more offsets than there are chunks.
     growing: bool,
 }
 
-impl Index {
+impl SalvagedIndex {
     /// The offsets that count, as the header says, if it can be believed.
     pub fn counted(&self, header: Option<&Header>) -> &[Option<i64>] {
         let count = header.and_then(Header::nchunks);
@@ -56,15 +56,20 @@ impl Index {
     }
 
     /// Where the chunks are.
-    pub fn slots(&self, header: Option<&Header>, start: u64) -> Vec<Slot> {
+    pub fn locations(&self, header: Option<&Header>, start: u64) -> Vec<ChunkLocation> {
         let offsets = self.counted(header).iter();
         offsets
-            .map(|offset| offset.map_or(Slot::Lost, |offset| slot(offset, start)))
+            .map(|offset| offset.map_or(ChunkLocation::Lost, |offset| location(offset, start)))
             .collect()
     }
 
     /// The index at a position, checked against its checksum.
-    pub fn at(image: &Image, contexts: &SuperChunk, pos: u64, sum: Option<u32>) -> Option<Self> {
+    pub fn at(
+        image: &RolledBackFile,
+        contexts: &SuperChunk,
+        pos: u64,
+        sum: Option<u32>,
+    ) -> Option<Self> {
         let chunk = image.chunk(pos)?;
         let header = ChunkHeader::parse(&chunk).ok()?;
         let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
@@ -73,9 +78,9 @@ impl Index {
         }
         let right = sum.is_some_and(|sum| of_index(&chunk) == sum);
         let state = match sum {
-            Some(_) if right => State::Right,
-            Some(_) => State::Wrong,
-            None => State::Unknown,
+            Some(_) if right => Integrity::Intact,
+            Some(_) => Integrity::Damaged,
+            None => Integrity::Unknown,
         };
         let growing = header.is_memcpyed();
         let index = |offsets, state| Self {
@@ -108,13 +113,13 @@ impl Index {
             }
         }
         let some = offsets.iter().any(Option::is_some);
-        some.then_some(index(offsets, State::Wrong))
+        some.then_some(index(offsets, Integrity::Damaged))
     }
 
     /// The index before the trailer, which begins at `end`, wherever it begins itself: where its checksum is known that tells
     /// it, and else that the trailer follows it at once and that it can be read.
     pub fn before(
-        image: &Image,
+        image: &RolledBackFile,
         contexts: &SuperChunk,
         end: u64,
         sum: Option<u32>,
@@ -172,22 +177,22 @@ fn has_room(header: &ChunkHeader) -> bool {
 }
 
 /// Whether the chunk at a position has this checksum as an index.
-fn has_sum(image: &Image, pos: u64, sum: u32) -> bool {
+fn has_sum(image: &RolledBackFile, pos: u64, sum: u32) -> bool {
     image
         .chunk(pos)
         .is_some_and(|chunk| of_index(&chunk) == sum)
 }
 
 /// Whether the index of these chunks would have this checksum.
-pub(super) fn would_fit(slots: &[Slot], start: u64, sum: u32) -> bool {
-    let offsets: Option<Vec<i64>> = slots
+pub(super) fn would_fit(locations: &[ChunkLocation], start: u64, sum: u32) -> bool {
+    let offsets: Option<Vec<i64>> = locations
         .iter()
-        .map(|slot| match slot {
-            Slot::At(pos) => pos
+        .map(|location| match location {
+            ChunkLocation::At(pos) => pos
                 .checked_sub(start)
                 .map(|at| ChunkPlace::At(at).to_offset()),
-            Slot::Special(kind) => Some(ChunkPlace::Special(*kind).to_offset()),
-            Slot::Lost => None,
+            ChunkLocation::Special(kind) => Some(ChunkPlace::Special(*kind).to_offset()),
+            ChunkLocation::Lost => None,
         })
         .collect();
     let Some(offsets) = offsets.filter(|offsets| !offsets.is_empty()) else {

@@ -28,12 +28,12 @@ mod specials;
 mod start;
 
 pub use agree::{Sizes, agree};
-pub use chunks::{Chunks, is_proven, templates};
+pub use chunks::{ChunkFinder, is_proven, templates};
 pub use contiguous::contiguous;
 pub use directory::sparse;
-pub use image::Image;
+pub use image::RolledBackFile;
 
-use crate::state::State;
+use crate::integrity::Integrity;
 use crate::text::bytes;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_frame::header::{Extent, Header};
@@ -48,7 +48,7 @@ const HEADER: usize = EXTENDED_HEADER_LENGTH;
 
 /// Where a chunk of the frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot {
+pub enum ChunkLocation {
     /// At a position of the file, or in the file of this number.
     At(u64),
     /// Nowhere: its items are all the same.
@@ -58,19 +58,19 @@ pub enum Slot {
 }
 
 /// What a frame has besides its chunks.
-pub struct Parts {
+pub struct PartStates {
     /// The header, with the fixed-length metalayers.
-    pub header: State,
+    pub header: Integrity,
     /// The index.
-    pub index: State,
+    pub index: Integrity,
     /// The trailer, with the variable-length metalayers.
-    pub trailer: State,
+    pub trailer: Integrity,
 }
 
-impl Parts {
+impl PartStates {
     /// Whether any has a checksum that could be read.
     pub fn has_checksums(&self) -> bool {
-        [self.header, self.index, self.trailer].contains(&State::Right)
+        [self.header, self.index, self.trailer].contains(&Integrity::Intact)
     }
 }
 
@@ -79,9 +79,9 @@ pub struct Salvage {
     /// The header, or what takes its place.
     pub header: Header,
     /// Whether the parts are as they were written.
-    pub parts: Parts,
+    pub parts: PartStates,
     /// The chunks in order.
-    pub slots: Vec<Slot>,
+    pub locations: Vec<ChunkLocation>,
     /// Whether it is known which chunk is which, and no guess.
     pub in_order: bool,
     /// Whether the checksum of the index proves which chunks are of special values.
@@ -96,11 +96,13 @@ pub struct Salvage {
     pub lost: Vec<String>,
 }
 
-fn slot(offset: i64, start: u64) -> Slot {
+fn location(offset: i64, start: u64) -> ChunkLocation {
     match ChunkPlace::from_offset(offset) {
-        Ok(ChunkPlace::At(at)) => start.checked_add(at).map_or(Slot::Lost, Slot::At),
-        Ok(ChunkPlace::Special(kind)) => Slot::Special(kind),
-        Err(_) => Slot::Lost,
+        Ok(ChunkPlace::At(at)) => start
+            .checked_add(at)
+            .map_or(ChunkLocation::Lost, ChunkLocation::At),
+        Ok(ChunkPlace::Special(kind)) => ChunkLocation::Special(kind),
+        Err(_) => ChunkLocation::Lost,
     }
 }
 

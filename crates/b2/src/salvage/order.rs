@@ -1,8 +1,8 @@
 //! Which of the chunks found is which.
 
-use super::index::Index;
+use super::index::SalvagedIndex;
 use super::scan::Scan;
-use super::{MOST_CHUNKS, Slot, slot};
+use super::{ChunkLocation, MOST_CHUNKS, location};
 use crate::text::plural;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::Header;
@@ -12,12 +12,12 @@ use std::collections::{HashMap, HashSet};
 /// Puts what was found in order, as many chunks as the header says, if there is one.
 pub(super) fn arrange(
     header: Option<&Header>,
-    index: Option<&Index>,
+    index: Option<&SalvagedIndex>,
     scan: &Scan,
     start: u64,
     size: u64,
     notes: &mut Vec<String>,
-) -> Vec<Slot> {
+) -> Vec<ChunkLocation> {
     let expected = header.and_then(Header::nchunks);
     let expected = expected.filter(|count| *count > 0).map(|n| n as usize);
     let found = scan.chunks.len();
@@ -27,7 +27,7 @@ pub(super) fn arrange(
     notes.push(
         "the index is lost: chunks are taken in the order in which they lie in the file".into(),
     );
-    let mut slots: Vec<Slot> = Vec::new();
+    let mut locations: Vec<ChunkLocation> = Vec::new();
     let missing = expected.map_or(0, |expected| expected.saturating_sub(found));
     let gaps = &scan.gaps;
     // A gap of bytes that are no chunk counts as one lost chunk. A single gap counts as all that are missing; otherwise the rest is taken as lost at the
@@ -36,15 +36,15 @@ pub(super) fn arrange(
         let nth = gaps.partition_point(|gap| *gap < at);
         if gaps.get(nth) == Some(&at) && nth < missing {
             let alone = gaps.len() == 1;
-            slots.extend(std::iter::repeat_n(
-                Slot::Lost,
+            locations.extend(std::iter::repeat_n(
+                ChunkLocation::Lost,
                 if alone { missing } else { 1 },
             ));
         }
-        slots.push(Slot::At(*pos));
+        locations.push(ChunkLocation::At(*pos));
     }
     if let Some(expected) = expected {
-        fit(&mut slots, expected, found, size, notes);
+        fit(&mut locations, expected, found, size, notes);
     }
     if missing > 0 {
         notes.push(format!(
@@ -53,13 +53,19 @@ pub(super) fn arrange(
             found + missing
         ));
     }
-    slots
+    locations
 }
 
-/// Makes slots as many as the header expects, in a file of `size` bytes in which `found` chunks were found.
-fn fit(slots: &mut Vec<Slot>, expected: usize, found: usize, size: u64, notes: &mut Vec<String>) {
-    if slots.len() < expected {
-        let lost = expected - slots.len();
+/// Makes locations as many as the header expects, in a file of `size` bytes in which `found` chunks were found.
+fn fit(
+    locations: &mut Vec<ChunkLocation>,
+    expected: usize,
+    found: usize,
+    size: u64,
+    notes: &mut Vec<String>,
+) {
+    if locations.len() < expected {
+        let lost = expected - locations.len();
         // A damaged header may claim very many, but each lost chunk had some bytes in the file.
         let most = usize::try_from(size / 8).unwrap_or(MOST_CHUNKS).max(1024);
         if lost > most {
@@ -68,13 +74,13 @@ fn fit(slots: &mut Vec<Slot>, expected: usize, found: usize, size: u64, notes: &
             ));
         }
         let lost = lost.min(most).min(MOST_CHUNKS);
-        slots.extend(std::iter::repeat_n(Slot::Lost, lost));
-    } else if slots.len() > expected {
+        locations.extend(std::iter::repeat_n(ChunkLocation::Lost, lost));
+    } else if locations.len() > expected {
         notes.push(format!(
             "{} found, {expected} expected: some are older versions of others, and the order is a guess",
             plural(found, "chunk", "chunks")
         ));
-        slots.truncate(expected);
+        locations.truncate(expected);
     }
 }
 
@@ -96,7 +102,7 @@ fn complete(
     chunks: &[(u64, ChunkHeader)],
     start: u64,
     notes: &mut Vec<String>,
-) -> Vec<Slot> {
+) -> Vec<ChunkLocation> {
     let places = chunks.iter().map(|(pos, _)| pos.checked_sub(start));
     let places: HashSet<u64> = places.flatten().collect();
     let all = offsets
@@ -120,7 +126,10 @@ fn complete(
             "the index is damaged: chunks are taken in the order in which they lie in the file"
                 .into(),
         );
-        return chunks.iter().map(|(pos, _)| Slot::At(*pos)).collect();
+        return chunks
+            .iter()
+            .map(|(pos, _)| ChunkLocation::At(*pos))
+            .collect();
     }
     let unnamed = unnamed(&offsets, chunks, start);
     let holes = offsets.iter().filter(|offset| offset.is_none()).count();
@@ -136,28 +145,30 @@ fn complete(
         ));
     }
     let mut unnamed = unnamed.into_iter();
-    let slots = offsets.iter().map(|offset| match offset {
-        Some(offset) => slot(*offset, start),
-        None => unnamed.next().map_or(Slot::Lost, Slot::At),
+    let locations = offsets.iter().map(|offset| match offset {
+        Some(offset) => location(*offset, start),
+        None => unnamed
+            .next()
+            .map_or(ChunkLocation::Lost, ChunkLocation::At),
     });
-    slots.collect()
+    locations.collect()
 }
 
 /// Chunks by their numbers, with a place for each that is missing between them.
-pub(super) fn numbered(numbers: &[u64], expected: Option<usize>) -> Vec<Slot> {
+pub(super) fn numbered(numbers: &[u64], expected: Option<usize>) -> Vec<ChunkLocation> {
     let missing = expected
         .map_or(0, |expected| expected.saturating_sub(numbers.len()))
         .min(1024 + 8 * numbers.len());
-    let mut slots = Vec::new();
+    let mut locations = Vec::new();
     let mut next = 0;
     let mut lost = 0;
     for number in numbers {
         while next < *number && lost < missing {
-            slots.push(Slot::Lost);
+            locations.push(ChunkLocation::Lost);
             (next, lost) = (next + 1, lost + 1);
         }
-        slots.push(Slot::At(*number));
+        locations.push(ChunkLocation::At(*number));
         next = number + 1;
     }
-    slots
+    locations
 }

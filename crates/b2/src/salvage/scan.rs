@@ -1,8 +1,8 @@
 //! Looking for chunks and for the index in a file.
 
 use super::budget::ScanBudget;
-use super::index::Index;
-use super::{HEADER, Image, start};
+use super::index::SalvagedIndex;
+use super::{HEADER, RolledBackFile, start};
 use crate::library::SuperChunk;
 use oxiblosc_chunk::checksum::TableLayout;
 use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
@@ -24,7 +24,7 @@ pub(super) struct Scan {
     /// Before which of the chunks bytes lie that are none.
     pub gaps: Vec<usize>,
     /// The index, if it was found behind the chunks.
-    pub index: Option<Index>,
+    pub index: Option<SalvagedIndex>,
 }
 
 /// Whether a header can be that of a chunk of this frame, `room` bytes before the end of the file.
@@ -69,7 +69,7 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
 
 /// Looks for chunks from `start` to `limit`.
 pub(super) fn scan(
-    image: &Image,
+    image: &RolledBackFile,
     start: u64,
     limit: u64,
     frame: Option<&Header>,
@@ -124,7 +124,7 @@ pub(super) fn scan(
 
 /// The next position from which on there is a chunk.
 fn search(
-    image: &Image,
+    image: &RolledBackFile,
     from: u64,
     limit: u64,
     frame: Option<&Header>,
@@ -152,7 +152,12 @@ fn search(
 }
 
 /// Whether every block of a chunk starts within it: what other bytes hardly ever look like. Not where that is beyond the budget.
-fn starts_well(header: &ChunkHeader, image: &Image, pos: u64, budget: &mut ScanBudget) -> bool {
+fn starts_well(
+    header: &ChunkHeader,
+    image: &RolledBackFile,
+    pos: u64,
+    budget: &mut ScanBudget,
+) -> bool {
     if header.special() != Special::None || header.is_memcpyed() {
         return header.filters.iter().all(|id| *id < 64);
     }
@@ -173,7 +178,12 @@ fn starts_well(header: &ChunkHeader, image: &Image, pos: u64, budget: &mut ScanB
 
 impl Scan {
     /// What lies at a position, if it is the index of the chunks found.
-    fn as_index(&self, image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Index> {
+    fn as_index(
+        &self,
+        image: &RolledBackFile,
+        contexts: &SuperChunk,
+        pos: u64,
+    ) -> Option<SalvagedIndex> {
         let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
         // Not all of the offsets are the same: there are chunks.
         let is_list = front.special() == Special::None;
@@ -182,7 +192,7 @@ impl Scan {
         if !is_list || !is_there || !is_long {
             return None;
         }
-        let index = Index::at(image, contexts, pos, None)?;
+        let index = SalvagedIndex::at(image, contexts, pos, None)?;
         let mut places = index.places();
         places.sort_unstable();
         if places.windows(2).any(|pair| pair[0] == pair[1]) {

@@ -1,7 +1,7 @@
 //! Chunks that only the index told of, since all their items are the same: they are nowhere in the file. Where they were the checksum of
 //! the index proves, if there are not too many ways to have them among the others.
 
-use super::Slot;
+use super::ChunkLocation;
 use super::index::would_fit;
 use oxiblosc_chunk::header::Special;
 
@@ -10,7 +10,12 @@ const MOST_TRIED: usize = 4096;
 
 /// The chunks in the order in which they lie in the file, with chunks of special values between them so that there are `count`, if the
 /// index of that has this checksum. Places count from `start`.
-pub(super) fn placed(found: &[u64], count: usize, start: u64, sum: u32) -> Option<Vec<Slot>> {
+pub(super) fn placed(
+    found: &[u64],
+    count: usize,
+    start: u64,
+    sum: u32,
+) -> Option<Vec<ChunkLocation>> {
     let missing = count.checked_sub(found.len())?;
     let kinds: &[Special] = match missing {
         0 => &[Special::Zero],
@@ -23,9 +28,9 @@ pub(super) fn placed(found: &[u64], count: usize, start: u64, sum: u32) -> Optio
     let mut at: Vec<usize> = (0..missing).collect();
     for _ in 0..ways {
         for kind in kinds {
-            let slots = arranged(found, &at, *kind, count);
-            if would_fit(&slots, start, sum) {
-                return Some(slots);
+            let locations = arranged(found, &at, *kind, count);
+            if would_fit(&locations, start, sum) {
+                return Some(locations);
             }
         }
         advance(&mut at, count);
@@ -33,13 +38,15 @@ pub(super) fn placed(found: &[u64], count: usize, start: u64, sum: u32) -> Optio
     None
 }
 
-fn arranged(found: &[u64], at: &[usize], kind: Special, count: usize) -> Vec<Slot> {
+fn arranged(found: &[u64], at: &[usize], kind: Special, count: usize) -> Vec<ChunkLocation> {
     let mut found = found.iter();
-    let slot = |nchunk: usize| match at.contains(&nchunk) {
-        true => Slot::Special(kind),
-        false => found.next().map_or(Slot::Lost, |pos| Slot::At(*pos)),
+    let location = |nchunk: usize| match at.contains(&nchunk) {
+        true => ChunkLocation::Special(kind),
+        false => found
+            .next()
+            .map_or(ChunkLocation::Lost, |pos| ChunkLocation::At(*pos)),
     };
-    (0..count).map(slot).collect()
+    (0..count).map(location).collect()
 }
 
 /// The next choice of as many of the first `count` numbers; the last one stays.
@@ -78,10 +85,10 @@ mod tests {
         let offsets = [0, zeros, 500, 1200, zeros, 1300];
         let sum = of_index(&Offsets::List(offsets.to_vec().into()).encode().unwrap());
         let found = [100, 600, 1300, 1400];
-        let slots = placed(&found, 6, 100, sum).unwrap();
-        let special = Slot::Special(Special::Zero);
-        let [a, b, c, d] = found.map(Slot::At);
-        assert_eq!(slots, [a, special, b, c, special, d]);
+        let locations = placed(&found, 6, 100, sum).unwrap();
+        let special = ChunkLocation::Special(Special::Zero);
+        let [a, b, c, d] = found.map(ChunkLocation::At);
+        assert_eq!(locations, [a, special, b, c, special, d]);
         // Neither with another number of them, nor in another order.
         assert_eq!(placed(&found, 5, 100, sum), None);
         assert_eq!(placed(&[100, 1300, 600, 1400], 6, 100, sum), None);

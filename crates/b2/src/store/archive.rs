@@ -1,6 +1,6 @@
 //! The members of a zip archive: where each is, and its checksum.
 
-use super::window::{self, Bytes};
+use super::window::{self, ByteSource};
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use oxiblosc_error::Error;
@@ -38,7 +38,7 @@ pub enum Unreadable {
     Damaged(&'static str),
 }
 
-impl Bytes for Arc<File> {
+impl ByteSource for Arc<File> {
     fn read(&self, pos: u64, into: &mut [u8]) -> std::result::Result<(), Error> {
         read_exact_at(self, into, pos).map_err(|_| Error::FileRead)
     }

@@ -1,7 +1,7 @@
 //! Frames within the data of a frame.
 
-use super::window::{self, Bytes};
-use super::{Member, Place};
+use super::window::{self, ByteSource};
+use super::{Member, MemberLocation};
 use crate::failure::describe;
 use crate::json::Json;
 use crate::library::SuperChunk;
@@ -58,9 +58,9 @@ fn list(content: &[u8], nbytes: u64) -> Option<Vec<Member>> {
     Some(members.collect())
 }
 
-fn place(value: &Json, nbytes: u64) -> Place {
+fn place(value: &Json, nbytes: u64) -> MemberLocation {
     let Json::Object(fields) = value else {
-        return Place::Nowhere("has no place in the list");
+        return MemberLocation::Nowhere("has no place in the list");
     };
     let field = |wanted: &str| fields.iter().find(|(name, _)| name == wanted);
     let number = |wanted| match field(wanted) {
@@ -73,17 +73,17 @@ fn place(value: &Json, nbytes: u64) -> Place {
     };
     if let (Some(offset), Some(length)) = (number("offset"), number("length")) {
         return match offset.checked_add(length).filter(|end| *end <= nbytes) {
-            Some(end) => Place::Embedded(offset..end),
-            None => Place::Nowhere("is not within the store's data"),
+            Some(end) => MemberLocation::Embedded(offset..end),
+            None => MemberLocation::Nowhere("is not within the store's data"),
         };
     }
     match field("path") {
-        Some(_) => Place::Elsewhere(format!("{}/{}", text("urlbase"), text("path"))),
-        None => Place::Nowhere("has no place in the list"),
+        Some(_) => MemberLocation::Elsewhere(format!("{}/{}", text("urlbase"), text("path"))),
+        None => MemberLocation::Nowhere("has no place in the list"),
     }
 }
 
-impl Bytes for Arc<Embedded> {
+impl ByteSource for Arc<Embedded> {
     fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
         let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (frame, contexts) = &mut *store;
@@ -127,13 +127,15 @@ mod tests {
                 100,
             )
         };
-        assert!(matches!(at(0, 100), Place::Embedded(range) if range == (0..100)));
-        assert!(matches!(at(1, 100), Place::Nowhere(_)));
-        assert!(matches!(at(u64::MAX, 2), Place::Nowhere(_)));
+        assert!(matches!(at(0, 100), MemberLocation::Embedded(range) if range == (0..100)));
+        assert!(matches!(at(1, 100), MemberLocation::Nowhere(_)));
+        assert!(matches!(at(u64::MAX, 2), MemberLocation::Nowhere(_)));
         let negative = Json::object([("offset", Json::Int(-1)), ("length", Json::Int(5))]);
-        assert!(matches!(place(&negative, 100), Place::Nowhere(_)));
+        assert!(matches!(place(&negative, 100), MemberLocation::Nowhere(_)));
         let remote = Json::object([("urlbase", "https://a".into()), ("path", "b".into())]);
-        assert!(matches!(place(&remote, 100), Place::Elsewhere(to) if to == "https://a/b"));
+        assert!(
+            matches!(place(&remote, 100), MemberLocation::Elsewhere(to) if to == "https://a/b")
+        );
         assert!(list(&[0xc0], 1).is_none());
     }
 }

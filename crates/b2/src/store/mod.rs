@@ -65,11 +65,11 @@ pub struct Member {
     pub key: String,
     /// Its file in the store, if it has one of its own.
     pub file: Option<String>,
-    place: Place,
+    place: MemberLocation,
 }
 
 impl Member {
-    fn other(file: String, place: Place) -> Self {
+    fn other(file: String, place: MemberLocation) -> Self {
         Self {
             key: file.clone(),
             file: Some(file),
@@ -80,14 +80,14 @@ impl Member {
     /// Why it cannot be read, if that is known already.
     pub fn unreadable(&self) -> Option<&'static str> {
         match self.place {
-            Place::Nowhere(why) => Some(why),
+            MemberLocation::Nowhere(why) => Some(why),
             _ => None,
         }
     }
 }
 
 /// Where a member is.
-enum Place {
+enum MemberLocation {
     /// A file or a directory.
     Path(PathBuf),
     /// Bytes of the archive, and the archive's checksum of them.
@@ -139,7 +139,7 @@ impl Store {
             if name == EMBEDDED {
                 store.embed(Frame::open(&path));
             }
-            store.add(name, Place::Path(path));
+            store.add(name, MemberLocation::Path(path));
         }
         Ok(store.complete())
     }
@@ -151,8 +151,10 @@ impl Store {
         for entry in store.latest(entries) {
             let is_packed = matches!(entry.place, Err(Unreadable::Packed(_)));
             let place = match entry.place {
-                Ok(range) => Place::Archive(range, entry.crc),
-                Err(Unreadable::Packed(why) | Unreadable::Damaged(why)) => Place::Nowhere(why),
+                Ok(range) => MemberLocation::Archive(range, entry.crc),
+                Err(Unreadable::Packed(why) | Unreadable::Damaged(why)) => {
+                    MemberLocation::Nowhere(why)
+                }
             };
             if !directory::has_ending(Path::new(&entry.name)) && !store.has_magic(&place) {
                 match is_packed {
@@ -196,7 +198,7 @@ impl Store {
     }
 
     /// Whether what is at a place begins as a frame does.
-    fn has_magic(&self, place: &Place) -> bool {
+    fn has_magic(&self, place: &MemberLocation) -> bool {
         let mut front = [0; 16];
         let read = self
             .storage(place)
@@ -235,7 +237,7 @@ impl Store {
         }
     }
 
-    fn add(&mut self, file: String, place: Place) {
+    fn add(&mut self, file: String, place: MemberLocation) {
         let key = match file.rsplit_once('.') {
             _ if file == EMBEDDED => file.clone(),
             Some((stem, ending)) if !ending.contains('/') => format!("/{stem}"),
@@ -277,12 +279,15 @@ impl Store {
     }
 
     /// The bytes of what is in an archive or in an EmbedStore.
-    fn storage(&self, place: &Place) -> Option<std::result::Result<Shared<dyn Storage>, Error>> {
+    fn storage(
+        &self,
+        place: &MemberLocation,
+    ) -> Option<std::result::Result<Shared<dyn Storage>, Error>> {
         match (place, &self.form, &self.embedded) {
-            (Place::Archive(range, _), Form::Archive(archive), _) => {
+            (MemberLocation::Archive(range, _), Form::Archive(archive), _) => {
                 Some(archive.window(range.clone()))
             }
-            (Place::Embedded(range), _, Some(embedded)) => {
+            (MemberLocation::Embedded(range), _, Some(embedded)) => {
                 Some(embedded::window(embedded, range.clone()))
             }
             _ => None,
@@ -293,9 +298,9 @@ impl Store {
     pub fn frame(&self, member: &Member) -> std::result::Result<Frame, Unopened> {
         let damaged = |error| Unopened::Damaged(crate::failure::describe(error));
         match &member.place {
-            Place::Path(path) => Frame::open(path).map_err(damaged),
-            Place::Elsewhere(address) => Err(Unopened::Elsewhere(address.clone())),
-            Place::Nowhere(why) => Err(Unopened::Damaged((*why).to_string())),
+            MemberLocation::Path(path) => Frame::open(path).map_err(damaged),
+            MemberLocation::Elsewhere(address) => Err(Unopened::Elsewhere(address.clone())),
+            MemberLocation::Nowhere(why) => Err(Unopened::Damaged((*why).to_string())),
             place => match self.storage(place) {
                 Some(file) => file.and_then(Frame::open_in).map_err(damaged),
                 None => Err(damaged(Error::FileOpen)),
@@ -306,16 +311,18 @@ impl Store {
     /// Bytes that a member takes in the store, compressed as it is; none for what is not in a place of its own.
     pub fn size(&self, member: &Member) -> u64 {
         match &member.place {
-            Place::Path(path) => crate::output::size_of(path),
-            Place::Archive(range, _) | Place::Embedded(range) => range.end - range.start,
-            Place::Elsewhere(_) | Place::Nowhere(_) => 0,
+            MemberLocation::Path(path) => crate::output::size_of(path),
+            MemberLocation::Archive(range, _) | MemberLocation::Embedded(range) => {
+                range.end - range.start
+            }
+            MemberLocation::Elsewhere(_) | MemberLocation::Nowhere(_) => 0,
         }
     }
 
     /// Whether a member matches its checksum in the archive; true if there is none.
     pub fn checksum_fits(&self, member: &Member) -> Result<bool> {
         match (&member.place, &self.form) {
-            (Place::Archive(range, crc), Form::Archive(archive)) => {
+            (MemberLocation::Archive(range, crc), Form::Archive(archive)) => {
                 Ok(archive.checksum(range.clone())? == *crc)
             }
             _ => Ok(true),
@@ -323,15 +330,15 @@ impl Store {
     }
 
     /// What the archive says of the bytes at a place. An EmbedStore has one checksum for all that is in it.
-    fn checksum(&self, place: &Place) -> Result<Checksum> {
+    fn checksum(&self, place: &MemberLocation) -> Result<Checksum> {
         let is_embedded = |member: &&Member| member.file.as_deref() == Some(EMBEDDED);
         let around = match place {
-            Place::Embedded(_) => self.members.iter().find(is_embedded),
+            MemberLocation::Embedded(_) => self.members.iter().find(is_embedded),
             _ => None,
         };
         Ok(Checksum {
             own: match place {
-                Place::Archive(_, crc) => Some(*crc),
+                MemberLocation::Archive(_, crc) => Some(*crc),
                 _ => None,
             },
             around: around.map_or(Ok(true), |member| self.checksum_fits(member))?,
@@ -368,9 +375,11 @@ impl Store {
             .member(key)
             .ok_or_else(|| failed("no such key (b2 info lists them)"))?;
         match &member.place {
-            Place::Path(path) => Ok(Extract::Path(path.clone())),
-            Place::Elsewhere(address) => Err(failed(&format!("is not here, but at {address}"))),
-            Place::Nowhere(why) => Err(failed(why)),
+            MemberLocation::Path(path) => Ok(Extract::Path(path.clone())),
+            MemberLocation::Elsewhere(address) => {
+                Err(failed(&format!("is not here, but at {address}")))
+            }
+            MemberLocation::Nowhere(why) => Err(failed(why)),
             place => match self.storage(place) {
                 Some(Ok(file)) => Ok(Extract::Bytes(file, self.checksum(place)?)),
                 Some(Err(error)) => Err(failed(&crate::failure::describe(error))),

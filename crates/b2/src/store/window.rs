@@ -6,7 +6,7 @@ use oxiblosc_memory::{Shared, shared_dyn};
 use std::ops::Range;
 
 /// Bytes that can be read in part.
-pub trait Bytes: Send + Sync {
+pub trait ByteSource: Send + Sync {
     /// Fills `into` with the bytes from `pos` on.
     fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error>;
 }
@@ -18,13 +18,13 @@ struct Window<B> {
 
 /// The bytes in `range` as a file.
 pub fn window(
-    bytes: impl Bytes + 'static,
+    bytes: impl ByteSource + 'static,
     range: Range<u64>,
 ) -> Result<Shared<dyn Storage>, Error> {
     shared_dyn!(Window { bytes, range } => dyn Storage)
 }
 
-impl<B: Bytes> Storage for Window<B> {
+impl<B: ByteSource> Storage for Window<B> {
     fn size(&self) -> Result<u64, Error> {
         Ok(self.range.end - self.range.start)
     }

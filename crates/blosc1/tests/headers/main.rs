@@ -108,7 +108,7 @@ fn the_committed_header_is_current() {
 fn every_item_of_c_blosc_is_here_and_equal() {
     let Some(reference) = reference() else { return };
     let (theirs, ours) = (items::of(&reference), items::of(&ours()));
-    let names = |items: &std::collections::BTreeMap<String, items::Item>| {
+    let names = |items: &std::collections::BTreeMap<String, items::Declaration>| {
         items.keys().cloned().collect::<BTreeSet<_>>()
     };
     assert_eq!(names(&theirs), names(&ours));

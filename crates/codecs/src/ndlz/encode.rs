@@ -2,8 +2,8 @@
 
 use super::HEADER_LEN;
 #[cfg(target_arch = "x86_64")]
-use super::hash::Avx2;
-use super::hash::{self, LANES, Lanes, Vector};
+use super::hash::Avx2Hashes;
+use super::hash::{self, HashVector, LANES, Lanes};
 
 /// Distances are less than this.
 pub const WINDOW: usize = 65535;
@@ -15,8 +15,8 @@ pub trait CellEncoder<const SIDE: usize, const MAX_LEN: usize> {
     /// Hashes a group of adjacent cells, given row by row. It must be called before the first of them is encoded.
     ///
     /// # Safety
-    /// As for [`Vector::new`].
-    unsafe fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
+    /// As for [`HashVector::new`].
+    unsafe fn hash<V: HashVector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
 
     /// Encodes cell `n` of the last hashed group into `out`, which follows `written`, the stream so far. Returns the bytes written.
     fn put(
@@ -35,7 +35,7 @@ fn hash_avx2<E: CellEncoder<SIDE, MAX_LEN>, const SIDE: usize, const MAX_LEN: us
     group: &[[[u8; SIDE]; LANES]; SIDE],
 ) {
     // SAFETY: this function is compiled for AVX2, so it is called only where the CPU has it.
-    unsafe { encoder.hash::<Avx2>(group) };
+    unsafe { encoder.hash::<Avx2Hashes>(group) };
 }
 
 /// Compresses a block of `rows` times `columns` bytes. Returns the bytes written, or 0 if the result is not smaller than `src` or
@@ -123,13 +123,13 @@ pub fn part_at<const N: usize, T>(
 }
 
 /// A hash table of positions in the stream. 0 is an empty slot.
-pub type Table = [u32; SLOTS];
+pub type HashTable = [u32; SLOTS];
 
 /// Inserts the parts of a literal cell into a table, as the reference does. The first row of the cell is at `start` in the stream, and part
 /// `i` begins at row `i`. If the slot of the first part is not free, nothing happens. Otherwise the parts with a free slot are inserted, and
 /// the slots of the others are emptied.
 pub fn insert<const N: usize>(
-    table: &mut Table,
+    table: &mut HashTable,
     slots: &[u32; N],
     free: &[bool; N],
     start: usize,

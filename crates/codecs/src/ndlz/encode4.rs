@@ -2,8 +2,8 @@
 //!
 //! It is unpredictable which part of a cell is found, so all parts are looked up before there is a branch on the results.
 
-use super::encode::{CellEncoder, Table, WINDOW, insert, part_at, put};
-use super::hash::{self, LANES, Lanes, Vector};
+use super::encode::{CellEncoder, HashTable, WINDOW, insert, part_at, put};
+use super::hash::{self, HashVector, LANES, Lanes};
 use crate::table::zeros;
 
 const SIDE: usize = 4;
@@ -25,9 +25,9 @@ const CONTIGUOUS_TRIPLES: [usize; 2] = [0, 3];
 /// The hash tables of the encoder, and the hashes of the current group of cells.
 pub struct Encoder {
     slots: Slots,
-    cells: Box<Table>,
-    triples: Box<Table>,
-    pairs: Box<Table>,
+    cells: Box<HashTable>,
+    triples: Box<HashTable>,
+    pairs: Box<HashTable>,
     /// For each contiguous part, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may
     /// have been for an earlier cell (see [`insert`]).
     triple_slots: [u32; 2],
@@ -59,7 +59,7 @@ impl<const N: usize> PartLookup<N> {
     #[inline(always)]
     fn look_up(
         &mut self,
-        table: &Table,
+        table: &HashTable,
         (i, row): (usize, usize),
         slot: u32,
         anchor: usize,
@@ -227,7 +227,7 @@ impl Encoder {
 
 impl CellEncoder<SIDE, 17> for Encoder {
     #[inline(always)]
-    unsafe fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+    unsafe fn hash<V: HashVector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
         let mut rows = [[0; LANES]; SIDE];
         for (to, from) in rows.as_flattened_mut().iter_mut().zip(group.as_flattened()) {
             *to = u32::from_le_bytes(*from);

@@ -1,7 +1,7 @@
 //! The encoder for cells of 8 x 8.
 
-use super::encode::{CellEncoder, Table, WINDOW, insert, put};
-use super::hash::{self, LANES, Lanes, Vector};
+use super::encode::{CellEncoder, HashTable, WINDOW, insert, put};
+use super::hash::{self, HashVector, LANES, Lanes};
 use crate::table::zeros;
 use core::ops::ControlFlow::{self, Break, Continue};
 
@@ -14,9 +14,9 @@ const PAIRS: usize = SIDE - 1;
 /// The hash tables of the encoder, and the hashes of the current group of cells.
 pub struct Encoder {
     slots: Slots,
-    cells: Box<Table>,
-    triples: Box<Table>,
-    pairs: Box<Table>,
+    cells: Box<HashTable>,
+    triples: Box<HashTable>,
+    pairs: Box<HashTable>,
     /// For each part, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may have been
     /// for an earlier cell (see [`insert`]).
     triple_slots: [u32; TRIPLES],
@@ -52,7 +52,7 @@ fn put_rows<const ROWS: usize, const N: usize>(
     token: u8,
     rows: &[u64; SIDE],
     (n, hashes): (usize, &[Lanes; N]),
-    (table, slots): (&Table, &mut [u32; N]),
+    (table, slots): (&HashTable, &mut [u32; N]),
     written: &[u8],
     out: &mut [u8; 65],
 ) -> ControlFlow<usize, [bool; N]> {
@@ -127,7 +127,7 @@ impl Encoder {
 
 impl CellEncoder<SIDE, 65> for Encoder {
     #[inline(always)]
-    unsafe fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+    unsafe fn hash<V: HashVector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
         // Two words per row.
         let mut words = [[0; LANES]; 2 * SIDE];
         for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(group) {

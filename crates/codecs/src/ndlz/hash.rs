@@ -13,7 +13,7 @@ const SEED: u32 = 1;
 const PRIMES: [u32; 5] = [2654435761, 2246822519, 3266489917, 668265263, 374761393];
 
 /// A vector of one word per lane.
-pub trait Vector: Copy {
+pub trait HashVector: Copy {
     /// Loads the words.
     ///
     /// # Safety
@@ -31,7 +31,7 @@ pub trait Vector: Copy {
     fn xorshift<const BY: i32>(self) -> Self;
 }
 
-impl Vector for Lanes {
+impl HashVector for Lanes {
     #[inline(always)]
     unsafe fn new(lane: Lanes) -> Self {
         lane
@@ -69,10 +69,10 @@ impl Vector for Lanes {
 /// A vector for CPUs with AVX2. Invariant: where a value exists, the CPU has AVX2, since [`new`](Vector::new) requires it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub struct Avx2(std::arch::x86_64::__m256i);
+pub struct Avx2Hashes(std::arch::x86_64::__m256i);
 
 #[cfg(target_arch = "x86_64")]
-impl Vector for Avx2 {
+impl HashVector for Avx2Hashes {
     #[inline(always)]
     unsafe fn new(lane: Lanes) -> Self {
         use std::arch::x86_64::_mm256_loadu_si256;
@@ -123,19 +123,19 @@ impl Vector for Avx2 {
 }
 
 #[inline(always)]
-fn round<V: Vector>(state: V, words: V) -> V {
+fn round<V: HashVector>(state: V, words: V) -> V {
     let state = state.add(words.mul(PRIMES[1]));
     state.rotate::<13, 19>().mul(PRIMES[0])
 }
 
 #[inline(always)]
-fn tail<V: Vector>(hash: V, words: V) -> V {
+fn tail<V: HashVector>(hash: V, words: V) -> V {
     let hash = hash.add(words.mul(PRIMES[2]));
     hash.rotate::<17, 15>().mul(PRIMES[3])
 }
 
 #[inline(always)]
-fn finish<V: Vector>(hash: V) -> Lanes {
+fn finish<V: HashVector>(hash: V) -> Lanes {
     let hash = hash.xorshift::<15>().mul(PRIMES[1]);
     let hash = hash.xorshift::<13>().mul(PRIMES[2]).xorshift::<16>();
     let mut lane = hash.lanes();
@@ -156,7 +156,7 @@ const fn start() -> [u32; 4] {
 }
 
 #[inline(always)]
-fn merge<V: Vector>([a, b, c, d]: [V; 4]) -> V {
+fn merge<V: HashVector>([a, b, c, d]: [V; 4]) -> V {
     let (a, b) = (a.rotate::<1, 31>(), b.rotate::<7, 25>());
     let (c, d) = (c.rotate::<12, 20>(), d.rotate::<18, 14>());
     a.add(b).add(c.add(d))
@@ -165,9 +165,9 @@ fn merge<V: Vector>([a, b, c, d]: [V; 4]) -> V {
 /// Hashes `N` words of each lane. There is no closure in it, because closures are not compiled with the CPU features of the caller.
 ///
 /// # Safety
-/// As for [`Vector::new`].
+/// As for [`HashVector::new`].
 #[inline(always)]
-pub unsafe fn hash_words<V: Vector, const N: usize>(words: [&Lanes; N]) -> Lanes {
+pub unsafe fn hash_words<V: HashVector, const N: usize>(words: [&Lanes; N]) -> Lanes {
     let (stripes, rest) = words.as_chunks::<4>();
     let [a, b, c, d] = start();
     // SAFETY: the CPU has the features of `V` (# Safety).
@@ -247,7 +247,7 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if std::arch::is_x86_feature_detected!("avx2") {
                 // SAFETY: the CPU has AVX2.
-                let by_avx2 = unsafe { hash_words::<Avx2, W>(lanes.each_ref()) };
+                let by_avx2 = unsafe { hash_words::<Avx2Hashes, W>(lanes.each_ref()) };
                 assert_eq!(by_avx2, hashes, "{W} words");
             }
         }

@@ -4,11 +4,11 @@
 use super::bits::{BitReader, BitWriter};
 use super::coder::PlaneCoder;
 use super::number::{Int, Real};
-use super::planes::Limits;
+use super::planes::PlaneLimits;
 
 /// How much of a cell is coded. The ZFP library calls the first four `minbits`, `maxbits`, `maxprec` and `minexp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
+pub struct CellParams {
     /// The smallest number of bits of a cell. A shorter cell is padded with zeros.
     pub min_bits: usize,
     /// The largest number of bits of a cell.
@@ -21,7 +21,7 @@ pub struct Params {
     pub order: &'static [u8],
 }
 
-impl Params {
+impl CellParams {
     /// The number of bit planes of a cell with this exponent.
     fn precision(&self, exponent: i32, dims: i32) -> u32 {
         let planes = exponent - self.min_exponent + 2 * dims + 2;
@@ -91,7 +91,7 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
     coder: impl PlaneCoder,
     items: &[R; N],
     coefficients: &mut [u64; N],
-    params: &Params,
+    params: &CellParams,
     out: &mut BitWriter,
 ) {
     let largest = items
@@ -116,7 +116,7 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
         // Positions are less than `N`. The remainder only tells the compiler so, to avoid a bounds check.
         *coefficient = ints[usize::from(*position) % N].to_negabinary();
     }
-    let limits = Limits {
+    let limits = PlaneLimits {
         precision,
         planes,
         bits: params.max_bits - header_bits as usize,
@@ -131,7 +131,7 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
 #[inline(always)]
 pub fn decode<R: Real, const N: usize, const W: usize>(
     coder: impl PlaneCoder,
-    params: &Params,
+    params: &CellParams,
     input: &mut BitReader,
     coefficients: &mut [u64; N],
     items: &mut [R; N],
@@ -144,7 +144,7 @@ pub fn decode<R: Real, const N: usize, const W: usize>(
     }
     let exponent = input.take(R::EXPONENT_BITS) as i32 - R::BIAS;
     let precision = 8 * R::SIZE as u32;
-    let limits = Limits {
+    let limits = PlaneLimits {
         precision,
         planes: params.precision(exponent, dims_of(N) as i32),
         bits: params.max_bits - header_bits,
@@ -168,7 +168,7 @@ pub fn decode<R: Real, const N: usize, const W: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zfp::coder::AnyCpu;
+    use crate::zfp::coder::BaselineCoder;
 
     #[test]
     fn the_transform_is_undone_up_to_rounding() {
@@ -190,7 +190,7 @@ mod tests {
     fn a_smooth_cell_comes_back_within_the_tolerance() {
         let items: [f64; 64] = std::array::from_fn(|i| (i as f64 * 0.1).sin());
         for exponent in [-5, -20, -40] {
-            let params = Params {
+            let params = CellParams {
                 min_bits: 1,
                 max_bits: 16658,
                 max_precision: 64,
@@ -199,11 +199,11 @@ mod tests {
             };
             let mut out = [0; 1000];
             let mut writer = BitWriter::new(&mut out);
-            encode::<f64, 64, 1>(AnyCpu, &items, &mut [0; 64], &params, &mut writer);
+            encode::<f64, 64, 1>(BaselineCoder, &items, &mut [0; 64], &params, &mut writer);
             let len = writer.finish().expect("there is room");
             let mut back = [0.0; 64];
             let mut reader = BitReader::new(&out[..len], 0);
-            decode::<f64, 64, 1>(AnyCpu, &params, &mut reader, &mut [0; 64], &mut back);
+            decode::<f64, 64, 1>(BaselineCoder, &params, &mut reader, &mut [0; 64], &mut back);
             let worst = items.iter().zip(back).map(|(a, b)| (a - b).abs());
             assert!(worst.fold(0.0, f64::max) <= f64::power_of_two(exponent));
         }

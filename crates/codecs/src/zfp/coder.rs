@@ -1,7 +1,7 @@
 //! The coding of bit planes, compiled for several sets of CPU features.
 
 use super::bits::{BitReader, BitWriter};
-use super::planes::{Limits, decode, encode};
+use super::planes::{PlaneLimits, decode, encode};
 
 /// The coding of bit planes with one set of CPU features. It does not depend on the type of the items. It is not inlined, so that it is
 /// compiled only once for both types, except for cells of one dimension, where a call would cost too much.
@@ -10,28 +10,28 @@ pub trait PlaneCoder: Copy {
     fn encode<const N: usize, const W: usize>(
         self,
         values: &[u64; N],
-        limits: Limits,
+        limits: PlaneLimits,
         out: &mut BitWriter,
     ) -> usize;
     /// See [`decode`].
     fn decode<const N: usize, const W: usize>(
         self,
         values: &mut [u64; N],
-        limits: Limits,
+        limits: PlaneLimits,
         input: &mut BitReader,
     ) -> usize;
 }
 
 /// The instructions that every CPU of the architecture has.
 #[derive(Clone, Copy)]
-pub struct AnyCpu;
+pub struct BaselineCoder;
 
-impl PlaneCoder for AnyCpu {
+impl PlaneCoder for BaselineCoder {
     #[inline(never)]
     fn encode<const N: usize, const W: usize>(
         self,
         values: &[u64; N],
-        limits: Limits,
+        limits: PlaneLimits,
         out: &mut BitWriter,
     ) -> usize {
         encode::<N, W>(values, limits, out)
@@ -41,7 +41,7 @@ impl PlaneCoder for AnyCpu {
     fn decode<const N: usize, const W: usize>(
         self,
         values: &mut [u64; N],
-        limits: Limits,
+        limits: PlaneLimits,
         input: &mut BitReader,
     ) -> usize {
         decode::<N, W>(values, limits, input)
@@ -51,10 +51,10 @@ impl PlaneCoder for AnyCpu {
 /// AVX2 and the bit manipulation instructions BMI1, BMI2 and LZCNT. Invariant: a value exists only if the CPU has them, as `new` checks.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub struct Avx2(());
+pub struct Avx2Coder(());
 
 #[cfg(target_arch = "x86_64")]
-impl Avx2 {
+impl Avx2Coder {
     /// `None` if the CPU lacks one of the features.
     pub fn new() -> Option<Self> {
         (oxiblosc_memory::cpu::has_avx2()
@@ -66,19 +66,19 @@ impl Avx2 {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl PlaneCoder for Avx2 {
+impl PlaneCoder for Avx2Coder {
     #[inline(always)]
     fn encode<const N: usize, const W: usize>(
         self,
         values: &[u64; N],
-        limits: Limits,
+        limits: PlaneLimits,
         out: &mut BitWriter,
     ) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
         fn with_avx2<const N: usize, const W: usize>(
             values: &[u64; N],
-            limits: Limits,
+            limits: PlaneLimits,
             out: &mut BitWriter,
         ) -> usize {
             encode::<N, W>(values, limits, out)
@@ -86,7 +86,7 @@ impl PlaneCoder for Avx2 {
         if N == 4 {
             return encode::<N, W>(values, limits, out);
         }
-        // SAFETY: the CPU has these features (invariant of `Avx2`).
+        // SAFETY: the CPU has these features (invariant of `Avx2Coder`).
         unsafe { with_avx2::<N, W>(values, limits, out) }
     }
 
@@ -94,14 +94,14 @@ impl PlaneCoder for Avx2 {
     fn decode<const N: usize, const W: usize>(
         self,
         values: &mut [u64; N],
-        limits: Limits,
+        limits: PlaneLimits,
         input: &mut BitReader,
     ) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
         fn with_avx2<const N: usize, const W: usize>(
             values: &mut [u64; N],
-            limits: Limits,
+            limits: PlaneLimits,
             input: &mut BitReader,
         ) -> usize {
             decode::<N, W>(values, limits, input)
@@ -109,7 +109,7 @@ impl PlaneCoder for Avx2 {
         if N == 4 {
             return decode::<N, W>(values, limits, input);
         }
-        // SAFETY: the CPU has these features (invariant of `Avx2`).
+        // SAFETY: the CPU has these features (invariant of `Avx2Coder`).
         unsafe { with_avx2::<N, W>(values, limits, input) }
     }
 }

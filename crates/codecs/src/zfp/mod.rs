@@ -1,5 +1,5 @@
 //! ZFP (by Peter Lindstrom), version 5 of the format: lossy compression of floats and doubles in blocks of one to four dimensions, which
-//! are divided into cells of 4 items along each dimension. The codec's id and meta byte choose one of three [`Mode`]s.
+//! are divided into cells of 4 items along each dimension. The codec's id and meta byte choose one of three [`CompressionMode`]s.
 //!
 //! The code is written from the specification, for two reasons: no crate that binds the C library builds without CMake or libclang, and the C
 //! library's decoder trusts the stream, so that it reads past the end of a truncated one. Streams and decoded values are the same as that
@@ -21,10 +21,10 @@ mod tests;
 mod transpose;
 
 use bits::{BitReader, BitWriter};
-use cell::Params;
+use cell::CellParams;
 #[cfg(target_arch = "x86_64")]
-use coder::Avx2;
-use coder::{AnyCpu, PlaneCoder};
+use coder::Avx2Coder;
+use coder::{BaselineCoder, PlaneCoder};
 use number::Real;
 use oxiblosc_cells::{BlockShape, Cell, Cells};
 use oxiblosc_error::{Error, Result};
@@ -43,7 +43,7 @@ const MIN_EXPONENT: i32 = -1074;
 
 /// What determines the loss of accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum CompressionMode {
     /// All values are within a tolerance of 10 to the power of the meta byte (as a signed number).
     Accuracy,
     /// A fixed number of bit planes is kept: the meta byte, plus 5, 7, 9 or 11 with 1, 2, 3 or 4 dimensions.
@@ -52,9 +52,9 @@ pub enum Mode {
     Rate,
 }
 
-impl Mode {
-    fn params(self, meta: u8, dims: usize, typesize: usize) -> Params {
-        let all = Params {
+impl CompressionMode {
+    fn params(self, meta: u8, dims: usize, typesize: usize) -> CellParams {
+        let all = CellParams {
             min_bits: 1,
             max_bits: MAX_BITS,
             max_precision: MAX_PLANES,
@@ -63,11 +63,11 @@ impl Mode {
         };
         match self {
             // The largest power of two that does not exceed the tolerance.
-            Self::Accuracy => Params {
+            Self::Accuracy => CellParams {
                 min_exponent: (f64::from(meta as i8) * std::f64::consts::LOG2_10).floor() as i32,
                 ..all
             },
-            Self::Precision => Params {
+            Self::Precision => CellParams {
                 max_precision: MAX_PLANES.min(u32::from(meta) + 3 + 2 * dims as u32),
                 ..all
             },
@@ -76,7 +76,7 @@ impl Mode {
                 let bits = (f64::from(1u32 << (2 * dims)) * rate + 0.5).floor() as usize;
                 let exponent = if typesize == 4 { 8 } else { 11 };
                 let bits = bits.max(1 + exponent);
-                Params {
+                CellParams {
                     min_bits: bits,
                     max_bits: bits,
                     ..all
@@ -194,7 +194,7 @@ fn scatter<R: Real, const N: usize>(cell: &Cell, items: &[R; N], dst: &mut [u8])
 }
 
 struct Compress<'a> {
-    params: Params,
+    params: CellParams,
     src: &'a [u8],
     dst: &'a mut [u8],
     /// A buffer for the coefficients of a cell.
@@ -227,7 +227,7 @@ impl BlockTask for Compress<'_> {
 }
 
 struct Decompress<'a> {
-    params: Params,
+    params: CellParams,
     src: &'a [u8],
     /// The cell and its first item, if only a part of one cell is decompressed; `None` for the whole block.
     only: Option<(usize, usize)>,
@@ -287,20 +287,20 @@ fn run_for<T: BlockTask, R: Real, const N: usize, const W: usize>(
         task: T,
         cells: &Cells,
     ) -> T::Output {
-        task.run::<R, N, W>(AnyCpu, cells)
+        task.run::<R, N, W>(BaselineCoder, cells)
     }
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
         fn run_avx2<T: BlockTask, R: Real, const N: usize, const W: usize>(
             task: T,
-            coder: Avx2,
+            coder: Avx2Coder,
             cells: &Cells,
         ) -> T::Output {
             task.run::<R, N, W>(coder, cells)
         }
-        if let Some(coder) = Avx2::new() {
-            // SAFETY: `Avx2::new` returns a value only if the CPU has these features.
+        if let Some(coder) = Avx2Coder::new() {
+            // SAFETY: `Avx2Coder::new` returns a value only if the CPU has these features.
             return unsafe { run_avx2::<T, R, N, W>(task, coder, cells) };
         }
     }
@@ -334,7 +334,7 @@ fn check(block: BlockShape, typesize: usize) -> Result<usize> {
 /// # Errors
 /// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks shorter than a cell.
 pub fn compress(
-    (mode, meta): (Mode, u8),
+    (mode, meta): (CompressionMode, u8),
     block: BlockShape,
     typesize: usize,
     src: &[u8],
@@ -365,7 +365,7 @@ pub fn compress(
 /// # Errors
 /// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks larger than `dst`.
 pub fn decompress(
-    (mode, meta): (Mode, u8),
+    (mode, meta): (CompressionMode, u8),
     block: BlockShape,
     typesize: usize,
     src: &[u8],
@@ -391,7 +391,7 @@ pub fn decompress(
     })
 }
 
-/// Decompresses the items of a block from item `first` on that fill `dst`. The block must have been compressed with [`Mode::Rate`]. Returns
+/// Decompresses the items of a block from item `first` on that fill `dst`. The block must have been compressed with [`CompressionMode::Rate`]. Returns
 /// false and does nothing if the items are not adjacent in one cell.
 ///
 /// # Errors
@@ -421,7 +421,7 @@ pub fn decompress_items(
         place_stride *= SIDE;
         cell_stride *= len.div_ceil(SIDE);
     }
-    let params = Mode::Rate.params(meta, dims, typesize);
+    let params = CompressionMode::Rate.params(meta, dims, typesize);
     if left > 0 || ncell >= 8 * src.len() / params.max_bits {
         return Err(Error::Data);
     }

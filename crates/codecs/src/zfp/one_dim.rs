@@ -5,7 +5,7 @@
 //! looked up in tables.
 
 use super::bits::{BitReader, BitWriter};
-use super::planes::Limits;
+use super::planes::PlaneLimits;
 use super::transpose::transpose;
 
 /// The number of coefficients.
@@ -174,8 +174,8 @@ fn unpack(word: u64, width: usize) -> u64 {
 
 /// Like [`super::planes::encode`].
 #[inline(always)]
-pub fn encode(values: &[u64; N], limits: Limits, out: &mut BitWriter) -> usize {
-    let Limits {
+pub fn encode(values: &[u64; N], limits: PlaneLimits, out: &mut BitWriter) -> usize {
+    let PlaneLimits {
         precision,
         planes,
         bits,
@@ -231,8 +231,8 @@ const RECIPROCALS: [usize; N + 1] = [65536, 32768, 21846, 16384, 16384];
 
 /// Like [`super::planes::decode`].
 #[inline(always)]
-pub fn decode(limits: Limits, input: &mut BitReader) -> ([u64; N], usize) {
-    let Limits {
+pub fn decode(limits: PlaneLimits, input: &mut BitReader) -> ([u64; N], usize) {
+    let PlaneLimits {
         precision,
         planes,
         bits,

@@ -8,7 +8,7 @@ use super::transpose::Planes;
 
 /// Where coding ends.
 #[derive(Clone, Copy)]
-pub struct Limits {
+pub struct PlaneLimits {
     /// The number of bits of a coefficient, 32 or 64.
     pub precision: u32,
     /// How many planes are coded, from the highest on.
@@ -17,7 +17,7 @@ pub struct Limits {
     pub bits: usize,
 }
 
-impl Limits {
+impl PlaneLimits {
     /// The lowest plane that is coded.
     fn last(&self) -> u32 {
         self.precision.saturating_sub(self.planes)
@@ -85,7 +85,7 @@ fn take_zeros(input: &mut BitReader, bits: u64, most: usize) -> (usize, usize) {
 #[inline(always)]
 pub fn encode<const N: usize, const W: usize>(
     values: &[u64; N],
-    limits: Limits,
+    limits: PlaneLimits,
     out: &mut BitWriter,
 ) -> usize {
     if N == 4
@@ -125,7 +125,7 @@ pub fn encode<const N: usize, const W: usize>(
 #[inline(always)]
 pub fn decode<const N: usize, const W: usize>(
     values: &mut [u64; N],
-    limits: Limits,
+    limits: PlaneLimits,
     input: &mut BitReader,
 ) -> usize {
     if N == 4

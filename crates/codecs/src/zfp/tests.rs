@@ -41,7 +41,7 @@ fn tolerances_are_kept() {
         for typesize in [4, 8] {
             let data = smooth(block.nbytes(1) as usize, typesize);
             for exponent in [-3i8, -1, 0, 1, 3] {
-                let mode = (Mode::Accuracy, exponent as u8);
+                let mode = (CompressionMode::Accuracy, exponent as u8);
                 let (mut packed, mut back) = (vec![0; data.len()], vec![0xee; data.len()]);
                 let len = compress(mode, block, typesize, &data, &mut packed).expect("floats");
                 if len == 0 {
@@ -68,7 +68,7 @@ fn a_rate_is_a_size_and_allows_access() {
             let data = smooth(nitems, typesize);
             for meta in [1, 10, 37, 50] {
                 let (mut packed, mut back) = (vec![0; data.len()], vec![0xee; data.len()]);
-                let mode = (Mode::Rate, meta);
+                let mode = (CompressionMode::Rate, meta);
                 let len = compress(mode, block, typesize, &data, &mut packed).expect("floats");
                 if len == 0 {
                     continue;
@@ -77,7 +77,9 @@ fn a_rate_is_a_size_and_allows_access() {
                     .iter()
                     .map(|len| (*len as usize).div_ceil(4))
                     .product();
-                let bits = Mode::Rate.params(meta, shape.len(), typesize).max_bits;
+                let bits = CompressionMode::Rate
+                    .params(meta, shape.len(), typesize)
+                    .max_bits;
                 assert_eq!(len, (cells * bits).div_ceil(64) * 8);
                 let packed = &packed[..len];
                 decompress(mode, block, typesize, packed, &mut back).expect("a stream");
@@ -99,7 +101,7 @@ fn a_rate_is_a_size_and_allows_access() {
 fn what_it_cannot_do_is_refused() {
     let block = |shape: &[i32]| BlockShape::new(shape).expect("a shape");
     let (data, mut out) = (smooth(64, 8), vec![0; 512]);
-    let mode = (Mode::Precision, 20);
+    let mode = (CompressionMode::Precision, 20);
     assert_eq!(
         compress(mode, block(&[3, 5]), 8, &data[..120], &mut out),
         Err(Error::Failure)
@@ -152,7 +154,11 @@ fn any_bytes_are_decoded_to_something() {
         for typesize in [4, 8] {
             let mut out = vec![0; block.nbytes(typesize) as usize];
             for (n, stream) in random.chunks(331).enumerate() {
-                for mode in [Mode::Accuracy, Mode::Precision, Mode::Rate] {
+                for mode in [
+                    CompressionMode::Accuracy,
+                    CompressionMode::Precision,
+                    CompressionMode::Rate,
+                ] {
                     let mode = (mode, (n * 37) as u8);
                     let stream = &stream[..n * 5 % stream.len()];
                     assert_eq!(decompress(mode, block, typesize, stream, &mut out), Ok(()));
@@ -177,7 +183,11 @@ fn numbers_that_are_none_do_no_harm() {
     let data: Vec<u8> = (0..64)
         .flat_map(|i| odd[i % odd.len()].to_le_bytes())
         .collect();
-    for mode in [(Mode::Accuracy, 3), (Mode::Precision, 9), (Mode::Rate, 30)] {
+    for mode in [
+        (CompressionMode::Accuracy, 3),
+        (CompressionMode::Precision, 9),
+        (CompressionMode::Rate, 30),
+    ] {
         let (mut packed, mut back) = (vec![0; data.len()], vec![0; data.len()]);
         let len = compress(mode, block, 8, &data, &mut packed).expect("doubles");
         assert_eq!(

@@ -3,7 +3,7 @@
 use super::chunks::{Chunks, PartSizes};
 use super::read::Workers;
 use super::write::{ChunkCompressor, ChunkData};
-use crate::coder::{Decoder, Encoder};
+use crate::coder::{SchunkDecoder, SchunkEncoder};
 use crate::fill::{Fill, FilledBlocks};
 use crate::schunk::{Location, State, SuperChunk};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
@@ -16,7 +16,7 @@ use oxiblosc_memory::Buffer;
 pub(super) struct StoredChunks<'a> {
     schunk: &'a SuperChunk,
     state: &'a State,
-    decoder: &'a dyn Decoder,
+    decoder: &'a dyn SchunkDecoder,
 }
 
 impl<'a> StoredChunks<'a> {
@@ -50,7 +50,7 @@ impl Chunks for StoredChunks<'_> {
 /// Makes chunks with the encoder of a super-chunk.
 pub(super) struct ChunkMaker<'a> {
     schunk: &'a SuperChunk,
-    encoder: &'a dyn Encoder,
+    encoder: &'a dyn SchunkEncoder,
     nbytes: usize,
     block: usize,
     /// None where the encoder wants to see every chunk itself.

@@ -6,7 +6,7 @@ use oxiblosc_memory::List;
 use oxiblosc_memory::grid::{self, Part};
 
 /// The items that a selection takes along one dimension.
-pub(super) enum Axis {
+pub(super) enum AxisSelection {
     Range(Range),
     IndexList(IndexList),
 }
@@ -140,7 +140,7 @@ impl IndexList {
     }
 }
 
-impl Axis {
+impl AxisSelection {
     pub(super) fn places(&self) -> &grid::Axis {
         match self {
             Self::Range(range) => &range.places,

@@ -12,13 +12,13 @@ use std::sync::Mutex;
 
 /// An array that is open: its shapes, which follow the metalayer of its frame, and what its items are.
 pub struct OpenArray {
-    shapes: Mutex<Shapes>,
+    shapes: Mutex<CachedShapes>,
     dtype: Option<CStrBuf>,
     dtype_format: i8,
     is_view: bool,
 }
 
-struct Shapes {
+struct CachedShapes {
     geometry: Geometry,
     /// The state's tick when they were read.
     tick: i64,
@@ -63,7 +63,7 @@ impl OpenArray {
             CStrBuf::new(&dtype[..len.unwrap_or(dtype.len())])
         };
         Ok(Self {
-            shapes: Mutex::new(Shapes {
+            shapes: Mutex::new(CachedShapes {
                 geometry: geometry.clone(),
                 tick,
             }),
@@ -141,7 +141,7 @@ impl OpenArray {
     }
 }
 
-impl Shapes {
+impl CachedShapes {
     /// Takes the shapes from the metalayer, if there is one.
     fn read_again(&mut self, state: &State) -> Result<bool> {
         let Some(at) = find_metalayer(state.metalayers()) else {

@@ -8,7 +8,7 @@ use super::select::Selection;
 use super::write::{Rewriter, SelectionWrite};
 use super::{Dims, MAX_DIM};
 use crate::schunk::rules::{ChunkInfo, Counts};
-use crate::schunk::state::{Plan, special_chunk};
+use crate::schunk::state::{PlannedChange, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
@@ -288,7 +288,7 @@ impl ArrayRef<'_> {
             slots: &slots,
             left: &left,
         };
-        let plan = Plan {
+        let plan = PlannedChange {
             counts: counts_after(state, &left, &coming, size)?,
             change,
             owned: separate.then_some(&mut owned),

@@ -1,7 +1,7 @@
 //! Selections of an array's items: slices, and lists of indices along each dimension. Which chunks and blocks they touch,
 //! and which items of each.
 
-use super::axes::{Axis, IndexList, Range};
+use super::axes::{AxisSelection, IndexList, Range};
 use super::geometry::Geometry;
 use super::runs::{Run, StridedCopy, strides};
 use super::{Dims, MAX_DIM};
@@ -12,7 +12,7 @@ use oxiblosc_memory::{Collect, List};
 /// Items of an array, and where each of them is in a buffer. No two are at the same place there.
 pub struct Selection<'a> {
     geometry: &'a Geometry,
-    axes: List<Axis>,
+    axes: List<AxisSelection>,
     /// Touched chunks.
     nchunks: usize,
     inside: [usize; MAX_DIM],
@@ -82,7 +82,7 @@ impl<'a> Selection<'a> {
             let (start, stop) = (start[d], stop[d].min(geometry.shape[d]));
             let (chunk, block) = (geometry.chunkshape[d], geometry.blockshape[d]);
             Range::new(start, stop, geometry.shape[d], (chunk.into(), block.into()))
-                .map(Axis::Range)
+                .map(AxisSelection::Range)
         });
         Self::new(geometry, axes.try_list()?, &buffershape[..ndim]).map(Some)
     }
@@ -143,7 +143,7 @@ impl<'a> Selection<'a> {
         let mut axes = List::new();
         for (d, indices) in indices.iter().enumerate() {
             let (chunk, block) = (geometry.chunkshape[d], geometry.blockshape[d]);
-            axes.push(Axis::IndexList(IndexList::new(
+            axes.push(AxisSelection::IndexList(IndexList::new(
                 indices,
                 chunk.into(),
                 block.into(),
@@ -152,7 +152,7 @@ impl<'a> Selection<'a> {
         Self::new(geometry, axes, buffershape).map(Some)
     }
 
-    fn new(geometry: &'a Geometry, axes: List<Axis>, buffershape: &[i64]) -> Result<Self> {
+    fn new(geometry: &'a Geometry, axes: List<AxisSelection>, buffershape: &[i64]) -> Result<Self> {
         let nchunks = axes
             .iter()
             .try_fold(1usize, |product, axis| product.checked_mul(axis.nchunks()));
@@ -257,7 +257,7 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// [`Error::InvalidParam`] when it is too small, [`Error::MemoryAlloc`].
     pub fn grid<'b>(&'b self, buffer: &'b mut [u8], item: usize) -> Result<Grid<'b>> {
-        let places = self.axes.iter().map(Axis::places);
+        let places = self.axes.iter().map(AxisSelection::places);
         Grid::new(
             buffer,
             item,

@@ -93,7 +93,7 @@ impl SuperChunk {
             state.store.set_all_checksums()?;
         }
         // Header, index and trailer get theirs also where no chunk changed.
-        let plan = super::state::Plan {
+        let plan = super::state::PlannedChange {
             counts: state.counts,
             change: Change::Nothing,
             owned: None,

@@ -2,7 +2,7 @@
 
 use super::parsed::{Wanted, with_bytes, with_stored};
 use super::rules::ChunkInfo;
-use super::state::{Plan, State};
+use super::state::{PlannedChange, State};
 use super::store::Location;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::Chunk;
@@ -22,14 +22,14 @@ use std::ops::Deref;
 const COPIED: usize = 64 << 10;
 
 /// All bytes of a chunk.
-pub enum Bytes<'a> {
+pub enum ChunkBytes<'a> {
     /// In memory that the super-chunk owns.
     Borrowed(&'a [u8]),
     /// In a buffer made for the caller.
     Owned(Buffer),
 }
 
-impl Deref for Bytes<'_> {
+impl Deref for ChunkBytes<'_> {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         match self {
@@ -76,24 +76,24 @@ impl State {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if there is none, [`Error::Data`] if it is not of the size that the frame says; those of input.
-    pub fn chunk(&self, nchunk: usize) -> Result<Bytes<'_>> {
+    pub fn chunk(&self, nchunk: usize) -> Result<ChunkBytes<'_>> {
         let bytes = self.chunk_bytes(nchunk)?;
         self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
         Ok(bytes)
     }
 
     /// The bytes of a chunk whose size has not been checked.
-    fn chunk_bytes(&self, nchunk: usize) -> Result<Bytes<'_>> {
+    fn chunk_bytes(&self, nchunk: usize) -> Result<ChunkBytes<'_>> {
         match self.store.find(nchunk)? {
             Location::Memory(bytes, _) => {
                 prefetch(bytes);
-                Ok(Bytes::Borrowed(bytes))
+                Ok(ChunkBytes::Borrowed(bytes))
             }
-            Location::File(stored) => stored.whole().map(Bytes::Owned),
+            Location::File(stored) => stored.whole().map(ChunkBytes::Owned),
             Location::Special(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
                 let chunk = self.special_chunk(kind, nbytes)?;
-                Buffer::copy_of(&chunk).map(Bytes::Owned)
+                Buffer::copy_of(&chunk).map(ChunkBytes::Owned)
             }
         }
     }
@@ -160,7 +160,7 @@ impl State {
         };
         let taken = !self.store.is_frame() && !owned.is_empty();
         schunk.set_current(current);
-        let plan = Plan {
+        let plan = PlannedChange {
             counts: after,
             change,
             owned: taken.then_some(owned),
@@ -248,7 +248,7 @@ impl SuperChunk {
             state.check_index(nchunk)?;
             let old = state.chunk_info(nchunk).map_err(Error::or_failure)?;
             self.set_current(nchunk);
-            Ok(Plan {
+            Ok(PlannedChange {
                 counts: state.counts.deleted(&old, state.keeping()),
                 change: Change::Delete(nchunk),
                 owned: None,
@@ -274,7 +274,7 @@ impl SuperChunk {
             if state.counts.nchunks != count {
                 return Err(Error::Data);
             }
-            Ok(Plan {
+            Ok(PlannedChange {
                 counts: state.counts.reordered(last_moved),
                 change: Change::Reorder(order),
                 owned: None,

@@ -1,12 +1,12 @@
 //! Copies of super-chunks.
 
-use super::chunks::{Bytes, Position};
+use super::chunks::{ChunkBytes, Position};
 use super::recompress::recompress;
 use super::rules::StorageKind;
 use super::state::State;
-use super::store::Store;
+use super::store::ChunkStore;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, Decoder, Encoder, WindowCounts};
+use crate::coder::{Changed, SchunkDecoder, SchunkEncoder, WindowCounts};
 use crate::context::{Compressor, Decompressor};
 use crate::params::{CParams, DParams};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
@@ -31,7 +31,7 @@ impl Budget {
     }
 
     /// Takes the bytes of a chunk.
-    fn take(&mut self, chunk: &Bytes) -> Result<()> {
+    fn take(&mut self, chunk: &ChunkBytes) -> Result<()> {
         // A chunk that is only a header may have been made of its offset.
         if let Some(left) = &mut self.0
             && chunk.len() > EXTENDED_HEADER_LENGTH
@@ -45,9 +45,9 @@ impl Budget {
 /// How metalayers of variable length are copied.
 pub struct VlmetalayerCoder {
     /// Decompresses those that are copied.
-    pub decoder: Box<dyn Decoder>,
+    pub decoder: Box<dyn SchunkDecoder>,
     /// Compresses the copies.
-    pub encoder: Box<dyn Encoder>,
+    pub encoder: Box<dyn SchunkEncoder>,
 }
 
 impl VlmetalayerCoder {
@@ -127,7 +127,7 @@ impl SuperChunk {
     /// Those of a damaged frame.
     pub fn leave_buffer(&mut self, len: usize) -> Result<()> {
         let state = self.state_mut();
-        if let Store::Memory(memory) = &mut state.store
+        if let ChunkStore::Memory(memory) = &mut state.store
             && memory.offsets().specials() > MOST_APART.max(len / MIN_LEN)
         {
             return memory.own();
@@ -158,8 +158,8 @@ impl SuperChunk {
                     _ => this,
                 });
                 chunks.push(match chunk {
-                    Bytes::Borrowed(bytes) => Buffer::copy_of(bytes)?,
-                    Bytes::Owned(chunk) => chunk,
+                    ChunkBytes::Borrowed(bytes) => Buffer::copy_of(bytes)?,
+                    ChunkBytes::Owned(chunk) => chunk,
                 })?;
             }
         }
@@ -184,7 +184,7 @@ impl SuperChunk {
                 ..state.window_counts()
             };
             self.host().prepare(state, count)?;
-            state.store = Store::Separate(chunks);
+            state.store = ChunkStore::Separate(chunks);
             change(state);
             self.host().show(state, Changed::Everything);
             Ok(())

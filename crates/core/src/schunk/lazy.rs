@@ -1,8 +1,8 @@
 //! Lazy chunks: of a chunk on disk the header and the block starts, and a trailer that says where in the frame the rest is.
 
-use super::chunks::Bytes;
+use super::chunks::ChunkBytes;
 use super::state::State;
-use super::store::{Location, Store, lock};
+use super::store::{ChunkStore, Location, lock};
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{
@@ -83,8 +83,8 @@ impl State {
     ///
     /// # Errors
     /// As for [`State::chunk`].
-    pub fn lazy_chunk(&self, nchunk: usize) -> Result<Bytes<'_>> {
-        let (Store::Disk(_), Location::File(stored)) = (&self.store, self.store.find(nchunk)?)
+    pub fn lazy_chunk(&self, nchunk: usize) -> Result<ChunkBytes<'_>> {
+        let (ChunkStore::Disk(_), Location::File(stored)) = (&self.store, self.store.find(nchunk)?)
         else {
             // In a transaction, where chunks are is not yet decided.
             return self.chunk(nchunk);
@@ -98,7 +98,7 @@ impl State {
         if header.special() != Special::None {
             let mut chunk = Buffer::zeroed(header.cbytes)?;
             stored.read(0, &mut chunk)?;
-            return Ok(Bytes::Owned(chunk));
+            return Ok(ChunkBytes::Owned(chunk));
         }
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
             // The table has room for as many blocks as the header claims, so there must be as much data.
@@ -121,12 +121,12 @@ impl State {
             let at = trailer + 12 + 4 * i;
             chunk[at..at + 4].copy_from_slice(&size.to_le_bytes());
         }
-        Ok(Bytes::Owned(chunk))
+        Ok(ChunkBytes::Owned(chunk))
     }
 
     /// What the trailer says of where a chunk is.
     fn lazy_place(&self, nchunk: usize) -> Result<LazyTrailer> {
-        let Store::Disk(disk) = &self.store else {
+        let ChunkStore::Disk(disk) = &self.store else {
             return Err(Error::Failure);
         };
         let disk = lock(disk);

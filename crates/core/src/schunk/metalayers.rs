@@ -2,7 +2,7 @@
 
 use super::state::State;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, Decoder, Encoder, Host, WindowCounts};
+use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder, WindowCounts};
 use crate::context::{Compressor, Decompressor};
 use crate::params::{CParams, DParams};
 use oxiblosc_chunk::encode::ChunkInput;
@@ -217,7 +217,7 @@ impl SuperChunk {
         &self,
         name: &[u8],
         content: &[u8],
-        encoder: &dyn Encoder,
+        encoder: &dyn SchunkEncoder,
     ) -> Result<usize> {
         let mut changing = self.reserve()?;
         let (at, most) = {
@@ -249,7 +249,7 @@ impl SuperChunk {
         &self,
         name: &[u8],
         content: &[u8],
-        encoder: &dyn Encoder,
+        encoder: &dyn SchunkEncoder,
     ) -> Result<usize> {
         let mut changing = self.reserve()?;
         let at = changing.state()?.find_vlmetalayer(name)?;
@@ -278,7 +278,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Data`] and [`Error::ReadBuffer`] for damaged content.
-    pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn Decoder) -> Result<(usize, Buffer)> {
+    pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn SchunkDecoder) -> Result<(usize, Buffer)> {
         let state = self.read()?;
         let at = state.find_vlmetalayer(name)?;
         let chunk = &state.vlmetalayers[at].content;
@@ -364,7 +364,7 @@ fn names(layers: &[Metalayer]) -> Result<List<List<u8>>> {
 }
 
 /// The content of a variable-length metalayer as it is stored.
-fn compressed(content: &[u8], encoder: &dyn Encoder) -> Result<Buffer> {
+fn compressed(content: &[u8], encoder: &dyn SchunkEncoder) -> Result<Buffer> {
     let room = content.len() + MAX_OVERHEAD;
     i32::try_from(room).map_err(|_| Error::InvalidParam)?;
     let mut chunk = Buffer::zeroed(room)?;

@@ -52,9 +52,9 @@ pub mod transaction;
 /// Where a program sees metalayers.
 pub mod windows;
 
-pub use chunks::Bytes;
+pub use chunks::ChunkBytes;
 pub use oxiblosc_frame::parameters::Parameters;
 pub use state::State;
-pub use store::{ChunkUpdate, Location, Store, Update};
+pub use store::{ChunkStore, ChunkUpdate, Location, Update};
 pub use superchunk::{Changing, Peek, Reading, SuperChunk};
 pub use transaction::Transaction;

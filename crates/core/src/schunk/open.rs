@@ -1,10 +1,10 @@
 //! Super-chunks for Rust programs: create, open, copy, convert to a frame.
 
 use super::Parameters;
-use super::chunks::Bytes;
+use super::chunks::ChunkBytes;
 use super::copy::VlmetalayerCoder;
 use super::state::State;
-use super::store::Store;
+use super::store::ChunkStore;
 use super::superchunk::SuperChunk;
 use crate::coder::Host;
 use crate::context::{Compressor, Contexts, Decompressor};
@@ -107,7 +107,7 @@ fn without_slash(path: &CStr) -> Result<CStrBuf> {
     CStrBuf::new(&bytes[..end])
 }
 
-impl Store {
+impl ChunkStore {
     /// Where a new super-chunk keeps its chunks: in memory or, with a path, on disk. `header` makes the header of its frame, `options`
     /// say how one on disk is treated.
     ///
@@ -183,12 +183,12 @@ impl NewSuperChunk<'_> {
     /// Makes it, without chunks.
     ///
     /// # Errors
-    /// Those of [`Store::create`].
+    /// Those of [`ChunkStore::create`].
     pub fn make(self) -> Result<SuperChunk> {
         let (host, parameters) = (self.host, self.parameters);
-        let empty = State::new(Store::Separate(List::new()), parameters);
+        let empty = State::new(ChunkStore::Separate(List::new()), parameters);
         let header = |kind| empty.new_header(&*host, kind);
-        let store = Store::create(self.path, self.contiguous, header, self.options)?;
+        let store = ChunkStore::create(self.path, self.contiguous, header, self.options)?;
         let id = self.id.unwrap_or_else(next_id);
         let schunk = SuperChunk::new(store, parameters, host, id);
         match self.checksums {
@@ -261,7 +261,7 @@ impl SuperChunk {
     /// [`Error::FileOpen`] if there is nothing; those of a damaged frame.
     pub fn open(path: &Path, offset: u64, nthreads: i16, protection: Protection) -> Result<Self> {
         let path = c_path(path)?;
-        let (store, loaded) = Store::open(&path, offset, || protection.options())?;
+        let (store, loaded) = ChunkStore::open(&path, offset, || protection.options())?;
         Self::of_loaded(store, loaded, nthreads)
     }
 
@@ -282,10 +282,10 @@ impl SuperChunk {
     /// Those of a damaged frame.
     pub fn from_frame(frame: Buffer, nthreads: i16) -> Result<Self> {
         let (memory, loaded) = Memory::over(frame.into())?;
-        Self::of_loaded(Store::Memory(memory), loaded, nthreads)
+        Self::of_loaded(ChunkStore::Memory(memory), loaded, nthreads)
     }
 
-    pub(super) fn of_loaded(store: Store, loaded: Loaded, nthreads: i16) -> Result<Self> {
+    pub(super) fn of_loaded(store: ChunkStore, loaded: Loaded, nthreads: i16) -> Result<Self> {
         let cparams = CParams::from_recorded(&loaded.header.parameters, nthreads);
         let host = contexts(cparams, DParams { nthreads })?;
         Self::of_frame(store, loaded, host, next_id())
@@ -318,8 +318,8 @@ impl SuperChunk {
         let state = self.read()?;
         state.check_index(nchunk)?;
         match state.chunk(nchunk)? {
-            Bytes::Borrowed(bytes) => Buffer::copy_of(bytes),
-            Bytes::Owned(chunk) => Ok(chunk),
+            ChunkBytes::Borrowed(bytes) => Buffer::copy_of(bytes),
+            ChunkBytes::Owned(chunk) => Ok(chunk),
         }
     }
 

@@ -5,7 +5,7 @@ use super::slices::{ChunkPart, ChunkParts, ChunkSizes};
 use super::state::State;
 use super::store::{ChunkUpdate, Location};
 use super::superchunk::SuperChunk;
-use crate::coder::{Decoder, Encoder};
+use crate::coder::{SchunkDecoder, SchunkEncoder};
 use crate::fill::FilledBlocks;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
@@ -51,7 +51,7 @@ impl ChunkPart {
 pub(super) struct RangeReader<'a> {
     pub schunk: &'a SuperChunk,
     pub state: &'a State,
-    pub decoder: &'a dyn Decoder,
+    pub decoder: &'a dyn SchunkDecoder,
 }
 
 impl<'a> RangeReader<'a> {
@@ -134,7 +134,7 @@ impl<'a> RangeReader<'a> {
     /// Reads the bytes from `start` on into `dest`, by several threads where there are several chunks.
     fn read(&self, sizes: &ChunkSizes, start: u64, dest: &mut [u8]) -> Result<()> {
         let stop = start + dest.len() as u64;
-        let mut queue = Queue {
+        let mut queue = PendingParts {
             parts: sizes.parts(start, stop)?,
             dest,
         };
@@ -178,12 +178,12 @@ impl<'a> RangeReader<'a> {
 }
 
 /// Parts of chunks that are still to be read, and their destinations.
-struct Queue<'a> {
+struct PendingParts<'a> {
     parts: ChunkParts<'a>,
     dest: &'a mut [u8],
 }
 
-impl<'a> Iterator for Queue<'a> {
+impl<'a> Iterator for PendingParts<'a> {
     type Item = (ChunkPart, &'a mut [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -197,8 +197,8 @@ impl<'a> Iterator for Queue<'a> {
 /// Writes parts of chunks.
 struct RangeWriter<'a> {
     state: &'a State,
-    encoder: &'a dyn Encoder,
-    decoder: &'a dyn Decoder,
+    encoder: &'a dyn SchunkEncoder,
+    decoder: &'a dyn SchunkDecoder,
     schunk: &'a SuperChunk,
 }
 
@@ -266,7 +266,7 @@ impl RangeWriter<'_> {
         }
         let bytes = self.state.chunk(part.nchunk)?;
         let mode = match bytes {
-            super::Bytes::Borrowed(_) if self.state.store.edits() => PatchMode::Edits,
+            super::ChunkBytes::Borrowed(_) if self.state.store.edits() => PatchMode::Edits,
             _ => PatchMode::Whole,
         };
         self.rewrite_whole((&bytes, found.checked()), part, new, mode, patch)

@@ -1,6 +1,6 @@
 //! Chunks that are compressed again with other parameters, several at once.
 
-use super::chunks::Bytes;
+use super::chunks::ChunkBytes;
 use super::ranges::is_plain;
 use super::state::State;
 use super::superchunk::SuperChunk;
@@ -41,7 +41,7 @@ pub(super) fn recompress(
         let batch = (CHUNKS_PER_THREAD * nthreads).min(nchunks - first);
         let mut jobs = List::new();
         for nchunk in first..first + batch {
-            let mut job = Job::new(state, nchunk)?;
+            let mut job = RecompressJob::new(state, nchunk)?;
             let small = job.header.nbytes <= LARGE;
             let plain = !decoder.has_postfilter() && is_plain(&job.header);
             if nthreads > 1 && batch > 1 && small && plain {
@@ -95,14 +95,14 @@ fn needs_no_functions(params: &EncodeParams) -> bool {
 }
 
 /// One chunk, and how it is to be.
-struct Job<'a> {
-    bytes: Bytes<'a>,
+struct RecompressJob<'a> {
+    bytes: ChunkBytes<'a>,
     header: ChunkHeader,
     /// For work without the contexts.
     params: Option<EncodeParams>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> RecompressJob<'a> {
     fn new(state: &'a State, nchunk: usize) -> Result<Self> {
         let bytes = state.chunk(nchunk)?;
         Ok(Self {

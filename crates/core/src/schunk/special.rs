@@ -1,11 +1,11 @@
 //! Super-chunks full of special values.
 
 use super::rules::{ChunkInfo, Counts};
-use super::state::Plan;
+use super::state::PlannedChange;
 use super::superchunk::{Changing, SuperChunk};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{ArrangedChunk, Change, Item};
+use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
 use oxiblosc_memory::{Buffer, List};
 
@@ -103,7 +103,7 @@ impl SuperChunk {
                 return Err(Error::FrameSpecial);
             }
             let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
-            let plan = Plan {
+            let plan = PlannedChange {
                 counts: filled,
                 change: Change::Fill(kind, filled.nchunks),
                 owned: None,
@@ -132,11 +132,11 @@ impl SuperChunk {
             let bytes = if nchunk == nchunks { last } else { chunk };
             let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
             counts = counts.appended(&info, keeping)?;
-            slots.push_within_capacity(ArrangedChunk::New(Item::Stored(bytes)));
+            slots.push_within_capacity(ArrangedChunk::New(ChangedChunk::Stored(bytes)));
             owned.push_within_capacity(Buffer::copy_of(bytes)?);
         }
         self.set_current((there + nchunks).saturating_sub(1));
-        let plan = Plan {
+        let plan = PlannedChange {
             counts,
             change: Change::Arrange {
                 slots: &slots,

@@ -1,11 +1,11 @@
 //! The chunks of a super-chunk in a transaction: those that it began with, which stay in place, and the changes since, in memory.
 
 use super::rules::Counts;
-use super::store::{Location, Store};
+use super::store::{ChunkStore, Location};
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{ArrangedChunk, Change, Item};
+use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
@@ -34,7 +34,7 @@ pub struct Before {
 /// Chunks with changes that are not committed.
 pub struct Staged {
     /// The chunks as they were.
-    base: Store,
+    base: ChunkStore,
     /// What the state was.
     pub before: Before,
     /// What each chunk is, encoded like the offsets of an index: the number of an old chunk, special values, or, from [`NEW`] on, a chunk
@@ -75,7 +75,7 @@ impl Staged {
     /// No changes yet. The caller then puts the `count` chunks into [`Self::base_mut`].
     pub fn new(count: usize, before: Before) -> Result<Self> {
         Ok(Self {
-            base: Store::EMPTY,
+            base: ChunkStore::EMPTY,
             before,
             order: Offsets::Runs(Runs::rising(count)?),
             new: List::new(),
@@ -85,18 +85,18 @@ impl Staged {
     }
 
     /// The chunks as they were.
-    pub fn base(&self) -> &Store {
+    pub fn base(&self) -> &ChunkStore {
         &self.base
     }
 
     /// As [`Self::base`].
-    pub fn base_mut(&mut self) -> &mut Store {
+    pub fn base_mut(&mut self) -> &mut ChunkStore {
         &mut self.base
     }
 
     /// Takes the chunks as they were out of this.
-    pub fn take_base(&mut self) -> Store {
-        std::mem::replace(&mut self.base, Store::EMPTY)
+    pub fn take_base(&mut self) -> ChunkStore {
+        std::mem::replace(&mut self.base, ChunkStore::EMPTY)
     }
 
     /// How many chunks there are.
@@ -112,7 +112,7 @@ impl Staged {
     /// Finds a chunk.
     ///
     /// # Errors
-    /// As for [`Store::find`].
+    /// As for [`ChunkStore::find`].
     pub fn find(&self, nchunk: usize) -> Result<Location<'_>> {
         match self.origin(nchunk)? {
             Origin::Old(old) => {
@@ -131,13 +131,13 @@ impl Staged {
     /// A chunk that is on its own.
     pub fn separate_chunk(&mut self, nchunk: usize) -> Option<&mut Buffer> {
         match (self.origin(nchunk).ok()?, &mut self.base) {
-            (Origin::Old(old), Store::Separate(chunks)) => chunks.get_mut(old),
+            (Origin::Old(old), ChunkStore::Separate(chunks)) => chunks.get_mut(old),
             (Origin::New(new), _) => self.new.get_mut(new),
             _ => None,
         }
     }
 
-    /// Makes a change; see [`Store::commit`]. If `owned` is given, the new chunks are taken from it, unless the change fails.
+    /// Makes a change; see [`ChunkStore::commit`]. If `owned` is given, the new chunks are taken from it, unless the change fails.
     ///
     /// # Errors
     /// Those of a change that cannot be; [`Error::MemoryAlloc`].
@@ -181,13 +181,13 @@ impl Staged {
         let mut next = self.new.len();
         for item in change.items() {
             numbers.push(match item {
-                Item::Special(kind) => special_offset(kind),
-                Item::Stored(chunk) if owned.is_none() => self.push_copy(chunk)?,
-                Item::Stored(_) => {
+                ChangedChunk::Special(kind) => special_offset(kind),
+                ChangedChunk::Stored(chunk) if owned.is_none() => self.push_copy(chunk)?,
+                ChangedChunk::Stored(_) => {
                     next += 1;
                     number_of(next - 1)
                 }
-                Item::Edited(_) => return Err(Error::InvalidParam),
+                ChangedChunk::Edited(_) => return Err(Error::InvalidParam),
             })?;
         }
         self.new.reserve(next.saturating_sub(self.new.len()))?;
@@ -259,7 +259,7 @@ impl Staged {
         let done = self.with_change(|base, change| base.commit(change, &[], &metadata));
         if done.is_err() {
             self.base.set_checksums(self.before.checksums)?;
-        } else if let Store::Memory(memory) = &mut self.base {
+        } else if let ChunkStore::Memory(memory) = &mut self.base {
             memory.loosen();
         }
         done
@@ -275,12 +275,15 @@ impl Staged {
                 all.push_within_capacity(std::mem::take(chunk));
             }
         }
-        self.base = Store::Separate(all);
+        self.base = ChunkStore::Separate(all);
         Ok(())
     }
 
     /// Runs `body` with the chunks as they were, and the one change that leads from them to the staged chunks.
-    fn with_change(&mut self, body: impl FnOnce(&mut Store, &Change) -> Result<()>) -> Result<()> {
+    fn with_change(
+        &mut self,
+        body: impl FnOnce(&mut ChunkStore, &Change) -> Result<()>,
+    ) -> Result<()> {
         let count = self.base.nchunks();
         let mut stays = List::filled(false, count)?;
         let (mut slots, mut items, mut left) = (List::new(), List::new(), List::new());
@@ -305,8 +308,8 @@ impl Staged {
                         slots.push(ArrangedChunk::Old(old))?;
                         continue;
                     }
-                    Origin::New(new) => Item::Stored(&self.new[new]),
-                    Origin::Special(kind) => Item::Special(kind),
+                    Origin::New(new) => ChangedChunk::Stored(&self.new[new]),
+                    Origin::Special(kind) => ChangedChunk::Special(kind),
                 };
                 slots.push(ArrangedChunk::New(item))?;
                 items.push((at, item))?;

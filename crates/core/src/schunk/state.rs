@@ -7,13 +7,13 @@ use super::Parameters;
 use super::rules::{ChunkInfo, Counts, StorageKind};
 use super::slices::ChunkSizes;
 use super::staged::Before;
-use super::store::{Location, Store, lock, unlocked};
+use super::store::{ChunkStore, Location, lock, unlocked};
 use crate::coder::{Changed, Host, WindowCounts};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_chunk::{checksum, special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::Item;
+use oxiblosc_frame::change::ChangedChunk;
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::meta::Metalayer;
@@ -21,7 +21,7 @@ use oxiblosc_memory::{Buffer, List};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-pub(crate) use changes::Plan;
+pub(crate) use changes::PlannedChange;
 
 /// The state of a super-chunk: its chunks, and what is known of them. Readers share it.
 ///
@@ -41,7 +41,7 @@ pub struct State {
     pub(super) loaded: i64,
     pub(crate) metalayers: List<Metalayer>,
     pub(crate) vlmetalayers: List<Metalayer>,
-    pub(crate) store: Store,
+    pub(crate) store: ChunkStore,
     pub(crate) parameters: Parameters,
     pub(crate) counts: Counts,
     pub(crate) tick: i64,
@@ -49,7 +49,7 @@ pub struct State {
 
 impl State {
     /// The state of a super-chunk with these chunks.
-    pub fn new(store: Store, parameters: Parameters) -> Self {
+    pub fn new(store: ChunkStore, parameters: Parameters) -> Self {
         Self {
             store,
             parameters,
@@ -118,7 +118,7 @@ impl State {
 
     /// Whether there is a contiguous frame in memory.
     pub fn is_frame_in_memory(&self) -> bool {
-        matches!(self.store, Store::Memory(_))
+        matches!(self.store, ChunkStore::Memory(_))
     }
 
     /// Whether the chunks are of variable-length blocks.
@@ -156,10 +156,15 @@ impl State {
     }
 
     /// How a chunk is stored when chunks are of `chunksize`: as a special offset without any bytes, if that is enough.
-    pub(crate) fn item<'a>(&self, chunksize: i32, chunk: &ChunkInfo, bytes: &'a [u8]) -> Item<'a> {
+    pub(crate) fn item<'a>(
+        &self,
+        chunksize: i32,
+        chunk: &ChunkInfo,
+        bytes: &'a [u8],
+    ) -> ChangedChunk<'a> {
         match chunk.special {
-            Some(kind) if self.store.is_frame() && chunksize > 0 => Item::Special(kind),
-            _ => Item::Stored(bytes),
+            Some(kind) if self.store.is_frame() && chunksize > 0 => ChangedChunk::Special(kind),
+            _ => ChangedChunk::Stored(bytes),
         }
     }
 
@@ -193,7 +198,7 @@ impl State {
         self.chunk_info_in(nchunk, true)
     }
 
-    /// As [`Self::chunk_info`]; for `rereads` see [`Store::find_in`].
+    /// As [`Self::chunk_info`]; for `rereads` see [`ChunkStore::find_in`].
     fn chunk_info_in(&self, nchunk: usize, rereads: bool) -> Result<ChunkInfo> {
         Ok(match self.store.find_in(nchunk, rereads)? {
             Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
@@ -252,9 +257,9 @@ impl State {
         self.counts.chunksize = header.chunksize;
         self.parameters.blocksize = header.parameters.blocksize;
         self.counts.cbytes = match &mut self.store {
-            Store::Disk(disk) => unlocked(disk).cbytes() as i64,
-            Store::Memory(memory) => memory.cbytes() as i64,
-            Store::Separate(_) | Store::Staged(_) => self.counts.cbytes,
+            ChunkStore::Disk(disk) => unlocked(disk).cbytes() as i64,
+            ChunkStore::Memory(memory) => memory.cbytes() as i64,
+            ChunkStore::Separate(_) | ChunkStore::Staged(_) => self.counts.cbytes,
         };
         self.forget_sizes();
         self.metalayers = header.metalayers;

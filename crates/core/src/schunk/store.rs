@@ -5,7 +5,7 @@ use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{ArrangedChunk, Change, Item, check_listable};
+use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk, check_listable};
 use oxiblosc_frame::disk::{Disk, Metadata, Stored};
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::memory::Memory;
@@ -14,7 +14,7 @@ use oxiblosc_memory::{Buffer, Collect, Edit, List};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The chunks of a super-chunk, in one of four kinds of storage.
-pub enum Store {
+pub enum ChunkStore {
     /// Each on its own, in memory.
     Separate(List<Buffer>),
     /// In a buffer that is a frame.
@@ -56,7 +56,7 @@ pub enum ChunkUpdate {
 /// The index of a chunk, and how it is changed.
 pub type Update = (usize, ChunkUpdate);
 
-impl Store {
+impl ChunkStore {
     /// No chunks.
     pub const EMPTY: Self = Self::Separate(List::new());
 
@@ -402,8 +402,8 @@ fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
     let mut new = List::new();
     for item in change.items() {
         match item {
-            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
-            Item::Special(_) | Item::Edited(_) => return Err(Error::Failure),
+            ChangedChunk::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
+            ChangedChunk::Special(_) | ChangedChunk::Edited(_) => return Err(Error::Failure),
         }
     }
     keep(chunks, change, &mut new)

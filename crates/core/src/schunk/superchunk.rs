@@ -11,11 +11,11 @@ pub use reading::{Peek, Reading};
 
 use super::Parameters;
 use super::rules::Counts;
-use super::state::{Plan, State};
-use super::store::{Store, lock};
-use crate::coder::{Changed, Decoder, Encoder, Host};
+use super::state::{PlannedChange, State};
+use super::store::{ChunkStore, lock};
+use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Loaded, LockGuard, LockState, NewFrame, Waiter};
+use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, Loaded, LockState, NewFrame};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
@@ -53,7 +53,7 @@ impl fmt::Debug for SuperChunk {
 impl SuperChunk {
     /// A super-chunk with these chunks and the program's side `host`. `id` identifies it in the list of a thread's operations; no other
     /// super-chunk has it at the same time.
-    pub fn new(store: Store, parameters: Parameters, host: Box<dyn Host>, id: usize) -> Self {
+    pub fn new(store: ChunkStore, parameters: Parameters, host: Box<dyn Host>, id: usize) -> Self {
         let mut state = State::new(store, parameters);
         host.show(&mut state, Changed::Everything);
         Self::with_state(state, host, id)
@@ -72,7 +72,12 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::Data`] where the chunks are not what the frame says; those of reading them.
-    pub fn of_frame(store: Store, loaded: Loaded, host: Box<dyn Host>, id: usize) -> Result<Self> {
+    pub fn of_frame(
+        store: ChunkStore,
+        loaded: Loaded,
+        host: Box<dyn Host>,
+        id: usize,
+    ) -> Result<Self> {
         let mut state = State::new(store, loaded.header.parameters);
         state.load(&*host, loaded)?;
         let checked = state.check_opened();
@@ -105,7 +110,7 @@ impl SuperChunk {
     }
 
     /// The chunks alone, wherever they are.
-    pub fn into_store(self) -> Store {
+    pub fn into_store(self) -> ChunkStore {
         self.lock.into_inner().store.into_beneath()
     }
 
@@ -137,8 +142,10 @@ impl SuperChunk {
     /// [`Error::Failure`] if the super-chunk is not such a frame; those of writing its index and trailer.
     pub fn into_frame(self) -> Result<Buffer> {
         match self.into_store() {
-            Store::Memory(memory) => memory.into_frame(),
-            Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => Err(Error::Failure),
+            ChunkStore::Memory(memory) => memory.into_frame(),
+            ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => {
+                Err(Error::Failure)
+            }
         }
     }
 
@@ -162,7 +169,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of [`Host::encoder`].
-    pub fn encoder(&self) -> Result<&dyn Encoder> {
+    pub fn encoder(&self) -> Result<&dyn SchunkEncoder> {
         self.host.encoder()
     }
 
@@ -170,7 +177,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of [`Host::decoder`].
-    pub fn decoder(&self) -> Result<&dyn Decoder> {
+    pub fn decoder(&self) -> Result<&dyn SchunkDecoder> {
         self.host.decoder()
     }
 
@@ -214,7 +221,7 @@ impl SuperChunk {
     /// [`Error::Lock`] after `timeout`.
     fn reserve_with(
         &self,
-        guard: &mut Option<LockGuard>,
+        guard: &mut Option<FrameLockGuard>,
         timeout: Option<Duration>,
     ) -> Result<Reserved<'_, State>> {
         if guard.is_some() {
@@ -260,9 +267,9 @@ impl SuperChunk {
     /// As [`Self::lock`], but without waiting: if others have locked the frame, gives what waits for it.
     fn try_lock(
         &self,
-        guard: &mut Option<LockGuard>,
+        guard: &mut Option<FrameLockGuard>,
         timeout: Option<Duration>,
-    ) -> Result<Option<Waiter>> {
+    ) -> Result<Option<FrameWaiter>> {
         let _reserved = self.reserve_with(guard, timeout)?;
         self.guard()?.check_lock()?;
         let state = self.exclusively(timeout)?;
@@ -317,18 +324,20 @@ impl SuperChunk {
         {
             let state = self.read()?;
             match &state.store {
-                Store::Memory(memory) => {
+                ChunkStore::Memory(memory) => {
                     if let Some(bytes) = memory.as_whole() {
                         return body(bytes).map(Some);
                     }
                 }
-                Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => return Ok(None),
+                ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => {
+                    return Ok(None);
+                }
             }
         }
         // This writes the index and trailer behind the chunks, which may move the buffer.
         self.change(|state| match &mut state.store {
-            Store::Memory(memory) => body(memory.whole()?).map(Some),
-            Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => Ok(None),
+            ChunkStore::Memory(memory) => body(memory.whole()?).map(Some),
+            ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => Ok(None),
         })
     }
 
@@ -339,8 +348,8 @@ impl SuperChunk {
     pub fn with_memory<T>(&self, body: impl FnOnce(&mut Memory) -> T) -> Result<Option<T>> {
         self.change(|state| {
             Ok(match state.store.beneath_mut() {
-                Store::Memory(memory) => Some(body(memory)),
-                Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => None,
+                ChunkStore::Memory(memory) => Some(body(memory)),
+                ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => None,
             })
         })
     }
@@ -353,7 +362,7 @@ impl SuperChunk {
     /// Makes a change of the chunks: `plan` says which. Gives the number of chunks after it.
     pub(crate) fn change_chunks<'p>(
         &self,
-        plan: impl FnOnce(&mut State) -> Result<Plan<'p>>,
+        plan: impl FnOnce(&mut State) -> Result<PlannedChange<'p>>,
     ) -> Result<usize> {
         self.change(|state| {
             let plan = plan(state)?;
@@ -373,7 +382,7 @@ impl State {
     }
 
     /// Locks the frame for a change. If others have locked it, gives what waits for it.
-    fn lock_frame(&self, guard: Option<LockGuard>) -> Result<Option<Waiter>> {
+    fn lock_frame(&self, guard: Option<FrameLockGuard>) -> Result<Option<FrameWaiter>> {
         match self.store.disk() {
             Some(disk) => lock(disk).try_lock(guard),
             None => Ok(None),

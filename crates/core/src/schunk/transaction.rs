@@ -5,7 +5,7 @@
 
 use super::staged::{Before, Staged};
 use super::state::State;
-use super::store::Store;
+use super::store::ChunkStore;
 use super::superchunk::{Locked, SuperChunk};
 use crate::coder::{Changed, Host, WindowCounts};
 use oxiblosc_error::{Error, Result};
@@ -39,8 +39,8 @@ impl State {
             vlmetalayers: List::new(),
         };
         let staged = boxed(Staged::new(self.store.nchunks(), before)?)?;
-        let base = std::mem::replace(&mut self.store, Store::Staged(staged));
-        if let Store::Staged(staged) = &mut self.store {
+        let base = std::mem::replace(&mut self.store, ChunkStore::Staged(staged));
+        if let ChunkStore::Staged(staged) = &mut self.store {
             *staged.base_mut() = base;
         }
         Ok(())
@@ -53,7 +53,7 @@ impl State {
         host: &dyn Host,
         mut count: WindowCounts,
     ) -> Result<()> {
-        let Store::Staged(staged) = &mut self.store else {
+        let ChunkStore::Staged(staged) = &mut self.store else {
             return Ok(());
         };
         let before = &mut staged.before;
@@ -71,11 +71,11 @@ impl State {
     #[inline(never)]
     fn unstage(&mut self) -> Result<Box<Staged>> {
         let base = match &mut self.store {
-            Store::Staged(staged) => staged.take_base(),
+            ChunkStore::Staged(staged) => staged.take_base(),
             _ => return Err(Error::InvalidParam),
         };
         match std::mem::replace(&mut self.store, base) {
-            Store::Staged(staged) => Ok(staged),
+            ChunkStore::Staged(staged) => Ok(staged),
             _ => Err(Error::Failure),
         }
     }
@@ -84,7 +84,7 @@ impl State {
     fn commit_staged(&mut self, host: &dyn Host) -> Result<()> {
         let header = self.header(host, &self.counts, self.store.kind());
         let checksums = self.has_checksums();
-        let Store::Staged(staged) = &mut self.store else {
+        let ChunkStore::Staged(staged) = &mut self.store else {
             return Err(Error::InvalidParam);
         };
         let (fixed, variable) = (

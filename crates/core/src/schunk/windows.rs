@@ -7,7 +7,7 @@ use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{List, boxed};
 
 /// One window.
-struct Window<W> {
+struct LayerWindow<W> {
     /// The address of the metalayer's name, which identifies the metalayer.
     key: usize,
     window: W,
@@ -18,14 +18,14 @@ fn key(layer: &Metalayer) -> usize {
 }
 
 /// The windows for metalayers of one kind, in their order.
-struct Windows<W>(List<Box<Window<W>>>);
+struct Windows<W>(List<Box<LayerWindow<W>>>);
 
 /// The windows of a super-chunk.
 pub struct LayerWindows<W> {
     fixed: Windows<W>,
     variable: Windows<W>,
     /// Unused windows, for new metalayers.
-    spare: List<Box<Window<W>>>,
+    spare: List<Box<LayerWindow<W>>>,
 }
 
 impl<W> Default for LayerWindows<W> {
@@ -51,7 +51,7 @@ impl<W: Default> LayerWindows<W> {
         let there = fixed.len() + variable.len();
         spare.reserve((all + there).saturating_sub(spare.len()))?;
         while spare.len() + there < all {
-            spare.push(boxed(Window {
+            spare.push(boxed(LayerWindow {
                 key: 0,
                 window: W::default(),
             })?)?;
@@ -95,7 +95,7 @@ pub enum MetalayerKind {
 
 impl<W> Windows<W> {
     /// Makes these the windows of these metalayers: those that were shown before keep theirs.
-    fn update(&mut self, spare: &mut List<Box<Window<W>>>, layers: &[Metalayer]) {
+    fn update(&mut self, spare: &mut List<Box<LayerWindow<W>>>, layers: &[Metalayer]) {
         let shown = &mut self.0;
         for (at, layer) in layers.iter().enumerate() {
             let key = key(layer);
@@ -123,7 +123,7 @@ impl<W> Windows<W> {
 mod tests {
     use super::*;
     use crate::params::CParams;
-    use crate::schunk::{Parameters, Store};
+    use crate::schunk::{ChunkStore, Parameters};
     use oxiblosc_memory::ToList;
 
     fn layer(name: &str) -> Metalayer {
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn metalayers_stay_where_they_are_shown() {
         let parameters: Parameters = CParams::default().recorded();
-        let mut state = State::new(Store::Separate(List::new()), parameters);
+        let mut state = State::new(ChunkStore::Separate(List::new()), parameters);
         let mut windows = LayerWindows::default();
         for name in ["a", "b", "c"] {
             state.metalayers.push(layer(name)).expect("has memory");

@@ -82,7 +82,7 @@ impl<'a> Writes<'a> {
 }
 
 /// A change that is ready to be written.
-struct Prepared<'a> {
+struct PreparedChange<'a> {
     dead: List<FileWrite<'a>>,
     /// In the order of writing: the header comes last.
     live: List<FileWrite<'a>>,
@@ -130,7 +130,7 @@ impl Disk {
     /// only the part changes that they compare after reading.
     fn in_one_step(
         &self,
-        prepared: &Prepared,
+        prepared: &PreparedChange,
         header: &[u8],
         frame_len: u64,
     ) -> Result<Option<(u64, List<u8>)>> {
@@ -168,11 +168,11 @@ impl Disk {
     fn write_with_record(
         &mut self,
         file: &dyn Storage,
-        prepared: Prepared,
+        prepared: PreparedChange,
         frame_len: u64,
     ) -> Result<()> {
         let bytes = prepared.record.encode()?;
-        let Prepared {
+        let PreparedChange {
             mut dead,
             live,
             last,
@@ -242,7 +242,7 @@ impl Disk {
         writes: Writes<'a>,
         header: &'a [u8],
         extent: Extent,
-    ) -> Result<Prepared<'a>> {
+    ) -> Result<PreparedChange<'a>> {
         let old = self.view.extent;
         let old_header = &self.view.header;
         let changed = changed_part(old_header, header);
@@ -281,7 +281,7 @@ impl Disk {
         // If the header gets shorter or longer, the record has what changes in the part that both have.
         let both = changed.start..changed.end.min(old_header.len());
         let changed_new = header.get(both.clone()).unwrap_or_default();
-        Ok(Prepared {
+        Ok(PreparedChange {
             dead,
             live: held.rest,
             last: held.first,

@@ -4,7 +4,7 @@ use super::commit::{EncodedMetadata, Overwrite, Writes};
 use super::growing_index::{INDEX_SIZES, new_offsets};
 use super::places::ChunkWrite;
 use super::{Disk, FEW, SMALL};
-use crate::change::{Change, Delta, Item};
+use crate::change::{Change, ChangedChunk, Delta};
 use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::{FrameKind, set_extent};
@@ -42,9 +42,9 @@ impl<'a> ChunkChange<'a> {
 
     /// The bytes of the chunks that come in, those of `specials` first.
     pub(super) fn new_chunks(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let stored = |item: Item<'a>| match item {
-            Item::Stored(chunk) => Some(chunk),
-            Item::Special(_) | Item::Edited(_) => None,
+        let stored = |item: ChangedChunk<'a>| match item {
+            ChangedChunk::Stored(chunk) => Some(chunk),
+            ChangedChunk::Special(_) | ChangedChunk::Edited(_) => None,
         };
         let parted = self.specials.iter().map(|(_, chunk)| &chunk[..]);
         parted.chain(self.change.items().filter_map(stored))
@@ -55,11 +55,11 @@ impl<'a> ChunkChange<'a> {
 /// are have one in `offsets`.
 fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List<i64>> {
     let mut places = places.iter();
-    let offset = |(i, item): (usize, Item)| match (item, change) {
-        (Item::Special(kind), _) => Some(special_offset(kind)),
-        (Item::Stored(_), _) => places.next().map(|place| *place as i64),
-        (Item::Edited(_), Change::Update(items)) => offsets.get(items[i].0),
-        (Item::Edited(_), _) => None,
+    let offset = |(i, item): (usize, ChangedChunk)| match (item, change) {
+        (ChangedChunk::Special(kind), _) => Some(special_offset(kind)),
+        (ChangedChunk::Stored(_), _) => places.next().map(|place| *place as i64),
+        (ChangedChunk::Edited(_), Change::Update(items)) => offsets.get(items[i].0),
+        (ChangedChunk::Edited(_), _) => None,
     };
     change.items().enumerate().filter_map(offset).list()
 }

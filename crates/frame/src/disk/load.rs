@@ -1,6 +1,6 @@
 //! Reading header, index and trailer of a frame.
 
-use super::{Loaded, Pending, RETRIES, View, patches};
+use super::{FrameView, Loaded, Pending, RETRIES, patches};
 use crate::fingerprint;
 use crate::header::{self, Extent, FrameKind, Header};
 use crate::index::stored_header;
@@ -47,7 +47,7 @@ impl FrameFile<'_> {
 }
 
 /// A frame as a handle knows it, and what was found in it.
-pub type Loading = (View, Loaded);
+pub type Loading = (FrameView, Loaded);
 
 /// Reads a frame with [`load`], and again while another handle may be in the middle of a change. If changes follow one another closely, the
 /// file is locked against them for one read, unless this handle `has_lock`. It is also locked before an error counts, since while a header is
@@ -147,7 +147,7 @@ fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
     index.offsets.check(kind, &extent)?;
     let coverage = fingerprint::check(&header, || index.crc, &trailer)?;
     let checksums = coverage.scope(&trailer);
-    let view = View {
+    let view = FrameView {
         header,
         extent,
         trailer_len: trailer.len(),
@@ -194,7 +194,7 @@ fn read_trailer(
 }
 
 /// What is known of an index.
-struct Index {
+struct LoadedIndex {
     offsets: Offsets,
     /// How many offsets there is room for, if it can grow.
     capacity: Option<usize>,
@@ -206,7 +206,7 @@ struct Index {
     offsets_crc: Option<u32>,
 }
 
-const NO_CHUNKS: Index = Index {
+const NO_CHUNKS: LoadedIndex = LoadedIndex {
     offsets: Offsets::EMPTY,
     capacity: None,
     has_gap: false,
@@ -220,7 +220,7 @@ fn read_index(
     pos: u64,
     limit: u64,
     trailer: &[u8],
-) -> Result<Index> {
+) -> Result<LoadedIndex> {
     let count = match header.nchunks() {
         // Only the index has the number of chunks that have no data.
         Some(0) if pos + EXTENDED_HEADER_LENGTH as u64 > limit => return Ok(NO_CHUNKS),
@@ -262,7 +262,7 @@ fn read_index(
         crc = fingerprint::of_index_parts(front, behind);
         offsets_crc = growing.then_some(behind);
     }
-    Ok(Index {
+    Ok(LoadedIndex {
         offsets,
         capacity: growing.then_some(capacity),
         has_gap,

@@ -33,7 +33,7 @@ pub use paths::frame_file;
 use refresh::KeptReader;
 pub use stored::Stored;
 pub(crate) use writer::TRIES;
-pub use writer::{LockGuard, LockState, Waiter};
+pub use writer::{FrameLockGuard, FrameWaiter, LockState};
 use writer::{SpaceInFile, WriteHandle};
 
 use super::fingerprint::{ChecksumScope, Coverage};
@@ -69,7 +69,7 @@ pub struct Options {
 }
 
 /// A frame as this handle knows it.
-struct View {
+struct FrameView {
     /// The header's bytes on disk.
     header: List<u8>,
     extent: Extent,
@@ -92,7 +92,7 @@ struct View {
     places_distinct: Option<bool>,
 }
 
-impl View {
+impl FrameView {
     /// The trailer's bytes.
     fn trailer(&self) -> &[u8] {
         &self.tail[self.tail.len() - self.trailer_len..]
@@ -116,7 +116,7 @@ impl View {
     }
 }
 
-/// See [`View::pending`].
+/// See [`FrameView::pending`].
 type Pending = Option<Shared<Overlay>>;
 
 fn patches(pending: &Pending) -> &[Patch] {
@@ -154,7 +154,7 @@ pub struct Disk {
     kind: FrameKind,
     /// Where the frame begins in its file.
     base: u64,
-    view: View,
+    view: FrameView,
     /// Device and inode of the file that `view` was read from.
     identity: Option<(u64, u64)>,
     /// When that file was last written to: before `view` was read, or by this handle.

@@ -2,7 +2,7 @@
 
 use super::Disk;
 use super::paths::ChunkPaths;
-use crate::change::{Change, Item};
+use crate::change::{Change, ChangedChunk};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::offsets::{ChunkPlace, Found, Offsets};
@@ -43,7 +43,7 @@ impl Disk {
         let mut left = (list.end() / MOST_TAILS).saturating_sub(list.free_bytes());
         let stored = items
             .iter()
-            .filter(|(_, item)| matches!(item, Item::Stored(_)));
+            .filter(|(_, item)| matches!(item, ChangedChunk::Stored(_)));
         let first = chunks.len() - stored.clone().count();
         for ((nchunk, _), at) in stored.zip(first..) {
             let len = chunks[at].len() as u64;
@@ -87,7 +87,7 @@ impl Disk {
             return Ok(over);
         };
         for (nchunk, item) in items {
-            let Item::Edited(edits) = *item else {
+            let ChangedChunk::Edited(edits) = *item else {
                 continue;
             };
             let ChunkPlace::At(place) = self.view.offsets.place(*nchunk)? else {
@@ -220,7 +220,7 @@ impl Disk {
         }
         let items = chunks
             .iter()
-            .map(|(nchunk, chunk)| (*nchunk, Item::Stored(chunk)))
+            .map(|(nchunk, chunk)| (*nchunk, ChangedChunk::Stored(chunk)))
             .list()?;
         let next = self.unchanged()?;
         self.change(&Change::Update(&items), &[], next)

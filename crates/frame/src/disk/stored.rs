@@ -28,7 +28,7 @@ pub struct Stored {
     pub slack: bool,
     /// Where the frame begins in the file.
     base: u64,
-    /// See [`View::pending`].
+    /// See [`FrameView::pending`].
     pending: Pending,
     /// Which checksums the frame has.
     checksums: ChecksumScope,

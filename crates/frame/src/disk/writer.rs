@@ -44,7 +44,7 @@ fn later(file: &dyn Storage, before: Option<Written>) -> Option<Written> {
 }
 
 /// Waits for a frame that others have locked, with nothing locked that they may need.
-pub enum Waiter {
+pub enum FrameWaiter {
     /// Through the lock file.
     LockFile(lock::Waiter),
     /// Through the frame's own file.
@@ -58,11 +58,11 @@ pub enum LockState {
     /// It has, until [`Disk::unlock_shared`].
     Locked,
     /// It has not: a change is being made, or waits to be made and comes first.
-    Busy(Waiter),
+    Busy(FrameWaiter),
 }
 
-/// A lock that a [`Waiter`] got. It is released when this is dropped.
-pub enum LockGuard {
+/// A lock that a [`FrameWaiter`] got. It is released when this is dropped.
+pub enum FrameLockGuard {
     /// The lock file.
     LockFile(lock::LockGuard),
     /// The frame's own file.
@@ -72,17 +72,17 @@ pub enum LockGuard {
 /// The file of a frame, locked for changes until this is dropped.
 pub struct FileLock(WriteHandle);
 
-impl Waiter {
+impl FrameWaiter {
     /// Waits, at most for `timeout`, if there is such a limit.
     ///
     /// # Errors
     /// [`Error::Lock`].
-    pub fn wait(self, timeout: Option<Duration>) -> Result<LockGuard> {
+    pub fn wait(self, timeout: Option<Duration>) -> Result<FrameLockGuard> {
         match self {
-            Self::LockFile(waiter) => waiter.wait(timeout).map(LockGuard::LockFile),
+            Self::LockFile(waiter) => waiter.wait(timeout).map(FrameLockGuard::LockFile),
             Self::File(file) => {
                 file.lock_exclusive()?;
-                Ok(LockGuard::File(FileLock(WriteHandle {
+                Ok(FrameLockGuard::File(FileLock(WriteHandle {
                     file,
                     process: oxiblosc_pool::process(),
                     locked: true,
@@ -136,7 +136,7 @@ impl Disk {
         let (kept, changed) = match lock.attempt(false, after_writers, None)? {
             Attempt::Taken(changed) => (LockState::Locked, changed),
             Attempt::Held(changed) => (LockState::NotNeeded, changed),
-            Attempt::Busy(waiter) => return Ok(LockState::Busy(Waiter::LockFile(waiter))),
+            Attempt::Busy(waiter) => return Ok(LockState::Busy(FrameWaiter::LockFile(waiter))),
         };
         self.stale |= changed;
         Ok(kept)
@@ -178,18 +178,18 @@ impl Disk {
     ///
     /// # Errors
     /// As for that.
-    pub fn try_lock(&mut self, guard: Option<LockGuard>) -> Result<Option<Waiter>> {
+    pub fn try_lock(&mut self, guard: Option<FrameLockGuard>) -> Result<Option<FrameWaiter>> {
         self.leave_to_parent();
         let (mut lock_file, mut file) = (None, None);
         match guard {
-            Some(LockGuard::LockFile(guard)) => lock_file = Some(guard),
-            Some(LockGuard::File(guard)) => file = Some(guard),
+            Some(FrameLockGuard::LockFile(guard)) => lock_file = Some(guard),
+            Some(FrameLockGuard::File(guard)) => file = Some(guard),
             None => {}
         }
         if let Some(lock) = &mut self.lock {
             match lock.attempt(true, false, lock_file)? {
                 Attempt::Taken(changed) | Attempt::Held(changed) => self.stale |= changed,
-                Attempt::Busy(waiter) => return Ok(Some(Waiter::LockFile(waiter))),
+                Attempt::Busy(waiter) => return Ok(Some(FrameWaiter::LockFile(waiter))),
             }
         }
         self.changing += 1;
@@ -204,7 +204,7 @@ impl Disk {
             Ok(None) => {
                 self.unlock();
                 let handle = self.write_handle.as_ref().ok_or(Error::Lock)?;
-                Ok(Some(Waiter::File(handle.file.clone())))
+                Ok(Some(FrameWaiter::File(handle.file.clone())))
             }
             Err(Error::Lock) => {
                 self.unlock();

@@ -1,7 +1,7 @@
 //! Changes of a frame in a buffer.
 
 use super::Memory;
-use crate::change::{Change, Delta, Item};
+use crate::change::{Change, ChangedChunk, Delta};
 use crate::offsets::{ChunkPlace, special_offset};
 use crate::replace::{Replaced, Replacement};
 use oxiblosc_chunk::checked::CheckedChunks;
@@ -49,7 +49,7 @@ impl Memory {
                 self.put(chunk)?;
             }
             for item in change.items() {
-                if let Item::Stored(chunk) = item {
+                if let ChangedChunk::Stored(chunk) = item {
                     self.put(chunk)?;
                 }
             }
@@ -90,9 +90,9 @@ impl Memory {
         let parted = parted.map(|(nchunk, chunk)| (*nchunk, next(chunk.len())));
         let placed = parted.list()?;
         let new = change.items().map(|item| match item {
-            Item::Stored(chunk) => Ok(next(chunk.len())),
-            Item::Special(kind) => Ok(special_offset(kind)),
-            Item::Edited(_) => Err(Error::InvalidParam),
+            ChangedChunk::Stored(chunk) => Ok(next(chunk.len())),
+            ChangedChunk::Special(kind) => Ok(special_offset(kind)),
+            ChangedChunk::Edited(_) => Err(Error::InvalidParam),
         });
         let new = new.try_list()?;
         change.delta_with(&self.offsets, placed.iter().copied(), &new)
@@ -107,7 +107,7 @@ impl Memory {
     }
 
     /// The chunks that are replaced. None if they share bytes with others: then each new chunk gets bytes of its own.
-    fn replaced<'a>(&self, items: &[(usize, Item<'a>)]) -> Result<Option<Replacement<'a>>> {
+    fn replaced<'a>(&self, items: &[(usize, ChangedChunk<'a>)]) -> Result<Option<Replacement<'a>>> {
         let mut over = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
             let ChunkPlace::At(place) = self.offsets.place(*nchunk)? else {
@@ -117,9 +117,9 @@ impl Memory {
                 at: place as usize,
                 len: self.stored_len(*nchunk)?,
                 new: match item {
-                    Item::Stored(chunk) => chunk,
-                    Item::Special(_) => &[],
-                    Item::Edited(_) => return Err(Error::InvalidParam),
+                    ChangedChunk::Stored(chunk) => chunk,
+                    ChangedChunk::Special(_) => &[],
+                    ChangedChunk::Edited(_) => return Err(Error::InvalidParam),
                 },
             });
         }
@@ -127,7 +127,7 @@ impl Memory {
     }
 
     /// Puts chunks in the places of others. Those that cannot have that place go behind the last chunk.
-    fn update(&mut self, items: &[(usize, Item)], over: Option<Replacement>) -> Result<()> {
+    fn update(&mut self, items: &[(usize, ChangedChunk)], over: Option<Replacement>) -> Result<()> {
         let in_place = over.is_some();
         let (header_len, data_len) = (self.header_len, self.data_len);
         if let Some(over) = over {
@@ -139,10 +139,10 @@ impl Memory {
         for (nchunk, item) in items {
             let has_place = matches!(self.offsets.place(*nchunk)?, ChunkPlace::At(_));
             let offset = match item {
-                Item::Stored(_) if in_place && has_place => continue,
-                Item::Stored(chunk) => self.put(chunk)?,
-                Item::Special(kind) => special_offset(*kind),
-                Item::Edited(_) => return Err(Error::InvalidParam),
+                ChangedChunk::Stored(_) if in_place && has_place => continue,
+                ChangedChunk::Stored(chunk) => self.put(chunk)?,
+                ChangedChunk::Special(kind) => special_offset(*kind),
+                ChangedChunk::Edited(_) => return Err(Error::InvalidParam),
             };
             Delta::Set(*nchunk, offset).apply(&mut self.offsets)?;
         }
@@ -163,10 +163,10 @@ impl Memory {
     }
 }
 
-fn item_len(item: &Item) -> usize {
+fn item_len(item: &ChangedChunk) -> usize {
     match item {
-        Item::Stored(chunk) => chunk.len(),
-        Item::Special(_) | Item::Edited(_) => 0,
+        ChangedChunk::Stored(chunk) => chunk.len(),
+        ChangedChunk::Special(_) | ChangedChunk::Edited(_) => 0,
     }
 }
 

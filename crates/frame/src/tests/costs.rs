@@ -108,7 +108,9 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
         let kept = Step::Reorder(Vec::new());
         let next = || kept.next(&model, FrameKind::Contiguous);
         let replaced: Vec<_> = model.chunks.iter().map(item).enumerate().collect();
-        let edited: Vec<_> = (0..count).map(|i| (i, Item::Edited(&edits))).collect();
+        let edited: Vec<_> = (0..count)
+            .map(|i| (i, ChangedChunk::Edited(&edits)))
+            .collect();
         let start = now();
         assert!((0..count).all(|nchunk| disk.is_alone(nchunk)));
         disk.commit(&Change::Update(&replaced), &[], next())

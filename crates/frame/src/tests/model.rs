@@ -95,7 +95,7 @@ pub enum Arranged {
 /// What a change borrows.
 #[derive(Default)]
 pub struct Parts<'a> {
-    pub items: Vec<(usize, Item<'a>)>,
+    pub items: Vec<(usize, ChangedChunk<'a>)>,
     pub slots: Vec<ArrangedChunk<'a>>,
 }
 
@@ -179,10 +179,10 @@ impl std::fmt::Debug for Step {
     }
 }
 
-pub fn item(item: &ModelChunk) -> Item<'_> {
+pub fn item(item: &ModelChunk) -> ChangedChunk<'_> {
     match item {
-        Ok(chunk) => Item::Stored(chunk),
-        Err(kind) => Item::Special(*kind),
+        Ok(chunk) => ChangedChunk::Stored(chunk),
+        Err(kind) => ChangedChunk::Special(*kind),
     }
 }
 

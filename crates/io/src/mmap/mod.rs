@@ -74,7 +74,7 @@ impl OpenMode {
 
 /// Where a map lies and how long it is, as of some moment: the next write may move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct MapExtent {
     /// Its address.
     pub address: *mut u8,
     /// Bytes of address space.
@@ -127,9 +127,9 @@ impl Map {
     }
 
     /// Where the map lies now.
-    pub fn extent(&self) -> Extent {
+    pub fn extent(&self) -> MapExtent {
         let region = self.look();
-        Extent {
+        MapExtent {
             address: region.at(0),
             mapped: region.mapped,
             size: region.size,

@@ -53,9 +53,9 @@ impl Opened {
 }
 
 /// Bytes that are read and written in place.
-pub struct MappedStream(Bytes);
+pub struct MappedStream(StreamBytes);
 
-enum Bytes {
+enum StreamBytes {
     /// The bytes of a file.
     Map(Shared<Map>),
     /// Bytes at an address.
@@ -65,7 +65,7 @@ enum Bytes {
 impl MappedStream {
     /// A mapped file.
     pub fn of_map(map: Shared<Map>) -> Self {
-        Self(Bytes::Map(map))
+        Self(StreamBytes::Map(map))
     }
 
     /// Memory without a file.
@@ -73,22 +73,22 @@ impl MappedStream {
     /// # Safety
     /// `size` bytes are at `address` as long as this is used, and no other thread writes them meanwhile.
     pub unsafe fn of_memory(address: *mut u8, size: usize) -> Self {
-        Self(Bytes::Memory { address, size })
+        Self(StreamBytes::Memory { address, size })
     }
 
     /// The map, if there is one.
     pub fn map(&self) -> Option<&Map> {
         match &self.0 {
-            Bytes::Map(map) => Some(map),
-            Bytes::Memory { .. } => None,
+            StreamBytes::Map(map) => Some(map),
+            StreamBytes::Memory { .. } => None,
         }
     }
 
     /// The number of bytes.
     pub fn size(&self) -> usize {
         match &self.0 {
-            Bytes::Map(map) => map.extent().size,
-            Bytes::Memory { size, .. } => *size,
+            StreamBytes::Map(map) => map.extent().size,
+            StreamBytes::Memory { size, .. } => *size,
         }
     }
 
@@ -98,8 +98,8 @@ impl MappedStream {
     /// [`Error::FileRead`] if there are not so many.
     pub fn address(&self, position: u64, len: usize) -> Result<*mut u8> {
         match &self.0 {
-            Bytes::Map(map) => map.address(position, len),
-            Bytes::Memory { address, size } => {
+            StreamBytes::Map(map) => map.address(position, len),
+            StreamBytes::Memory { address, size } => {
                 let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
                 match position.checked_add(len) {
                     Some(end) if end <= *size => Ok(address.wrapping_add(position)),
@@ -114,7 +114,7 @@ impl MappedStream {
     /// # Errors
     /// [`Error::FileWrite`] for a file, [`Error::FileRead`] beyond the end of memory.
     pub fn write_at(&self, position: u64, bytes: &[u8]) -> Result<()> {
-        if let Bytes::Map(map) = &self.0 {
+        if let StreamBytes::Map(map) = &self.0 {
             return map.write_at(position, bytes);
         }
         let there = self.address(position, bytes.len())?;
@@ -129,9 +129,9 @@ impl MappedStream {
     /// [`Error::FileTruncate`].
     pub fn truncate(&self, size: u64) -> Result<()> {
         match &self.0 {
-            Bytes::Map(map) => map.truncate(size),
-            Bytes::Memory { size: there, .. } if *there as u64 == size => Ok(()),
-            Bytes::Memory { .. } => Err(Error::FileTruncate),
+            StreamBytes::Map(map) => map.truncate(size),
+            StreamBytes::Memory { size: there, .. } if *there as u64 == size => Ok(()),
+            StreamBytes::Memory { .. } => Err(Error::FileTruncate),
         }
     }
 }

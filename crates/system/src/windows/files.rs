@@ -1,6 +1,6 @@
 //! The system's calls on paths and open files. Files are opened so that others can read, write, rename and remove them.
 
-use super::wide::{Wide, to_utf8};
+use super::wide::{WideString, to_utf8};
 use oxiblosc_error::{Error, Result};
 use std::ffi::CStr;
 use std::fs::File;
@@ -111,7 +111,7 @@ fn done(rc: i32) -> io::Result<()> {
     }
 }
 
-fn open_wide(path: &Wide, access: u32, make: u32, flags: u32) -> io::Result<File> {
+fn open_wide(path: &WideString, access: u32, make: u32, flags: u32) -> io::Result<File> {
     let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
     let none: HANDLE = std::ptr::null_mut();
     // SAFETY: a text that ends.
@@ -125,7 +125,7 @@ fn open_wide(path: &Wide, access: u32, make: u32, flags: u32) -> io::Result<File
 
 /// Opens a file, which child processes do not inherit.
 pub fn open(path: &CStr, how: How, _access: NewFileAccess) -> io::Result<File> {
-    let file = open_wide(&Wide::path(path)?, how.access, how.make, how.flags)?;
+    let file = open_wide(&WideString::path(path)?, how.access, how.make, how.flags)?;
     if how.empty {
         file.set_len(0)?;
     }
@@ -158,7 +158,7 @@ pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
         FILE_FLAG_OPEN_REPARSE_POINT
     };
     let flags = FILE_FLAG_BACKUP_SEMANTICS | link;
-    let path = Wide::path(path)?;
+    let path = WideString::path(path)?;
     information(&open_wide(
         &path,
         FILE_READ_ATTRIBUTES,
@@ -216,7 +216,7 @@ pub fn identity_at(path: &std::path::Path) -> io::Result<(u64, u64)> {
 
 /// Removes a file or a link.
 pub fn unlink(path: &CStr) -> io::Result<()> {
-    let path = Wide::path(path)?;
+    let path = WideString::path(path)?;
     // SAFETY: a text that ends.
     done(unsafe { DeleteFileW(path.as_ptr()) }).or_else(|error| {
         // A link to a directory is removed as one.
@@ -234,19 +234,19 @@ pub fn unlink(path: &CStr) -> io::Result<()> {
 /// Removes an empty directory.
 pub fn remove_dir(path: &CStr) -> io::Result<()> {
     // SAFETY: a text that ends.
-    done(unsafe { RemoveDirectoryW(Wide::path(path)?.as_ptr()) })
+    done(unsafe { RemoveDirectoryW(WideString::path(path)?.as_ptr()) })
 }
 
 /// Makes a directory.
 pub fn make_dir(path: &CStr) -> io::Result<()> {
     // SAFETY: a text that ends.
-    done(unsafe { CreateDirectoryW(Wide::path(path)?.as_ptr(), null()) })
+    done(unsafe { CreateDirectoryW(WideString::path(path)?.as_ptr(), null()) })
 }
 
 /// Renames a file or a directory, and returns once that would survive a loss of power. A file that has the new name is replaced, also
 /// while others have it open, where the file system can do that.
 pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
-    let (from, to) = (Wide::path(from)?, Wide::path(to)?);
+    let (from, to) = (WideString::path(from)?, WideString::path(to)?);
     if replace(&from, &to).is_ok() {
         return Ok(());
     }
@@ -256,7 +256,7 @@ pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
 }
 
 /// Renames with POSIX semantics: handles of the replaced file stay valid.
-fn replace(from: &Wide, to: &Wide) -> io::Result<()> {
+fn replace(from: &WideString, to: &WideString) -> io::Result<()> {
     /// Room for the longest name.
     const UNITS: usize = 1024;
     // Two flags of `FILE_RENAME_INFO`.
@@ -304,7 +304,7 @@ pub fn exchange(_a: &CStr, _b: &CStr) -> io::Result<()> {
 
 /// Gives a file a second name.
 pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
-    let (from, to) = (Wide::path(from)?, Wide::path(to)?);
+    let (from, to) = (WideString::path(from)?, WideString::path(to)?);
     // SAFETY: two texts that end.
     done(unsafe { CreateHardLinkW(to.as_ptr(), from.as_ptr(), null()) })
 }
@@ -314,7 +314,7 @@ pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
 /// # Errors
 /// Where no link is, or nothing at its end.
 pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
-    let path = Wide::path(path)?;
+    let path = WideString::path(path)?;
     // SAFETY: a text that ends.
     let attributes = unsafe { GetFileAttributesW(path.as_ptr()) };
     if attributes == INVALID_FILE_ATTRIBUTES || attributes & FILE_ATTRIBUTE_REPARSE_POINT == 0 {
@@ -347,7 +347,7 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Res
             unsafe { FindClose(self.0) };
         }
     }
-    let all = Wide::path(path).and_then(|path| path.join("*"));
+    let all = WideString::path(path).and_then(|path| path.join("*"));
     let all = all.map_err(|error| match error.kind() {
         ErrorKind::OutOfMemory => Error::MemoryAlloc,
         _ => Error::NotFound,

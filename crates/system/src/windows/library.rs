@@ -1,6 +1,6 @@
 //! Libraries that are loaded.
 
-use super::wide::Wide;
+use super::wide::WideString;
 use std::ffi::{CStr, c_void};
 use std::io::Write;
 use std::ptr::null_mut;
@@ -20,7 +20,7 @@ pub fn open(path: &CStr) -> *mut c_void {
         true => LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR,
         false => 0,
     };
-    let Ok(path) = Wide::path(path) else {
+    let Ok(path) = WideString::path(path) else {
         return null_mut();
     };
     let flags = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | beside;

@@ -1,6 +1,6 @@
 //! The streams of the C library, which programs see.
 
-use super::wide::Wide;
+use super::wide::WideString;
 use libc::FILE;
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::File;
@@ -44,7 +44,7 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
         *unit = u16::from(*byte);
     }
     // SAFETY: a C string, by `# Safety`.
-    let Ok(path) = Wide::path(unsafe { CStr::from_ptr(path) }) else {
+    let Ok(path) = WideString::path(unsafe { CStr::from_ptr(path) }) else {
         return std::ptr::null_mut();
     };
     // SAFETY: two texts that end.

@@ -15,9 +15,9 @@ use windows_sys::Win32::Storage::FileSystem::GetFullPathNameW;
 const LONG: usize = 248;
 
 /// A text that ends in 0.
-pub struct Wide(Vec<u16>);
+pub struct WideString(Vec<u16>);
 
-impl Wide {
+impl WideString {
     /// A path, as C has it.
     pub fn path(path: &CStr) -> io::Result<Self> {
         let text = Self::text(path)?;

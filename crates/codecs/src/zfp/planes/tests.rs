@@ -4,7 +4,7 @@ use super::*;
 use oxiblosc_testing::noise;
 
 /// The format bit by bit, as it is specified.
-fn slowly(values: &[u64], limits: Limits) -> Vec<bool> {
+fn slowly(values: &[u64], limits: PlaneLimits) -> Vec<bool> {
     let mut bits = Vec::new();
     let mut significant = 0;
     for k in (limits.last()..limits.precision).rev() {
@@ -30,7 +30,7 @@ fn slowly(values: &[u64], limits: Limits) -> Vec<bool> {
     bits
 }
 
-fn check<const N: usize, const W: usize>(values: &[u64; N], limits: Limits) {
+fn check<const N: usize, const W: usize>(values: &[u64; N], limits: PlaneLimits) {
     let expected = slowly(values, limits);
     let mut out = vec![0; N * 10 + 16];
     let mut writer = BitWriter::new(&mut out);
@@ -67,7 +67,7 @@ fn check_sizes<const N: usize, const W: usize>() {
             }
             for planes in [0, 1, 7, 32, 64] {
                 for bits in [0, 1, 2, 3, 50, 63, 64, 65, 100, 257, 1000, usize::MAX] {
-                    let limits = Limits {
+                    let limits = PlaneLimits {
                         precision,
                         planes,
                         bits,
@@ -91,7 +91,7 @@ fn planes_are_coded_as_specified() {
 fn noise_is_decoded_to_something() {
     let data = noise(4000);
     for at in 0..200 {
-        let limits = Limits {
+        let limits = PlaneLimits {
             precision: 64,
             planes: 64,
             bits: 5000,
@@ -100,7 +100,7 @@ fn noise_is_decoded_to_something() {
         assert!(decode::<256, 4>(&mut [0; 256], limits, &mut reader) <= 5000);
         let mut reader = BitReader::new(&data[..at * 20], at);
         assert!(decode::<64, 1>(&mut [0; 64], limits, &mut reader) <= 5000);
-        let limits = Limits { bits: at, ..limits };
+        let limits = PlaneLimits { bits: at, ..limits };
         let mut reader = BitReader::new(&data[at..at + 20], at);
         assert!(decode::<4, 1>(&mut [0; 4], limits, &mut reader) <= at);
     }

@@ -3,10 +3,10 @@
 use super::State;
 use crate::coder::{Changed, Host, WindowCounts};
 use crate::schunk::rules::{ChunkInfo, Counts};
-use crate::schunk::store::{ChunkUpdate, Location, Store, Update, keep};
+use crate::schunk::store::{ChunkStore, ChunkUpdate, Location, Update, keep};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_frame::change::{Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta;
 use oxiblosc_memory::sort::sort;
@@ -17,7 +17,7 @@ use std::ops::Range;
 const MOST_SPECIAL: usize = 1 << 20;
 
 /// A change, and the counters after it.
-pub(crate) struct Plan<'a> {
+pub(crate) struct PlannedChange<'a> {
     /// The counters after it.
     pub counts: Counts,
     /// The change.
@@ -28,7 +28,7 @@ pub(crate) struct Plan<'a> {
 
 impl State {
     /// Makes a change. Gives the number of chunks after it.
-    pub(crate) fn apply(&mut self, host: &dyn Host, plan: Plan) -> Result<usize> {
+    pub(crate) fn apply(&mut self, host: &dyn Host, plan: PlannedChange) -> Result<usize> {
         self.apply_with(host, plan, None)
     }
 
@@ -36,7 +36,7 @@ impl State {
     pub(crate) fn apply_with(
         &mut self,
         host: &dyn Host,
-        plan: Plan,
+        plan: PlannedChange,
         content: Option<(usize, &[u8])>,
     ) -> Result<usize> {
         let specials = self.special_chunks_to_store(&plan)?;
@@ -53,8 +53,8 @@ impl State {
         }
         let header = self.header(host, &plan.counts, self.store.kind());
         match (&mut self.store, plan.owned) {
-            (Store::Separate(chunks), Some(owned)) => keep(chunks, &plan.change, owned)?,
-            (Store::Staged(staged), Some(owned)) => {
+            (ChunkStore::Separate(chunks), Some(owned)) => keep(chunks, &plan.change, owned)?,
+            (ChunkStore::Staged(staged), Some(owned)) => {
                 staged.stage(&plan.change, &specials, Some(owned))?;
             }
             (store, _) => {
@@ -90,7 +90,7 @@ impl State {
 
     /// Special chunks that are only an offset in the index must be stored as soon as chunk sizes differ, since the header then no
     /// longer has their size. A small index may have more of them than memory can hold.
-    fn special_chunks_to_store(&self, plan: &Plan) -> Result<List<(usize, List<u8>)>> {
+    fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
             return Ok(specials);
@@ -187,15 +187,15 @@ impl State {
         if !self.store.is_frame() {
             owned = Some(wholes.iter_mut().map(take).list()?);
         }
-        let mut items: List<(usize, Item)> = wholes
+        let mut items: List<(usize, ChangedChunk)> = wholes
             .iter()
             .map(|(nchunk, chunk, info)| (*nchunk, self.item(counts.chunksize, info, chunk)))
             .list()?;
         let edited = edits
             .iter()
-            .map(|(nchunk, edits)| (*nchunk, Item::Edited(edits)));
+            .map(|(nchunk, edits)| (*nchunk, ChangedChunk::Edited(edits)));
         items.extend(edited)?;
-        let plan = Plan {
+        let plan = PlannedChange {
             counts,
             change: Change::Update(&items),
             owned: owned.as_mut(),

@@ -3,7 +3,7 @@
 use super::{Peek, SuperChunk};
 use crate::schunk::state::State;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{LockGuard, LockState, Waiter};
+use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, LockState};
 use oxiblosc_io::operation::{self, LockLevel, Standing};
 use oxiblosc_memory::Reserved;
 
@@ -101,7 +101,7 @@ impl Changing<'_> {
     }
 
     /// Waits for the lock of the frame. The reservation is given up meanwhile, as those who have the lock may need it.
-    fn wait(&mut self, waiter: Waiter) -> Result<Option<LockGuard>> {
+    fn wait(&mut self, waiter: FrameWaiter) -> Result<Option<FrameLockGuard>> {
         let begun = self.begun.as_mut().ok_or(Error::Lock)?;
         begun.reserved = None;
         let timeout = operation::timeout(1);
@@ -114,8 +114,8 @@ impl Changing<'_> {
     fn try_lock(
         &mut self,
         wanted: Option<Locked>,
-        guard: Option<LockGuard>,
-    ) -> Result<Option<Waiter>> {
+        guard: Option<FrameLockGuard>,
+    ) -> Result<Option<FrameWaiter>> {
         let (schunk, timeout) = (self.schunk, operation::timeout(1));
         let Some(begun) = &mut self.begun else {
             return Ok(None);

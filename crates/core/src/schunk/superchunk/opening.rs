@@ -10,11 +10,11 @@ use crate::Result;
 use crate::b2nd::array::{metalayer, read_metalayer};
 use crate::schunk::open::Place;
 use crate::schunk::rules::Counts;
-use crate::schunk::store::Store;
+use crate::schunk::store::ChunkStore;
 use meeting::{Line, Meeting, Watched};
 use oxiblosc_frame::disk::Options;
 use oxiblosc_io::shared;
-use scenes::{Change, Frame, NBYTES, SCENES, Scene};
+use scenes::{NBYTES, SCENES, Scene, SceneChange, SceneFrame};
 use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ const MORE: usize = 8;
 
 /// What a handle shows of its frame.
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
+struct Shown {
     counts: Counts,
     nchunks: usize,
     shape: Option<Vec<i64>>,
@@ -41,19 +41,19 @@ struct Seen {
 
 /// All of it, and the data.
 #[derive(Clone, Debug, PartialEq)]
-struct Content {
-    seen: Seen,
+struct FrameContent {
+    seen: Shown,
     chunks: Vec<Vec<u8>>,
 }
 
 /// As C shows it, without looking for changes.
-fn seen(schunk: &SuperChunk, is_array: bool) -> Result<Seen> {
+fn seen(schunk: &SuperChunk, is_array: bool) -> Result<Shown> {
     let state = schunk.read_known()?;
     let shape = |_| {
         let (meta, _) = read_metalayer(metalayer(state.metalayers())?, &state)?;
         Ok(meta.shape[..meta.ndim].to_vec())
     };
-    Ok(Seen {
+    Ok(Shown {
         counts: state.counts(),
         nchunks: state.nchunks(),
         shape: is_array.then_some(()).map(shape).transpose()?,
@@ -65,7 +65,7 @@ fn seen(schunk: &SuperChunk, is_array: bool) -> Result<Seen> {
     })
 }
 
-fn content(schunk: &SuperChunk, is_array: bool) -> Result<Content> {
+fn content(schunk: &SuperChunk, is_array: bool) -> Result<FrameContent> {
     schunk.refresh()?;
     let seen = seen(schunk, is_array)?;
     let chunk = |nchunk| {
@@ -75,12 +75,12 @@ fn content(schunk: &SuperChunk, is_array: bool) -> Result<Content> {
         Ok(data)
     };
     let chunks = (0..seen.nchunks).map(chunk).collect::<Result<_>>()?;
-    Ok(Content { seen, chunks })
+    Ok(FrameContent { seen, chunks })
 }
 
 /// How the opening sees the frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Through {
+enum OpenedAs {
     File,
     LockedFile,
     Directory,
@@ -90,19 +90,19 @@ enum Through {
 }
 
 /// Not directories on Windows: wine 8 keeps the name of a chunk's file that was removed until the opening has closed it.
-const WAYS: &[Through] = if cfg!(windows) {
-    &[Through::File, Through::LockedFile, Through::BackEnd]
+const WAYS: &[OpenedAs] = if cfg!(windows) {
+    &[OpenedAs::File, OpenedAs::LockedFile, OpenedAs::BackEnd]
 } else {
     &[
-        Through::File,
-        Through::LockedFile,
-        Through::Directory,
-        Through::LockedDirectory,
-        Through::BackEnd,
+        OpenedAs::File,
+        OpenedAs::LockedFile,
+        OpenedAs::Directory,
+        OpenedAs::LockedDirectory,
+        OpenedAs::BackEnd,
     ]
 };
 
-impl Through {
+impl OpenedAs {
     fn is_directory(self) -> bool {
         matches!(self, Self::Directory | Self::LockedDirectory)
     }
@@ -144,24 +144,24 @@ fn remove_all(path: &Path) {
 }
 
 /// A scene on a disk.
-struct Stage<'a> {
+struct Rehearsal<'a> {
     scene: &'a Scene,
-    through: Through,
+    through: OpenedAs,
     made: PathBuf,
     path: PathBuf,
     /// The frame before the changes, and after each of them.
-    states: Vec<Content>,
+    states: Vec<FrameContent>,
 }
 
-impl<'a> Stage<'a> {
-    fn new(scene: &'a Scene, through: Through, folder: &Path) -> Self {
+impl<'a> Rehearsal<'a> {
+    fn new(scene: &'a Scene, through: OpenedAs, folder: &Path) -> Self {
         let (made, path) = (folder.join("made"), folder.join("frame"));
         remove_all(&made);
         scene.make(through.place(&made)).expect("a frame");
         remove_all(&path);
         copy_all(&made, &path);
         let is_array = scene.is_array();
-        let open = || Frame::open(&path, is_array, false).expect("a frame");
+        let open = || SceneFrame::open(&path, is_array, false).expect("a frame");
         let look = || content(open().schunk(), is_array).expect("what is in it");
         let mut states = vec![look()];
         let changed = open();
@@ -188,12 +188,12 @@ impl<'a> Stage<'a> {
         let path = &self.path;
         remove_all(path);
         copy_all(&self.made, path);
-        let (ask, asked) = channel::<Change>();
+        let (ask, asked) = channel::<SceneChange>();
         let (tell, answers) = channel();
         let (is_array, locks) = (self.scene.is_array(), self.through.locks());
         thread::scope(|scope| {
             scope.spawn(move || {
-                let frame = Frame::open(path, is_array, locks).expect("a frame");
+                let frame = SceneFrame::open(path, is_array, locks).expect("a frame");
                 tell.send(Ok(())).expect("somebody listens");
                 for change in asked {
                     tell.send(change(&frame)).expect("somebody listens");
@@ -227,7 +227,7 @@ impl<'a> Stage<'a> {
         let is_array = self.scene.is_array();
         let watched = Watched {
             meeting: meeting.clone(),
-            is_filesystem: self.through != Through::BackEnd,
+            is_filesystem: self.through != OpenedAs::BackEnd,
         };
         let options = || {
             Ok(Options {
@@ -237,7 +237,7 @@ impl<'a> Stage<'a> {
             })
         };
         let name = CString::new(self.path.to_str().expect("a text")).expect("no zero inside");
-        let opened = Store::open(&name, 0, options)
+        let opened = ChunkStore::open(&name, 0, options)
             .and_then(|(store, loaded)| SuperChunk::of_loaded(store, loaded, 1));
         let shown = opened.and_then(|opened| {
             if let Some(at) = refreshes {
@@ -259,7 +259,7 @@ impl<'a> Stage<'a> {
             return Err(format!("{shown:?}"));
         }
         // Such a back end tells nothing but the header, which may be what it was.
-        if self.through == Through::BackEnd && asked > 1 {
+        if self.through == OpenedAs::BackEnd && asked > 1 {
             return Ok(calls);
         }
         let now = content(&opened, is_array).map_err(|error| format!("{error:?} later"))?;
@@ -291,7 +291,7 @@ fn sweep(name: &str, scenes: &[Scene], refreshes: bool, before: fn(usize) -> Vec
         .iter()
         .flat_map(|scene| WAYS.iter().map(move |&through| (scene, through)))
     {
-        let stage = Stage::new(scene, through, &folder);
+        let stage = Rehearsal::new(scene, through, &folder);
         let calls = stage.open(&[], refreshes).expect("a quiet frame");
         assert!(calls > 5, "{calls} calls");
         for at in before(calls + MORE) {

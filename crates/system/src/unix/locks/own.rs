@@ -48,12 +48,12 @@ const FREE: RawFd = -1;
 const PLACES: usize = 128;
 
 /// Descriptors, and more of them. What is allocated stays: a child may find any place in the middle of a change.
-struct Block {
+struct DescriptorBlock {
     places: [AtomicI32; PLACES],
-    next: AtomicPtr<Block>,
+    next: AtomicPtr<DescriptorBlock>,
 }
 
-impl Block {
+impl DescriptorBlock {
     const fn new() -> Self {
         Self {
             places: [const { AtomicI32::new(FREE) }; PLACES],
@@ -91,9 +91,9 @@ impl Block {
     }
 }
 
-static OPEN: Block = Block::new();
+static OPEN: DescriptorBlock = DescriptorBlock::new();
 
-fn blocks() -> impl Iterator<Item = &'static Block> {
+fn blocks() -> impl Iterator<Item = &'static DescriptorBlock> {
     std::iter::successors(Some(&OPEN), |block| block.next())
 }
 
@@ -113,7 +113,7 @@ fn note(descriptor: RawFd) {
         on_fork(in_child);
     }
     while !replace(FREE, descriptor) {
-        if blocks().last().and_then(Block::append).is_none() {
+        if blocks().last().and_then(DescriptorBlock::append).is_none() {
             return;
         }
     }

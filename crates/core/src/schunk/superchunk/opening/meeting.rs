@@ -1,6 +1,6 @@
 //! Where an opening and the changes meet: before each call that the opening makes to its files.
 
-use super::scenes::Change;
+use super::scenes::SceneChange;
 use crate::Result;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage, Version, Written};
@@ -31,9 +31,9 @@ pub(super) struct Line {
     pub(super) calls: usize,
     pub(super) asked: usize,
     pub(super) made: usize,
-    pub(super) ask: Sender<Change>,
+    pub(super) ask: Sender<SceneChange>,
     pub(super) answers: Receiver<Result<()>>,
-    pub(super) changes: [Change; 2],
+    pub(super) changes: [SceneChange; 2],
 }
 
 impl Meeting {

@@ -22,12 +22,12 @@ fn noise(nbytes: usize, seed: u64) -> Vec<u8> {
 }
 
 /// A frame that is changed.
-pub(super) enum Frame {
+pub(super) enum SceneFrame {
     Plain(SuperChunk),
     Array(Array),
 }
 
-impl Frame {
+impl SceneFrame {
     pub(super) fn schunk(&self) -> &SuperChunk {
         match self {
             Self::Plain(schunk) => schunk,
@@ -58,17 +58,17 @@ fn protection(locking: bool) -> Protection {
     }
 }
 
-pub(super) type Change = fn(&Frame) -> Result<()>;
+pub(super) type SceneChange = fn(&SceneFrame) -> Result<()>;
 
 /// What a frame is, and what happens to it. Most second changes undo the first, so that the header may be what it was.
 pub(super) struct Scene {
     pub(super) name: &'static str,
     /// The chunks of a super-chunk by their bytes, or the items of an array.
-    start: Start,
-    pub(super) changes: [Change; 2],
+    start: SceneStart,
+    pub(super) changes: [SceneChange; 2],
 }
 
-enum Start {
+enum SceneStart {
     Chunks(&'static [usize]),
     Many(usize),
     Items(i64),
@@ -77,7 +77,7 @@ enum Start {
 pub(super) const SCENES: [Scene; 13] = [
     Scene {
         name: "one more and one less",
-        start: Start::Chunks(&[400, 400, 400]),
+        start: SceneStart::Chunks(&[400, 400, 400]),
         changes: [
             |frame| append(frame, 400, 9),
             |frame| frame.schunk().delete_chunk(3).map(drop),
@@ -85,7 +85,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "one less and the same again",
-        start: Start::Chunks(&[400, 400, 400]),
+        start: SceneStart::Chunks(&[400, 400, 400]),
         changes: [
             |frame| frame.schunk().delete_chunk(2).map(drop),
             |frame| append(frame, 400, 2),
@@ -93,7 +93,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "the first less, and another one more",
-        start: Start::Chunks(&[400, 400, 400]),
+        start: SceneStart::Chunks(&[400, 400, 400]),
         changes: [
             |frame| frame.schunk().delete_chunk(0).map(drop),
             |frame| append(frame, 400, 9),
@@ -101,7 +101,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "sizes that differ and do not",
-        start: Start::Chunks(&[400, 400, 200]),
+        start: SceneStart::Chunks(&[400, 400, 200]),
         changes: [
             |frame| frame.schunk().reorder(&[2, 0, 1]),
             |frame| frame.schunk().reorder(&[1, 2, 0]),
@@ -109,7 +109,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "a short one behind others, and gone",
-        start: Start::Chunks(&[400, 400]),
+        start: SceneStart::Chunks(&[400, 400]),
         changes: [
             |frame| append(frame, 200, 9),
             |frame| frame.schunk().delete_chunk(0).map(drop),
@@ -117,7 +117,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "the first one, and none",
-        start: Start::Chunks(&[]),
+        start: SceneStart::Chunks(&[]),
         changes: [
             |frame| append(frame, 400, 9),
             |frame| frame.schunk().delete_chunk(0).map(drop),
@@ -125,7 +125,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "a metalayer",
-        start: Start::Chunks(&[400]),
+        start: SceneStart::Chunks(&[400]),
         changes: [
             |frame| frame.schunk().set_vlmetalayer(b"name", &[5; 60]),
             |frame| frame.schunk().delete_vlmetalayer(b"name").map(drop),
@@ -133,7 +133,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "an index that grows in its place",
-        start: Start::Many(150),
+        start: SceneStart::Many(150),
         changes: [
             |frame| append(frame, NBYTES, 9),
             |frame| frame.schunk().delete_chunk(0).map(drop),
@@ -141,7 +141,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "an array that grows and shrinks",
-        start: Start::Items(300),
+        start: SceneStart::Items(300),
         changes: [
             |frame| frame.array().append(&noise(400, 9), 0),
             |frame| frame.array().resize(&[300]),
@@ -149,7 +149,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "an array that shrinks and grows",
-        start: Start::Items(300),
+        start: SceneStart::Items(300),
         changes: [
             |frame| frame.array().resize(&[200]),
             |frame| frame.array().append(&noise(1200, 0)[800..], 0),
@@ -157,7 +157,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "an array that loses its first items, and grows",
-        start: Start::Items(300),
+        start: SceneStart::Items(300),
         changes: [
             |frame| frame.array().delete(0, 0, 100),
             |frame| frame.array().append(&noise(400, 9), 0),
@@ -165,7 +165,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "an array that gets items and loses them",
-        start: Start::Items(0),
+        start: SceneStart::Items(0),
         changes: [
             |frame| frame.array().append(&noise(400, 9), 0),
             |frame| frame.array().resize(&[0]),
@@ -173,7 +173,7 @@ pub(super) const SCENES: [Scene; 13] = [
     },
     Scene {
         name: "an array that is written",
-        start: Start::Items(250),
+        start: SceneStart::Items(250),
         changes: [
             |frame| frame.array().write(&[0], &[250], &[0; 1000]),
             |frame| frame.array().write(&[0], &[250], &noise(1000, 0)),
@@ -181,13 +181,13 @@ pub(super) const SCENES: [Scene; 13] = [
     },
 ];
 
-fn append(frame: &Frame, nbytes: usize, seed: u64) -> Result<()> {
+fn append(frame: &SceneFrame, nbytes: usize, seed: u64) -> Result<()> {
     frame.schunk().append_data(&noise(nbytes, seed)).map(drop)
 }
 
 impl Scene {
     pub(super) fn is_array(&self) -> bool {
-        matches!(self.start, Start::Items(_))
+        matches!(self.start, SceneStart::Items(_))
     }
 
     pub(super) fn make(&self, place: Place) -> Result<()> {
@@ -201,9 +201,9 @@ impl Scene {
             ..StorageParams::default()
         };
         let chunks = match self.start {
-            Start::Chunks(chunks) => chunks.to_vec(),
-            Start::Many(count) => vec![NBYTES; count],
-            Start::Items(items) => {
+            SceneStart::Chunks(chunks) => chunks.to_vec(),
+            SceneStart::Many(count) => vec![NBYTES; count],
+            SceneStart::Items(items) => {
                 let layout = Layout {
                     shape: &[items],
                     chunks: &[100],

@@ -2,21 +2,21 @@
 
 /// Whether a part is as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum Integrity {
     /// Its checksum fits.
-    Right,
+    Intact,
     /// Its checksum does not fit, or it cannot be read.
-    Wrong,
+    Damaged,
     /// There is no checksum, or it could not be told.
     Unknown,
 }
 
-impl State {
+impl Integrity {
     /// What to call it.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Right => "right",
-            Self::Wrong => "wrong",
+            Self::Intact => "right",
+            Self::Damaged => "wrong",
             Self::Unknown => "unknown",
         }
     }
