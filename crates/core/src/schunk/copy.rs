@@ -87,7 +87,6 @@ impl SuperChunk {
         for layer in view.unwrap_or(state.metalayers()) {
             self.add_metalayer(&layer.name, &layer.content)?;
         }
-        let put = |chunk: &[u8]| self.put_chunk(Position::End, chunk).map(drop);
         if as_they_are || state.has_vlblocks() {
             let mut budget = Budget::of(&state);
             for nchunk in 0..counts.nchunks {
@@ -96,10 +95,14 @@ impl SuperChunk {
                 budget.take(&chunk)?;
                 // Changes of the chunk may have left free bytes in it; one that is damaged is copied as it is.
                 let packed = repack(&chunk)?;
-                put(packed.as_deref().unwrap_or(&chunk))?;
+                self.put_chunk(Position::End, packed.as_deref().unwrap_or(&chunk))?;
             }
         } else {
-            recompress((from, &state), self, put)?;
+            recompress((from, &state), self, |mut chunk| {
+                chunk.shrink_if_wasteful();
+                let put = self.put_owned_chunk(Position::End, chunk);
+                put.map(drop).map_err(|(error, _)| error)
+            })?;
         }
         match coder {
             Some(coder) => self.copy_vlmetalayers(from, coder),

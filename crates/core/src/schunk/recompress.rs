@@ -30,7 +30,7 @@ const LARGE: usize = 2 << 20;
 pub(super) fn recompress(
     (from, state): (&SuperChunk, &State),
     to: &SuperChunk,
-    mut each: impl FnMut(&[u8]) -> Result<()>,
+    mut each: impl FnMut(Buffer) -> Result<()>,
 ) -> Result<()> {
     let (decoder, encoder) = (from.decoder()?, to.encoder()?);
     let nthreads = decoder.nthreads().max(encoder.nthreads());
@@ -68,24 +68,31 @@ pub(super) fn recompress(
             })?;
             for slot in done {
                 let chunk = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-                each(&chunk.ok_or(Error::ThreadCreate)??)?;
+                each(chunk.ok_or(Error::ThreadCreate)??)?;
             }
         } else {
             for (job, nchunk) in jobs.iter().zip(first..) {
                 from.set_current(nchunk);
                 to.set_current(nchunk);
-                if job.header.special() == Special::Uninit {
-                    // Nothing is written; what was there before is another chunk's.
-                    data.resize(0)?;
+                if data.len() != job.header.nbytes || job.header.special() == Special::Uninit {
+                    drop(std::mem::take(&mut data));
+                    data = room_for_data(&job.header)?;
                 }
-                data.resize(job.header.nbytes)?;
                 decoder.decompress(&job.header, &job.bytes, &mut data)?;
-                each(&to.compress(ChunkInput::Buffer(&data), false)?)?;
+                each(to.compress(ChunkInput::Buffer(&data), false)?)?;
             }
         }
         first += jobs.len();
     }
     Ok(())
+}
+
+/// Memory for the data of a chunk. It is of zeros if decompression writes nothing.
+fn room_for_data(header: &ChunkHeader) -> Result<Buffer> {
+    match header.special() {
+        Special::Uninit => Buffer::zeroed(header.nbytes),
+        _ => Buffer::unspecified(header.nbytes),
+    }
 }
 
 /// Whether nothing of the program's own takes part in compressing.
@@ -119,7 +126,7 @@ impl<'a> RecompressJob<'a> {
             nthreads: 1,
             ..self.params.clone().ok_or(Error::Failure)?
         };
-        let mut data = Buffer::zeroed(nbytes)?;
+        let mut data = room_for_data(&self.header)?;
         let chunk = Chunk::parse(&self.header, &self.bytes)?;
         decompress(&chunk, &mut data, None, 1, &NoHooks, &Serial)?;
         let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
