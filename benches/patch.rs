@@ -12,6 +12,7 @@ use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patcher};
 use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::tune::BlocksizeRequest;
+use oxiblosc_chunk::workers::Workers;
 use std::ffi::{CString, c_char};
 use std::time::Instant;
 
@@ -83,19 +84,112 @@ impl Reference {
     }
 }
 
-fn main() {
+/// What is written into chunks: each kind of data, by name.
+fn kinds() -> [(&'static str, Vec<u8>); 3] {
     let of = |value: fn(f64) -> f64| -> Vec<u8> {
         let items = (0..NBYTES / 8).map(|i| value(i as f64));
         items.flat_map(f64::to_le_bytes).collect()
     };
-    let kinds = [
+    [
         ("sine", of(|i| (i / 1000.0).sin())),
         ("count", of(|i| i)),
         (
             "prices",
             of(|i| (1e6 + (i / 100.0).sin() * 1e3).round() / 100.0),
         ),
-    ];
+    ]
+}
+
+/// The parameters of a codec whose blocks have `wanted` bytes, or as many as the tuner chooses if that is 0.
+fn params(compcode: i32, clevel: i32, wanted: i32) -> EncodeParams {
+    let request = BlocksizeRequest {
+        compcode,
+        clevel,
+        typesize: 8,
+        nbytes: NBYTES as i32,
+        shuffle: true,
+        splitmode: 4,
+    };
+    let blocksize = request.blocksize(wanted);
+    EncodeParams {
+        compcode: compcode as u8,
+        compcode_meta: 0,
+        versionlz: 1,
+        clevel: clevel as u8,
+        typesize: 8,
+        blocksize: blocksize as usize,
+        filters: [0, 0, 0, 0, 0, filter_id::SHUFFLE],
+        filters_meta: [0; 6],
+        split: request.split(blocksize),
+        use_dict: false,
+        instrumented: false,
+        extended: true,
+        rules: Rules::Blosc2,
+        checksums: false,
+        nthreads: 1,
+    }
+}
+
+/// The seconds of `work`, if they are fewer than `least`.
+fn faster(least: &mut f64, work: impl FnOnce()) {
+    let begun = Instant::now();
+    work();
+    *least = least.min(begun.elapsed().as_secs_f64());
+}
+
+/// The seconds that writing a slice takes: with all of the chunk compressed again, by this library and by `reference`, and with a patch.
+fn measure(
+    params: &EncodeParams,
+    data: &[u8],
+    reference: Option<impl Fn(&[u8], &mut [u8], usize, &[u8], &mut [u8])>,
+) -> [f64; 3] {
+    let encode = |data: &[u8], chunk: &mut [u8]| {
+        let source = ChunkInput::Buffer(data);
+        compress(params, source, chunk, &NoHooks, &Serial).expect("good parameters")
+    };
+    let mut chunk = vec![0; NBYTES + 32];
+    let cbytes = encode(data, &mut chunk);
+    chunk.truncate(cbytes);
+    let header = ChunkHeader::parse(&chunk).expect("a chunk");
+    let (mut whole, mut patch, mut theirs) = (f64::MAX, f64::MAX, f64::NAN);
+    let mut all = vec![0; NBYTES];
+    let mut out = vec![0; NBYTES + 32];
+    for round in 0..ROUNDS {
+        let start = (round * 77_777) % (NBYTES - SLICE) / 8 * 8;
+        let new = &data[NBYTES - SLICE - start..][..SLICE];
+        let mut parsed = None;
+        faster(&mut whole, || {
+            let parsed = parsed.insert(Chunk::parse(&header, &chunk).expect("a chunk"));
+            decompress(parsed, &mut all, None, &NoHooks, Workers::ALONE).expect("a chunk");
+            all[start..start + SLICE].copy_from_slice(new);
+            encode(&all, &mut out);
+        });
+        if let Some(rewrite) = &reference {
+            faster(&mut theirs, || {
+                rewrite(&chunk, &mut all, start, new, &mut out)
+            });
+        }
+        let parsed = parsed.expect("just made");
+        faster(&mut patch, || {
+            let patcher = Patcher {
+                chunk: &parsed,
+                params: params.recompress_params(),
+                decoding: &NoHooks,
+                encoding: &NoHooks,
+                exec: &Serial,
+            };
+            let patched = patcher
+                .range(start, new, PatchMode::Edits)
+                .expect("a chunk")
+                .expect("one that can be patched");
+            assert!(!patched.whole(&parsed).expect("memory").is_empty());
+        });
+    }
+    [whole, theirs, patch]
+}
+
+fn main() {
+    let kinds = kinds();
     let reference = Reference::open();
     println!(
         "{:<8} {:<8} {:>8} {:>10} {:>13} {:>10} {:>7} {:>12}",
@@ -108,96 +202,28 @@ fn main() {
         (4, "zlib", 5),
         (5, "zstd", 5),
     ] {
-        for (wanted, (kind, data)) in [0, 64 << 10]
-            .into_iter()
-            .flat_map(|wanted| kinds.iter().map(move |kind| (wanted, kind)))
-        {
-            let request = BlocksizeRequest {
-                compcode,
-                clevel,
-                typesize: 8,
-                nbytes: NBYTES as i32,
-                shuffle: true,
-                splitmode: 4,
-            };
-            let blocksize = request.blocksize(wanted);
-            let params = EncodeParams {
-                compcode: compcode as u8,
-                compcode_meta: 0,
-                versionlz: 1,
-                clevel: clevel as u8,
-                typesize: 8,
-                blocksize: blocksize as usize,
-                filters: [0, 0, 0, 0, 0, filter_id::SHUFFLE],
-                filters_meta: [0; 6],
-                split: request.split(blocksize),
-                use_dict: false,
-                instrumented: false,
-                extended: true,
-                rules: Rules::Blosc2,
-                checksums: false,
-                nthreads: 1,
-            };
-            let mut chunk = vec![0; NBYTES + 32];
-            let cbytes = compress(
-                &params,
-                ChunkInput::Buffer(data),
-                &mut chunk,
-                &NoHooks,
-                &Serial,
-            );
-            chunk.truncate(cbytes.expect("good parameters"));
-            let header = ChunkHeader::parse(&chunk).expect("a chunk");
-            let (mut whole, mut patch, mut theirs) = (f64::MAX, f64::MAX, f64::NAN);
-            let mut all = vec![0; NBYTES];
-            let mut out = vec![0; NBYTES + 32];
-            for round in 0..ROUNDS {
-                let start = (round * 77_777) % (NBYTES - SLICE) / 8 * 8;
-                let new = &data[NBYTES - SLICE - start..][..SLICE];
-                let begun = Instant::now();
-                let parsed = Chunk::parse(&header, &chunk).expect("a chunk");
-                decompress(&parsed, &mut all, None, 1, &NoHooks, &Serial).expect("a chunk");
-                all[start..start + SLICE].copy_from_slice(new);
-                compress(
-                    &params,
-                    ChunkInput::Buffer(&all),
-                    &mut out,
-                    &NoHooks,
-                    &Serial,
-                )
-                .expect("good parameters");
-                whole = whole.min(begun.elapsed().as_secs_f64());
-                if let Some(reference) = &reference {
-                    reference.set(name, wanted as usize);
-                    let begun = Instant::now();
-                    reference.rewrite(clevel, &chunk, &mut all, start, new, &mut out);
-                    theirs = theirs.min(begun.elapsed().as_secs_f64());
-                }
-                let begun = Instant::now();
-                let patcher = Patcher {
-                    chunk: &parsed,
-                    params: params.recompress_params(),
-                    decoding: &NoHooks,
-                    encoding: &NoHooks,
-                    exec: &Serial,
-                };
-                let patched = patcher
-                    .range(start, new, PatchMode::Edits)
-                    .expect("a chunk")
-                    .expect("one that can be patched")
-                    .whole(&parsed)
-                    .expect("memory");
-                patch = patch.min(begun.elapsed().as_secs_f64());
-                assert!(!patched.is_empty());
+        for wanted in [0, 64 << 10] {
+            let params = params(compcode, clevel, wanted);
+            if let Some(reference) = &reference {
+                reference.set(name, wanted as usize);
             }
-            println!(
-                "{name:<8} {kind:<8} {blocksize:>8} {:>10.1} {:>13.1} {:>10.1} {:>7.2} {:>12.2}",
-                whole * 1e6,
-                theirs * 1e6,
-                patch * 1e6,
-                whole / patch,
-                theirs / patch
-            );
+            for (kind, data) in &kinds {
+                let rewrite = reference.as_ref().map(|reference| {
+                    |chunk: &[u8], all: &mut [u8], start, new: &[u8], out: &mut [u8]| {
+                        reference.rewrite(clevel, chunk, all, start, new, out);
+                    }
+                });
+                let [whole, theirs, patch] = measure(&params, data, rewrite);
+                println!(
+                    "{name:<8} {kind:<8} {:>8} {:>10.1} {:>13.1} {:>10.1} {:>7.2} {:>12.2}",
+                    params.blocksize,
+                    whole * 1e6,
+                    theirs * 1e6,
+                    patch * 1e6,
+                    whole / patch,
+                    theirs / patch
+                );
+            }
         }
     }
 }

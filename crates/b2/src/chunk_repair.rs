@@ -175,10 +175,8 @@ impl ChunkRepair<'_> {
     fn proven(&mut self, chunk: &[u8], is_sure: bool) -> Kept {
         let header = ChunkHeader::parse(chunk);
         let asks = header.as_ref().is_ok_and(asks_metalayers);
-        let state = match is_sure && self.in_order && (self.metalayers || !asks) {
-            true => Integrity::Intact,
-            false => Integrity::Unknown,
-        };
+        let proven = is_sure && self.in_order && (self.metalayers || !asks);
+        let state = Integrity::proven_if(proven);
         let right = header.map(|header| rebuild::correct_blocks(&header, chunk));
         let (chunk, verdict) = match right {
             Ok(Ok((chunk, one_bit))) => {

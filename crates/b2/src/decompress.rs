@@ -15,6 +15,7 @@ use crate::text::bytes;
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::Meta;
+use oxiblosc_error::Error;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::write_all_at;
 use std::ffi::OsStr;
@@ -210,6 +211,15 @@ impl<'a> ItemFile<'a> {
     }
 }
 
+fn damaged(input: &Input, start: &[i64], error: Error) -> Failure {
+    Failure::say(format!(
+        "{}: the chunk at {} is damaged: {} (b2 repair brings back the others)",
+        input.name(),
+        crate::summary::tuple(start),
+        describe(error)
+    ))
+}
+
 /// Decompresses an array box by box. Each is written to its places in the file.
 fn decompress_array(
     args: &DecompressArgs,
@@ -257,14 +267,7 @@ fn decompress_array(
             }
             array
                 .read(&start, &stop, &mut items[..size])
-                .map_err(|error| {
-                    Failure::say(format!(
-                        "{}: the chunk at {} is damaged: {} (b2 repair brings back the others)",
-                        input.name(),
-                        crate::summary::tuple(&start),
-                        describe(error)
-                    ))
-                })?;
+                .map_err(|error| damaged(input, &start, error))?;
             file.write(&start, &stop, &items[..size])?;
             used.keep(items);
             Ok(size)

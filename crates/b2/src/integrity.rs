@@ -12,6 +12,14 @@ pub enum Integrity {
 }
 
 impl Integrity {
+    /// That of a part which is certainly as it was written if `proven` says so.
+    pub fn proven_if(proven: bool) -> Self {
+        match proven {
+            true => Self::Intact,
+            false => Self::Unknown,
+        }
+    }
+
     /// What to call it.
     pub fn word(self) -> &'static str {
         match self {

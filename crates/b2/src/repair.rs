@@ -136,11 +136,7 @@ fn rebuild(
             }
             ChunkLocation::Special(kind) => {
                 let known = salvage.specials_proven && sizes.is_known(nchunk);
-                let state = if known {
-                    Integrity::Intact
-                } else {
-                    Integrity::Unknown
-                };
+                let state = Integrity::proven_if(known);
                 let chunk = copied(&special_chunk(kind, expected.unwrap_or(0), header));
                 (chunk, Verdict::whole(state, 1))
             }

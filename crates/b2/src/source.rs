@@ -8,7 +8,7 @@ use crate::store::Store;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
 };
-use oxiblosc_chunk::special;
+use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
 use oxiblosc_core::codec;
 use oxiblosc_error::Error;
@@ -328,7 +328,14 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     }
     .min(MAX_BLOCKSIZE as usize);
     let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
-    special::write(kind, nbytes, blocksize, typesize, &[], &mut chunk);
+    let special = SpecialChunk {
+        special: kind,
+        nbytes,
+        blocksize,
+        typesize,
+        value: &[],
+    };
+    special.write(&mut chunk);
     chunk
 }
 

@@ -11,6 +11,7 @@ use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::Error;
 use std::ffi::{c_int, c_void};
 
@@ -66,16 +67,20 @@ unsafe fn run(
     let (src, dest) = unsafe { buffers(&header, src, dest, header.nbytes)? };
     if fast_path::decompress(&header, src, dest).is_none() {
         let mut chunk = None;
+        let workers = Workers {
+            nthreads,
+            exec: &WorkerThreads,
+        };
         Chunk::parse_into(&mut chunk, &header, src)
-            .and_then(|chunk| decompress(chunk, dest, None, nthreads, &Snappy, &WorkerThreads))
+            .and_then(|chunk| decompress(chunk, dest, None, &Snappy, workers))
             .map_err(|_| FAILED)?;
     }
     Ok(header.nbytes as c_int)
 }
 
-/// Decompresses the chunk at `src` into `dest`, which has `destsize` bytes, with as many threads as were set, or as `BLOSC_NTHREADS`
-/// says. How large the data are, `blosc_cbuffer_validate` tells. Returns their size, or 0 or a negative code if the chunk is damaged
-/// or `dest` too small.
+/// Decompresses the chunk at `src` into `dest`, which has `destsize` bytes. `BLOSC_NTHREADS` overrides the number of threads that was
+/// set. `blosc_cbuffer_validate` tells how large the data are. Returns the size of the data, or 0 or a negative code if the chunk is
+/// damaged or `dest` is too small.
 ///
 /// # Safety
 /// `src` has as many bytes as its header says; `dest` has `destsize` bytes.
@@ -95,7 +100,7 @@ pub unsafe extern "C" fn blosc_decompress(
     })
 }
 
-/// As `blosc_decompress`, with the number of threads given.
+/// Works like `blosc_decompress`, but takes the number of threads as an argument.
 ///
 /// # Safety
 /// As for `blosc_decompress`.
@@ -112,7 +117,7 @@ pub unsafe extern "C" fn blosc_decompress_ctx(
     })
 }
 
-/// The bytes of `nitems` items from item `start` on.
+/// The range of the bytes of `nitems` items, from item `start` on.
 fn range_of(header: &ChunkHeader, start: c_int, nitems: c_int) -> Result<ItemRange, c_int> {
     let range = ItemRange::new(header, start, nitems, c_int::MAX);
     let whole = start >= 0 && i64::from(start) * i64::from(header.typesize) <= header.nbytes as i64;
@@ -127,7 +132,7 @@ fn range_of(header: &ChunkHeader, start: c_int, nitems: c_int) -> Result<ItemRan
     }
 }
 
-/// Copies `nitems` items, from item `start` on, out of the chunk at `src` into `dest`. Returns their size in bytes, or a negative code.
+/// Decompresses `nitems` items of the chunk at `src`, from item `start` on, into `dest`. Returns their size in bytes, or a negative code.
 ///
 /// # Safety
 /// `src` has as many bytes as its header says; `dest` has room for the items.

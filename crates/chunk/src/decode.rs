@@ -2,14 +2,14 @@
 
 use super::Chunk;
 use super::decode_block::BlockDecoder;
-use super::encode::workers;
 use super::header::{Blocks, Special, flags2};
-use super::hooks::{BlockPos, Executor, Hooks};
+use super::hooks::{BlockPos, Hooks};
 use super::pipeline::Pipeline;
-use super::scratch;
+use super::scratch::{self, BorrowedScratch};
 use super::special;
 use super::store::{copy, in_pieces};
 use super::work_stealing::StealingQueue;
+use super::workers::Workers;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
@@ -61,9 +61,8 @@ pub fn decompress(
     chunk: &Chunk,
     dest: &mut [u8],
     maskout: Option<&[bool]>,
-    nthreads: usize,
     hooks: &dyn Hooks,
-    exec: &dyn Executor,
+    workers: Workers,
 ) -> Result<usize> {
     let header = chunk.header();
     let nbytes = header.nbytes;
@@ -79,9 +78,9 @@ pub fn decompress(
     if !chunk.has_streams() && maskout.is_none() && !hooks.has_postfilter() {
         match header.special() {
             Special::None if chunk.is_lazy() => chunk.stored(0, dest)?,
-            Special::None => copy(&chunk.bytes()[header.overhead()..], dest, nthreads, exec)?,
+            Special::None => copy(&chunk.bytes()[header.overhead()..], dest, workers)?,
             Special::Uninit => {}
-            _ => in_pieces(dest, nthreads, exec, |at, piece| {
+            _ => in_pieces(dest, workers, |at, piece| {
                 special::fill(header, chunk.value(), at, piece)
             })?,
         }
@@ -91,20 +90,20 @@ pub fn decompress(
         // Where the data of a block begin depends on the sizes of all blocks before it, which are in the blocks.
         let bytes = chunk.load()?;
         let loaded = Chunk::loaded(header, &bytes)?;
-        return decompress(&loaded, dest, maskout, nthreads, hooks, exec);
+        return decompress(&loaded, dest, maskout, hooks, workers);
     }
-    let copies = nthreads <= 1 && maskout.is_none() && !hooks.has_postfilter();
+    let copies = workers.nthreads <= 1 && maskout.is_none() && !hooks.has_postfilter();
     if copies && chunk.copy_checked(0, dest) {
         return Ok(nbytes);
     }
     match header.blocks {
         Blocks::Regular { blocksize } => {
             let blocks = dest.chunks_mut(blocksize);
-            decompress_blocks(chunk, blocks, maskout, nthreads, hooks, exec)?;
+            decompress_blocks(chunk, blocks, maskout, hooks, workers)?;
         }
         Blocks::Variable { .. } => {
             let blocks = split_at_offsets(dest, &chunk.offsets)?;
-            decompress_blocks(chunk, blocks.into_iter(), maskout, nthreads, hooks, exec)?;
+            decompress_blocks(chunk, blocks.into_iter(), maskout, hooks, workers)?;
         }
     }
     Ok(nbytes)
@@ -129,9 +128,8 @@ pub fn decompress_blocks<'d>(
     chunk: &Chunk,
     mut blocks: impl Iterator<Item = &'d mut [u8]>,
     maskout: Option<&[bool]>,
-    nthreads: usize,
     hooks: &dyn Hooks,
-    exec: &dyn Executor,
+    workers: Workers,
 ) -> Result<()> {
     let mut pipeline = Pipeline::EMPTY;
     let decoder = chunk.decoder(&mut pipeline, hooks)?;
@@ -157,34 +155,26 @@ pub fn decompress_blocks<'d>(
             from = 1;
         }
     }
-    let blocks = (from..).zip(blocks);
-    let nthreads = match chunk.header.blocks {
+    let mut blocks = (from..).zip(blocks);
+    let nworkers = match chunk.header.blocks {
         Blocks::Regular { blocksize } if blocksize < MIN_QUEUED => 1,
-        _ => nthreads,
+        _ => workers.for_job(nblocks - from, chunk.header.nbytes, hooks.has_postfilter()),
     };
-    let nworkers = workers(
-        exec,
-        nthreads,
-        nblocks - from,
-        chunk.header.nbytes,
-        hooks.has_postfilter(),
-    );
+    let decode = |(nblock, dst): (usize, &mut [u8]), tid, scratch: &mut BorrowedScratch| {
+        if masked(nblock) {
+            return Ok(());
+        }
+        decoder.decode(position(nblock, tid), reference, dst, scratch.parts())
+    };
     if nworkers <= 1 {
         let mut scratch = scratch::borrow()?;
-        for (nblock, dst) in blocks {
-            if !masked(nblock) {
-                decoder.decode(position(nblock, 0), reference, dst, scratch.parts())?;
-            }
-        }
-        return Ok(());
+        return blocks.try_for_each(|block| decode(block, 0, &mut scratch));
     }
     let queue = StealingQueue::new(blocks, nblocks - from, nworkers)?;
-    queue.work(nthreads, exec, |tid| {
+    queue.work(workers, |tid| {
         let mut scratch = scratch::borrow()?;
-        while let Some((nblock, dst)) = queue.next(tid) {
-            if !masked(nblock) {
-                decoder.decode(position(nblock, tid), reference, dst, scratch.parts())?;
-            }
+        while let Some(block) = queue.next(tid) {
+            decode(block, tid, &mut scratch)?;
         }
         Ok(())
     })

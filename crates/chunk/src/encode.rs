@@ -3,7 +3,6 @@
 //! Blocks are compressed by any number of workers and placed in the order of their index, so the bytes do not
 //! depend on how many workers there were.
 
-use super::checksum;
 use super::encode_block::BlockInput;
 use super::encode_chunk::ChunkEncoder;
 use super::header::{
@@ -13,13 +12,11 @@ use super::header::{
 use super::hooks::{Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::rules::Rules;
-use super::store::store;
+use super::store::StoredChunk;
+use super::workers::Workers;
 use oxiblosc_codecs::Release;
 use oxiblosc_error::{Error, Result};
 use std::sync::Mutex;
-
-/// Fewer bytes than this are compressed sooner by one thread than it takes to wake another.
-pub const PARALLEL_MIN: usize = 64 << 10;
 
 /// Everything that decides the bytes of a chunk, apart from its data.
 #[derive(Clone, Debug)]
@@ -57,6 +54,14 @@ pub struct EncodeParams {
 }
 
 impl EncodeParams {
+    /// The threads that compress the chunk.
+    pub(super) fn workers<'a>(&self, exec: &'a dyn Executor) -> Workers<'a> {
+        Workers {
+            nthreads: self.nthreads,
+            exec,
+        }
+    }
+
     /// Size of the header in bytes.
     pub(super) fn overhead(&self) -> usize {
         if self.extended {
@@ -117,6 +122,15 @@ impl<'a> ChunkInput<'a> {
         }
     }
 
+    /// The size of its largest block, if that is not `blocksize`. A block is not larger than the data: the header cannot express it, and whether
+    /// a block is split depends on its size.
+    fn max_blocksize(&self, blocksize: usize) -> Option<usize> {
+        match self {
+            Self::Variable(blocks) => blocks.iter().map(|block| block.len()).max(),
+            other => Some(other.nbytes()).filter(|nbytes| (1..blocksize).contains(nbytes)),
+        }
+    }
+
     /// The block with index `nblock`.
     pub fn block(&self, nblock: usize, blocksize: usize) -> BlockInput<'a> {
         match *self {
@@ -165,21 +179,11 @@ pub fn compress(
     {
         return Err(Error::InvalidParam);
     }
-    let within;
-    let params = if variable || (nbytes > 0 && params.blocksize > nbytes) {
-        let largest = |blocks: &[&[u8]]| blocks.iter().map(|block| block.len()).max();
-        within = EncodeParams {
-            // A block is not larger than the data: the header cannot express it, and whether a block is split depends on its size.
-            blocksize: match source {
-                ChunkInput::Variable(blocks) => largest(blocks).unwrap_or(1),
-                _ => nbytes,
-            },
-            ..params.clone()
-        };
-        &within
-    } else {
-        params
-    };
+    let within = (source.max_blocksize(params.blocksize)).map(|blocksize| EncodeParams {
+        blocksize,
+        ..params.clone()
+    });
+    let params = within.as_ref().unwrap_or(params);
     let mut header = header_for(params, nbytes, nblocks, variable);
     if dest.len() < params.overhead() {
         return Ok(0);
@@ -201,37 +205,17 @@ pub fn compress(
             header.flags = flags;
         }
     }
+    let stored = StoredChunk {
+        params,
+        source,
+        hooks,
+        exec,
+    };
     match (variable, params.has_checksums()) {
         (true, _) => Ok(0),
-        (false, true) => store_with_checksums(params, header, source, dest, hooks, exec),
-        (false, false) => store(params, header, source, dest, hooks, exec),
+        (false, true) => stored.write_with_checksums(header, dest),
+        (false, false) => stored.write(header, dest),
     }
-}
-
-/// As [`store`], with checksums if `dest` is long enough for them.
-fn store_with_checksums(
-    params: &EncodeParams,
-    header: ChunkHeader,
-    source: ChunkInput,
-    dest: &mut [u8],
-    hooks: &dyn Hooks,
-    exec: &dyn Executor,
-) -> Result<usize> {
-    let nbytes = source.nbytes();
-    if nbytes > 0
-        && let ChunkInput::Buffer(data) = source
-        && !hooks.has_prefilter()
-        && let Some(chunk) = checksum::stored_size(&header).and_then(|size| dest.get_mut(..size))
-    {
-        checksum::store(&header, data, chunk);
-        return Ok(chunk.len());
-    }
-    let cbytes = store(params, header, source, dest, hooks, exec)?;
-    if nbytes == 0 {
-        let header = ChunkHeader::parse(&dest[..cbytes])?;
-        checksum::write_header_only(&header, &mut dest[..cbytes]);
-    }
-    Ok(cbytes)
 }
 
 fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bool) -> ChunkHeader {
@@ -265,24 +249,6 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
         },
     });
     header
-}
-
-/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets from `exec`. If a callback runs for each block (`calls`), that is as many as
-/// were asked for, even beyond the number of processors, since callbacks may wait for something.
-pub fn workers(
-    exec: &dyn Executor,
-    nthreads: usize,
-    nblocks: usize,
-    nbytes: usize,
-    calls: bool,
-) -> usize {
-    if nbytes < PARALLEL_MIN {
-        1
-    } else if calls {
-        nthreads.min(nblocks).max(1)
-    } else {
-        exec.workers(nthreads, nblocks)
-    }
 }
 
 /// Size of the memory that a prefilter or postfilter may use.

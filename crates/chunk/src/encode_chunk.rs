@@ -2,7 +2,7 @@
 
 use super::checksum::{self, TableLayout};
 use super::dictionary::write_dict;
-use super::encode::{ChunkInput, EncodeParams, workers};
+use super::encode::{ChunkInput, EncodeParams};
 use super::encode_block::{BlockEncoder, BlockInput, Encoded};
 use super::header::{ChunkHeader, Special, filter_flags, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
@@ -212,9 +212,7 @@ impl<'a> ChunkEncoder<'a> {
         rest: &mut [u8],
         exec: &dyn Executor,
     ) -> Result<Option<usize>> {
-        let nworkers = workers(
-            exec,
-            self.params.nthreads,
+        let nworkers = self.params.workers(exec).for_job(
             self.nblocks,
             self.source.nbytes(),
             self.hooks.has_prefilter(),

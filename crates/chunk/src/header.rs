@@ -431,7 +431,14 @@ mod tests {
         let (zero, nan) = (Some(Special::Zero), Some(Special::Nan));
         assert_eq!(kinds, [None, zero, nan, None, Some(Special::Uninit)]);
         let mut chunk = [0; EXTENDED_HEADER_LENGTH];
-        crate::special::write(Special::Zero, 800, 800, 4, &[], &mut chunk);
+        let zeros = crate::special::SpecialChunk {
+            special: Special::Zero,
+            nbytes: 800,
+            blocksize: 800,
+            typesize: 4,
+            value: &[],
+        };
+        zeros.write(&mut chunk);
         let front = &chunk[..MIN_HEADER_LENGTH];
         assert_eq!(ChunkHeader::validate(front, 32), Ok(800));
         assert_eq!(ChunkHeader::validate(front, 33), Err(Error::InvalidHeader));

@@ -65,6 +65,8 @@ mod tests;
 pub mod tune;
 /// A queue of work for several workers.
 pub mod work_stealing;
+/// Threads that work on chunks.
+pub mod workers;
 
 pub use chunk::Chunk;
 pub use encode_block::INSTR_SIZE;

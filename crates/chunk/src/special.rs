@@ -3,30 +3,41 @@
 use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags, version};
 use oxiblosc_error::{Error, Result};
 
-/// Writes a chunk of `nbytes` bytes of special values to `dest`, which must be large enough, and returns its size. `value` is the repeated item for
-/// [`Special::Value`], and empty otherwise.
-pub fn write(
-    special: Special,
-    nbytes: usize,
-    blocksize: usize,
-    typesize: usize,
-    value: &[u8],
-    dest: &mut [u8],
-) -> usize {
-    let header = ChunkHeader {
-        version: version::STABLE,
-        versionlz: 1,
-        flags: flags::EXTENDED,
-        typesize: typesize as u8,
-        nbytes,
-        cbytes: EXTENDED_HEADER_LENGTH + value.len(),
-        blocks: Blocks::Regular { blocksize },
-        blosc2_flags: special.to_flags(),
-        ..ChunkHeader::EMPTY
-    };
-    header.write(dest);
-    dest[EXTENDED_HEADER_LENGTH..header.cbytes].copy_from_slice(value);
-    header.cbytes
+/// A chunk of special values.
+#[derive(Clone, Copy, Debug)]
+pub struct SpecialChunk<'a> {
+    /// What the values are.
+    pub special: Special,
+    /// Bytes of the data.
+    pub nbytes: usize,
+    /// Bytes of a block.
+    pub blocksize: usize,
+    /// Bytes of an item.
+    pub typesize: usize,
+    /// The repeated item of [`Special::Value`]; empty for the other kinds.
+    pub value: &'a [u8],
+}
+
+impl SpecialChunk<'_> {
+    /// Writes the chunk to `dest`, which must be large enough, and returns its size.
+    pub fn write(&self, dest: &mut [u8]) -> usize {
+        let header = ChunkHeader {
+            version: version::STABLE,
+            versionlz: 1,
+            flags: flags::EXTENDED,
+            typesize: self.typesize as u8,
+            nbytes: self.nbytes,
+            cbytes: EXTENDED_HEADER_LENGTH + self.value.len(),
+            blocks: Blocks::Regular {
+                blocksize: self.blocksize,
+            },
+            blosc2_flags: self.special.to_flags(),
+            ..ChunkHeader::EMPTY
+        };
+        header.write(dest);
+        dest[EXTENDED_HEADER_LENGTH..header.cbytes].copy_from_slice(self.value);
+        header.cbytes
+    }
 }
 
 /// Fills `dest` with the data from byte `start` on of a chunk of special values; `stored` is what follows the header.

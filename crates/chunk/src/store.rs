@@ -1,55 +1,86 @@
 //! Writes chunks with stored (uncompressed) data.
 
-use super::encode::{ChunkInput, EncodeParams, ttmp_size, workers};
+use super::checksum;
+use super::encode::{ChunkInput, EncodeParams, ttmp_size};
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
 use super::work_stealing::StealingQueue;
+use super::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 
-/// Writes a chunk with stored data, after the prefilter if there is one.
-pub fn store(
-    params: &EncodeParams,
-    mut header: ChunkHeader,
-    source: ChunkInput,
-    dest: &mut [u8],
-    hooks: &dyn Hooks,
-    exec: &dyn Executor,
-) -> Result<usize> {
-    header.flags |= flags::MEMCPYED;
-    header.blosc2_flags &= !flags2::INSTRUMENTED;
-    header.cbytes = header.overhead() + header.nbytes;
-    if header.cbytes > dest.len() {
-        return Ok(0);
-    }
-    let body = &mut dest[header.overhead()..header.cbytes];
-    match source {
-        ChunkInput::Buffer(data) if !hooks.has_prefilter() => {
-            copy(data, body, params.nthreads, exec)?
+/// A chunk whose data are to be stored, after the prefilter if there is one.
+pub struct StoredChunk<'a> {
+    /// The parameters of its header, and the number of threads.
+    pub params: &'a EncodeParams,
+    /// Its data.
+    pub source: ChunkInput<'a>,
+    /// The callbacks of the program.
+    pub hooks: &'a dyn Hooks,
+    /// Runs the workers.
+    pub exec: &'a dyn Executor,
+}
+
+impl StoredChunk<'_> {
+    /// Writes the chunk, and returns its size, or 0 if it does not fit.
+    pub fn write(&self, mut header: ChunkHeader, dest: &mut [u8]) -> Result<usize> {
+        header.flags |= flags::MEMCPYED;
+        header.blosc2_flags &= !flags2::INSTRUMENTED;
+        header.cbytes = header.overhead() + header.nbytes;
+        if header.cbytes > dest.len() {
+            return Ok(0);
         }
-        _ if !hooks.has_prefilter() => return Err(Error::NullPointer),
-        _ => {
-            let blocks = body.chunks_mut(params.blocksize).enumerate();
-            let nworkers = workers(exec, params.nthreads, header.nblocks, header.nbytes, true);
-            let queue = StealingQueue::new(blocks, header.nblocks, nworkers)?;
-            queue.work(params.nthreads, exec, |tid| {
-                let mut scratch = scratch::borrow()?;
-                while let Some((nblock, out)) = queue.next(tid) {
-                    let pos = BlockPos {
-                        nblock,
-                        offset: nblock * params.blocksize,
-                        tid,
-                    };
-                    prefilter(hooks, pos, out.len(), params, &mut scratch.bufs)?;
-                    filters::copy(&scratch.bufs.ping[..out.len()], out);
-                }
-                Ok(())
-            })?;
+        let body = &mut dest[header.overhead()..header.cbytes];
+        match self.source {
+            _ if self.hooks.has_prefilter() => self.write_prefiltered(&header, body)?,
+            ChunkInput::Buffer(data) => copy(data, body, self.params.workers(self.exec))?,
+            _ => return Err(Error::NullPointer),
         }
+        header.write(dest);
+        Ok(header.cbytes)
     }
-    header.write(dest);
-    Ok(header.cbytes)
+
+    /// As [`Self::write`], with checksums if `dest` is long enough for them.
+    pub fn write_with_checksums(&self, header: ChunkHeader, dest: &mut [u8]) -> Result<usize> {
+        let nbytes = self.source.nbytes();
+        if nbytes > 0
+            && let ChunkInput::Buffer(data) = self.source
+            && !self.hooks.has_prefilter()
+            && let Some(chunk) =
+                checksum::stored_size(&header).and_then(|size| dest.get_mut(..size))
+        {
+            checksum::store(&header, data, chunk);
+            return Ok(chunk.len());
+        }
+        let cbytes = self.write(header, dest)?;
+        if nbytes == 0 {
+            let header = ChunkHeader::parse(&dest[..cbytes])?;
+            checksum::write_header_only(&header, &mut dest[..cbytes]);
+        }
+        Ok(cbytes)
+    }
+
+    fn write_prefiltered(&self, header: &ChunkHeader, body: &mut [u8]) -> Result<()> {
+        let (params, hooks) = (self.params, self.hooks);
+        let blocks = body.chunks_mut(params.blocksize).enumerate();
+        let workers = params.workers(self.exec);
+        let nworkers = workers.for_job(header.nblocks, header.nbytes, true);
+        let queue = StealingQueue::new(blocks, header.nblocks, nworkers)?;
+        queue.work(workers, |tid| {
+            let mut scratch = scratch::borrow()?;
+            while let Some((nblock, out)) = queue.next(tid) {
+                let pos = BlockPos {
+                    nblock,
+                    offset: nblock * params.blocksize,
+                    tid,
+                };
+                prefilter(hooks, pos, out.len(), params, &mut scratch.bufs)?;
+                filters::copy(&scratch.bufs.ping[..out.len()], out);
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Runs the prefilter for a block of `bsize` bytes. Its output, which may be longer than the block, is in `bufs.ping`.
@@ -81,8 +112,8 @@ pub fn prefilter(
 }
 
 /// Copies, with several workers if that is faster.
-pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
-    in_pieces(dst, nthreads, exec, |at, piece| {
+pub fn copy(src: &[u8], dst: &mut [u8], workers: Workers) -> Result<()> {
+    in_pieces(dst, workers, |at, piece| {
         filters::copy(&src[at..at + piece.len()], piece);
         Ok(())
     })
@@ -91,8 +122,7 @@ pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) ->
 /// Fills `dest` by calls of `write`, each with the offset of a piece and the piece; by several workers if that is faster.
 pub fn in_pieces(
     dest: &mut [u8],
-    nthreads: usize,
-    exec: &dyn Executor,
+    workers: Workers,
     write: impl Fn(usize, &mut [u8]) -> Result<()> + Sync,
 ) -> Result<()> {
     const PIECE: usize = 256 << 10;
@@ -100,14 +130,14 @@ pub fn in_pieces(
     let nworkers = if dest.len() < 8 * PIECE {
         1
     } else {
-        exec.workers(nthreads, dest.len() / PIECE)
+        workers.exec.workers(workers.nthreads, dest.len() / PIECE)
     };
     if nworkers <= 1 {
         return write(0, dest);
     }
     let len = dest.len().div_ceil(PIECE);
     let pieces = StealingQueue::new(dest.chunks_mut(PIECE).enumerate(), len, nworkers)?;
-    pieces.work(nthreads, exec, |tid| {
+    pieces.work(workers, |tid| {
         while let Some((index, piece)) = pieces.next(tid) {
             write(index * PIECE, piece)?;
         }

@@ -12,7 +12,8 @@ use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, Special, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
 use super::rules::Rules;
-use super::special;
+use super::special::SpecialChunk;
+use super::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -27,6 +28,13 @@ impl Executor for Threads {
             }
         });
         Ok(())
+    }
+}
+
+fn threads(nthreads: usize) -> Workers<'static> {
+    Workers {
+        nthreads,
+        exec: &Threads,
     }
 }
 
@@ -74,7 +82,7 @@ fn decompressed(chunk: &[u8], maskout: Option<&[bool]>, nthreads: usize) -> Vec<
     let header = ChunkHeader::parse(chunk).unwrap();
     let chunk = Chunk::parse(&header, chunk).unwrap();
     let mut dest = vec![0xee; header.nbytes];
-    decompress(&chunk, &mut dest, maskout, nthreads, &NoHooks, &Threads).unwrap();
+    decompress(&chunk, &mut dest, maskout, &NoHooks, threads(nthreads)).unwrap();
     dest
 }
 
@@ -371,12 +379,23 @@ fn blocks_shorter_than_their_place_in_a_queue_are_not_queued() {
     const NBYTES: usize = 100_000;
     for (blocksize, jobs) in [(1, 0), (31, 0), (32, 1), (4096, 1)] {
         let mut bytes = [0; 32];
-        special::write(Special::Zero, NBYTES, blocksize, 1, &[], &mut bytes);
+        let chunk = SpecialChunk {
+            special: Special::Zero,
+            nbytes: NBYTES,
+            blocksize,
+            typesize: 1,
+            value: &[],
+        };
+        chunk.write(&mut bytes);
         let header = ChunkHeader::parse(&bytes).unwrap();
         let chunk = Chunk::parse(&header, &bytes).unwrap();
         let (mask, exec) = (vec![false; header.nblocks], JobCounter::default());
         let mut dest = vec![0xee; NBYTES];
-        decompress(&chunk, &mut dest, Some(&mask), 8, &NoHooks, &exec).unwrap();
+        let workers = Workers {
+            nthreads: 8,
+            exec: &exec,
+        };
+        decompress(&chunk, &mut dest, Some(&mask), &NoHooks, workers).unwrap();
         assert_eq!((dest, exec.0.into_inner()), (vec![0; NBYTES], jobs));
     }
 }

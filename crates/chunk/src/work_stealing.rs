@@ -1,7 +1,7 @@
 //! Distributes pieces of memory among workers, with work stealing.
 
 use super::encode::lock;
-use super::hooks::Executor;
+use super::workers::Workers;
 use oxiblosc_error::Result;
 use oxiblosc_memory::{Collect, List};
 use std::ops::Range;
@@ -111,19 +111,16 @@ impl<T: Send> StealingQueue<T> {
     ///
     /// # Errors
     /// The first error of `work`.
-    pub fn work(
-        &self,
-        nthreads: usize,
-        exec: &dyn Executor,
-        work: impl Fn(usize) -> Result<()> + Sync,
-    ) -> Result<()> {
+    pub fn work(&self, workers: Workers, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
         let failed = Mutex::new(None);
-        exec.run(nthreads, self.partition.0.len(), &|nworker| {
-            if let Err(error) = work(nworker) {
-                lock(&failed).get_or_insert(error);
-                self.partition.clear();
-            }
-        })?;
+        workers
+            .exec
+            .run(workers.nthreads, self.partition.0.len(), &|nworker| {
+                if let Err(error) = work(nworker) {
+                    lock(&failed).get_or_insert(error);
+                    self.partition.clear();
+                }
+            })?;
         lock(&failed).map_or(Ok(()), Err)
     }
 }
@@ -131,7 +128,6 @@ impl<T: Send> StealingQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hooks::Serial;
     use oxiblosc_error::Error;
 
     #[test]
@@ -169,7 +165,7 @@ mod tests {
     fn an_error_leaves_nothing_to_the_others() {
         let queue = StealingQueue::new(0..7, 7, 1).unwrap();
         let up_to = |last| {
-            queue.work(1, &Serial, |nworker| {
+            queue.work(Workers::ALONE, |nworker| {
                 while let Some(piece) = queue.next(nworker) {
                     if piece == last {
                         return Err(Error::Data);

@@ -80,7 +80,7 @@ pub fn decompress(
     data: &mut [u8],
     room: usize,
 ) -> Result<usize> {
-    let nthreads = ctx.nthreads();
+    let workers = Pool::workers(ctx.nthreads());
     let everything = !ctx.has_postfilter() && !ctx.has_mask();
     if everything && fast_path::decompress(header, src, data).is_some() {
         ctx.describe_typesize(header);
@@ -91,7 +91,7 @@ pub fn decompress(
     ctx.describe(header, src, Some(data), room);
     let mask = ctx.mask(header.nblocks)?;
     let hooks = ctx.functions(src);
-    decode::decompress(chunk, data, mask.as_deref(), nthreads, &hooks, &Pool)
+    decode::decompress(chunk, data, mask.as_deref(), &hooks, workers)
 }
 
 /// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` gets the bytes that are read meanwhile, and gives as
@@ -177,8 +177,8 @@ pub fn decompress_vlblocks(
         let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
         blocks = (0..nblocks).map(buffer).try_list()?;
         let buffers = blocks.iter_mut().map(|block| &mut **block);
-        let (nthreads, hooks) = (ctx.nthreads(), ctx.functions(src));
-        decode::decompress_blocks(chunk, buffers, mask.as_deref(), nthreads, &hooks, &Pool)
+        let (workers, hooks) = (Pool::workers(ctx.nthreads()), ctx.functions(src));
+        decode::decompress_blocks(chunk, buffers, mask.as_deref(), &hooks, workers)
     })?;
     Ok(blocks)
 }
@@ -220,8 +220,9 @@ impl<C: DecodeContext> SchunkDecoder for C {
         let (header, room) = (chunk.header(), dest.len());
         self.describe(header, front, Some(dest), room);
         let mask = self.mask(header.nblocks)?;
-        let (hooks, nthreads) = (self.functions(front), DecodeContext::nthreads(self));
-        decode::decompress(chunk, dest, mask.as_deref(), nthreads, &hooks, &Pool)
+        let workers = Pool::workers(DecodeContext::nthreads(self));
+        let hooks = self.functions(front);
+        decode::decompress(chunk, dest, mask.as_deref(), &hooks, workers)
     }
 
     fn decompress_items(

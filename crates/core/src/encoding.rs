@@ -8,7 +8,7 @@ use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
-use oxiblosc_chunk::special;
+use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 use std::time::Instant;
@@ -237,12 +237,15 @@ pub fn make_special(
 ) -> Result<usize> {
     let mut request = request_for(ctx, nbytes)?;
     prepare(ctx, &mut request, None, dest.as_deref_mut().ok(), room)?;
-    let (blocksize, typesize) = (request.blocksize as usize, request.typesize as usize);
+    let chunk = SpecialChunk {
+        special: kind,
+        nbytes,
+        blocksize: request.blocksize as usize,
+        typesize: request.typesize as usize,
+        value,
+    };
     let dest = dest?.get_mut(..EXTENDED_HEADER_LENGTH + value.len());
-    let dest = dest.ok_or(Error::Data)?;
-    Ok(special::write(
-        kind, nbytes, blocksize, typesize, value, dest,
-    ))
+    Ok(chunk.write(dest.ok_or(Error::Data)?))
 }
 
 impl<C: EncodeContext> SchunkEncoder for C {

@@ -1,6 +1,7 @@
 //! Threads that help with an operation.
 
 use oxiblosc_chunk::hooks::Executor;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::operation;
 use oxiblosc_pool::callback;
@@ -9,6 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The library's own threads, or those that the program has put in their place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pool;
+
+impl Pool {
+    /// So many of them.
+    pub(crate) fn workers(nthreads: usize) -> Workers<'static> {
+        Workers {
+            nthreads,
+            exec: &Pool,
+        }
+    }
+}
 
 impl Executor for Pool {
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {

@@ -11,7 +11,7 @@ use oxiblosc_chunk::header::{
 };
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::rules::Rules;
-use oxiblosc_chunk::special;
+use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::tune::{BlocksizeRequest, NEVER_SPLIT};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
@@ -172,15 +172,14 @@ impl Offsets {
         if let Self::Repeated { offset, count } = *self {
             let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + WIDTH)?;
             let nbytes = count * WIDTH;
-            let blocksize = nbytes.clamp(1, BLOCKSIZE);
-            special::write(
-                Special::Value,
+            let repeated = SpecialChunk {
+                special: Special::Value,
                 nbytes,
-                blocksize,
-                WIDTH,
-                &offset.to_le_bytes(),
-                &mut chunk,
-            );
+                blocksize: nbytes.clamp(1, BLOCKSIZE),
+                typesize: WIDTH,
+                value: &offset.to_le_bytes(),
+            };
+            repeated.write(&mut chunk);
             return Ok(chunk);
         }
         let bytes = self.to_bytes()?;

@@ -7,8 +7,9 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 
 /// Options, then a chunk.
@@ -76,7 +77,7 @@ fn fetched(case: &Case) {
     let bytes = &case.chunk[..header.cbytes];
     let run = |chunk: Result<Chunk>| -> Result<Box<[u8]>> {
         let mut dest = vec![0x33; header.nbytes].into_boxed_slice();
-        decode::decompress(&chunk?, &mut dest, None, 1, &NoHooks, &Serial)?;
+        decode::decompress(&chunk?, &mut dest, None, &NoHooks, Workers::ALONE)?;
         Ok(dest)
     };
     let in_memory = run(Chunk::loaded(&header, bytes));
@@ -114,7 +115,7 @@ fn with_checksums(bytes: &[u8], data: &Result<Box<[u8]>>) {
     };
     assert_eq!(chunk.check_checksums(), Ok(true), "{header:?}");
     let mut dest = vec![0x33; header.nbytes].into_boxed_slice();
-    let again = decode::decompress(&chunk, &mut dest, None, 1, &NoHooks, &Serial);
+    let again = decode::decompress(&chunk, &mut dest, None, &NoHooks, Workers::ALONE);
     assert!(data.is_err() || again.is_ok(), "{data:?} {again:?}");
     assert!(data.is_err() || *data == Ok(dest));
 }

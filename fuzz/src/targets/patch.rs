@@ -6,6 +6,7 @@ use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams};
+use oxiblosc_chunk::workers::Workers;
 
 /// Options, of which some numbers are a codec, a range and what goes there, then a chunk.
 pub fn run(data: &[u8]) {
@@ -46,11 +47,11 @@ pub fn run(data: &[u8]) {
     let changed = Chunk::parse(&after, &patched).expect("our own chunk");
     let mut expected = vec![0x33; header.nbytes];
     let mut dest = vec![0x33; header.nbytes];
-    let result = decompress(&changed, &mut dest, None, 1, &NoHooks, &Serial);
+    let result = decompress(&changed, &mut dest, None, &NoHooks, Workers::ALONE);
     // Where blocks share bytes, a change of one may be a change of another.
     let copy = patcher.blocks(&[], &|_, _| {});
     let apart = matches!(copy, Ok(Some(copy)) if copy[..] == case.chunk[..header.cbytes]);
-    if apart && decompress(&chunk, &mut expected, None, 1, &NoHooks, &Serial).is_ok() {
+    if apart && decompress(&chunk, &mut expected, None, &NoHooks, Workers::ALONE).is_ok() {
         assert!(result.is_ok(), "a patched chunk: {result:?}");
         expected[start..start + len].copy_from_slice(&new);
         let lossy = header.filters.contains(&filter_id::TRUNC_PREC);

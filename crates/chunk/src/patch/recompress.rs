@@ -2,11 +2,12 @@
 
 use super::{DataChange, Patcher, Touched, part_of};
 use crate::decode_block::BlockDecoder;
-use crate::encode::{lock, workers};
+use crate::encode::lock;
 use crate::encode_block::{BlockEncoder, BlockInput, difference};
 use crate::hooks::BlockPos;
 use crate::pipeline::Stage;
 use crate::scratch::{self, Scratch};
+use crate::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::shuffle::shuffle;
 use oxiblosc_memory::{Collect, List};
@@ -40,13 +41,11 @@ impl Patcher<'_> {
             Ok(bytes)
         };
         let nbytes = touched.len() * encoder.params.blocksize;
-        let nworkers = workers(
-            self.exec,
-            self.params.nthreads,
-            touched.len(),
-            nbytes,
-            false,
-        );
+        let workers = Workers {
+            nthreads: self.params.nthreads,
+            exec: self.exec,
+        };
+        let nworkers = workers.for_job(touched.len(), nbytes, false);
         if nworkers <= 1 {
             let mut scratch = scratch::borrow()?;
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();

@@ -11,7 +11,8 @@ use super::super::header::{ChunkHeader, Special};
 use super::super::hooks::{NoHooks, Serial};
 use super::super::patch::{PatchMode, Patcher, RecompressParams};
 use super::super::repack::repack;
-use super::super::special;
+use super::super::special::SpecialChunk;
+use super::super::workers::Workers;
 use super::lazy::Store;
 use super::{LZ4_SHUFFLED, compressed, data, decompressed, variants};
 use oxiblosc_error::{Error, Result};
@@ -64,7 +65,14 @@ fn chunks() -> Vec<Vec<u8>> {
         (Special::Zero, b""),
     ] {
         let mut chunk = vec![0; 32 + value.len()];
-        special::write(kind, 4000, 1000, 4, value, &mut chunk);
+        let special = SpecialChunk {
+            special: kind,
+            nbytes: 4000,
+            blocksize: 1000,
+            typesize: 4,
+            value,
+        };
+        special.write(&mut chunk);
         chunks.push(chunk);
     }
     chunks
@@ -101,7 +109,7 @@ fn read(bytes: &[u8]) -> Result<Vec<u8>> {
 fn read_at_length(header: &ChunkHeader, bytes: &[u8]) -> Result<Vec<u8>> {
     let chunk = Chunk::parse(header, bytes)?;
     let mut whole = vec![0xee; header.nbytes];
-    decompress(&chunk, &mut whole, None, 1, &NoHooks, &Serial)?;
+    decompress(&chunk, &mut whole, None, &NoHooks, Workers::ALONE)?;
     if !header.has_vlblocks() {
         let mut items = vec![0xee; header.nbytes];
         let range = ItemRange {
@@ -131,7 +139,7 @@ fn fetched(bytes: &[u8]) -> Result<Vec<u8>> {
         .ok_or(Error::ReadBuffer)?;
     let chunk = Chunk::lazy(&header, front, &store)?;
     let mut whole = vec![0xee; header.nbytes];
-    decompress(&chunk, &mut whole, None, 1, &NoHooks, &Serial)?;
+    decompress(&chunk, &mut whole, None, &NoHooks, Workers::ALONE)?;
     if !header.has_vlblocks() {
         let mut items = vec![0xee; header.nbytes / 12 * 4];
         let range = ItemRange {
@@ -313,7 +321,7 @@ fn what_is_damaged_after_its_check_gets_no_sum_that_fits() {
     let checked = known.chunk(0, 1);
     let chunk = Chunk::parse_checked(&header, &whole, checked).unwrap();
     let mut out = vec![0; data.len()];
-    decompress(&chunk, &mut out, None, 1, &NoHooks, &Serial).unwrap();
+    decompress(&chunk, &mut out, None, &NoHooks, Workers::ALONE).unwrap();
     assert!(out == data);
     let patched = |bytes: &[u8], start, new: &[u8]| {
         let chunk = Chunk::parse_checked(&header, bytes, checked).unwrap();

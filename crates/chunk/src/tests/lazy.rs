@@ -8,8 +8,9 @@ use super::super::getitem::{ItemRange, getitem};
 use super::super::header::{ChunkHeader, Special, flags2, i32_at};
 use super::super::hooks::{NoHooks, Serial};
 use super::super::source::BlockSource;
-use super::super::special;
-use super::{LZ4_SHUFFLED, Threads, compressed, data, variants};
+use super::super::special::SpecialChunk;
+use super::super::workers::Workers;
+use super::{LZ4_SHUFFLED, compressed, data, threads, variants};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_pool as pool;
 use std::sync::Mutex;
@@ -88,7 +89,7 @@ fn fetched_blocks_are_the_same_blocks() {
             let dict: usize = store.reads().iter().map(|(_, len)| len).sum();
             for nthreads in [1, 4] {
                 let mut out = vec![0xee; data.len()];
-                decompress(&chunk, &mut out, None, nthreads, &NoHooks, &Threads).unwrap();
+                decompress(&chunk, &mut out, None, &NoHooks, threads(nthreads)).unwrap();
                 assert!(out == data, "{params:?}");
                 // A chunk with a delta may have its first block decoded apart; otherwise every byte is read once.
                 let read: usize = store.reads().iter().map(|(_, len)| len).sum();
@@ -97,7 +98,7 @@ fn fetched_blocks_are_the_same_blocks() {
             }
             let mask: Vec<bool> = (0..header.nblocks).map(|i| i % 4 != 1).collect();
             let mut out = vec![0xee; data.len()];
-            decompress(&chunk, &mut out, Some(&mask), 3, &NoHooks, &Threads).unwrap();
+            decompress(&chunk, &mut out, Some(&mask), &NoHooks, threads(3)).unwrap();
             let size = params.blocksize;
             for (nblock, (got, want)) in out.chunks(size).zip(data.chunks(size)).enumerate() {
                 let left = got.iter().all(|byte| *byte == 0xee);
@@ -156,13 +157,20 @@ fn of_special_values_nothing_is_read() {
         (Special::Value, &[1, 2, 3, 4]),
     ] {
         let mut bytes = [0; 36];
-        let cbytes = special::write(kind, 4000, 1000, 4, value, &mut bytes);
+        let chunk = SpecialChunk {
+            special: kind,
+            nbytes: 4000,
+            blocksize: 1000,
+            typesize: 4,
+            value,
+        };
+        let cbytes = chunk.write(&mut bytes);
         let header = ChunkHeader::parse(&bytes).unwrap();
         assert_eq!(Chunk::front_len(&header), cbytes);
         let store = Store::new(&bytes[..cbytes]);
         let chunk = lazy(&header, &store);
         let (mut out, mut items) = ([0xee; 4000], [0xee; 40]);
-        decompress(&chunk, &mut out, None, 2, &NoHooks, &Threads).unwrap();
+        decompress(&chunk, &mut out, None, &NoHooks, threads(2)).unwrap();
         let range = ItemRange::new(&header, 500, 10, 40).unwrap();
         getitem(&chunk, range, &mut items, &NoHooks).unwrap();
         assert!(out[2000..2040] == items && store.reads().is_empty());
@@ -192,7 +200,7 @@ fn variable_length_blocks_are_fetched_one_by_one_or_all_at_once() {
             assert_eq!(store.reads().len(), 2, "its size, and its bytes");
         }
         let mut out = vec![0; data.len()];
-        decompress(&chunk, &mut out, None, 2, &NoHooks, &Threads).unwrap();
+        decompress(&chunk, &mut out, None, &NoHooks, threads(2)).unwrap();
         assert!(out == data && store.reads().len() == 1, "{params:?}");
     }
 }
@@ -212,11 +220,11 @@ fn blocks_that_share_bytes_are_found() {
     bytes[40..44].copy_from_slice(&inside.to_le_bytes());
     let mut expected = vec![0; data.len()];
     let chunk = Chunk::parse(&header, &bytes).unwrap();
-    decompress(&chunk, &mut expected, None, 1, &NoHooks, &Serial).unwrap();
+    decompress(&chunk, &mut expected, None, &NoHooks, Workers::ALONE).unwrap();
     let store = Store::new(&bytes);
     let chunk = lazy(&header, &store);
     let mut out = vec![0; data.len()];
-    decompress(&chunk, &mut out, None, 1, &NoHooks, &Serial).unwrap();
+    decompress(&chunk, &mut out, None, &NoHooks, Workers::ALONE).unwrap();
     assert!(out == expected && out != data);
     let range = ItemRange::new(&header, 0, 10, 40).unwrap();
     getitem(&chunk, range, &mut out[..40], &NoHooks).unwrap();
@@ -232,7 +240,7 @@ fn a_chunk_that_breaks_off_is_an_error() {
         let store = Store::new(&bytes[..bytes.len() - 1]);
         let chunk = lazy(&header, &store);
         let mut out = vec![0; data.len()];
-        let result = decompress(&chunk, &mut out, None, 1, &NoHooks, &Serial);
+        let result = decompress(&chunk, &mut out, None, &NoHooks, Workers::ALONE);
         assert_eq!(result, Err(Error::FileRead), "{params:?}");
         let front = &bytes[..Chunk::front_len(&header) - 1];
         let short = Chunk::lazy(&header, front, &store).map(|_| ());
@@ -243,7 +251,7 @@ fn a_chunk_that_breaks_off_is_an_error() {
         let header = ChunkHeader::parse(&marked).unwrap();
         let store = Store::new(&bytes);
         let chunk = lazy(&header, &store);
-        decompress(&chunk, &mut out, None, 1, &NoHooks, &Serial).unwrap();
+        decompress(&chunk, &mut out, None, &NoHooks, Workers::ALONE).unwrap();
         assert!(out == data, "{params:?}");
     }
 }
@@ -263,7 +271,7 @@ fn many_chunks_at_once_each_on_one_worker() {
             let store = Store::new(bytes);
             for chunk in [Chunk::parse(&header, bytes).unwrap(), lazy(&header, &store)] {
                 let mut out = vec![0; data.len()];
-                decompress(&chunk, &mut out, None, 1, &NoHooks, &Serial).unwrap();
+                decompress(&chunk, &mut out, None, &NoHooks, Workers::ALONE).unwrap();
                 let range = ItemRange::new(&header, 9000, 100, 400).unwrap();
                 let mut items = [0; 400];
                 getitem(&chunk, range, &mut items, &NoHooks).unwrap();

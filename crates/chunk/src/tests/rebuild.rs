@@ -9,6 +9,7 @@ use super::super::hooks::{NoHooks, Serial};
 use super::super::rebuild::{
     correct_blocks, damaged_blocks, front_matches, rebuild, single_block, without_checksums,
 };
+use super::super::workers::Workers;
 use super::{LZ4_SHUFFLED, compressed, data};
 use oxiblosc_memory::Buffer;
 use std::ops::Range;
@@ -136,7 +137,7 @@ fn blocks_of_variable_length_are_found_and_read_one_by_one() {
         let header = ChunkHeader::parse(&single).expect("a header");
         let mut data = vec![0; nbytes];
         let parsed = Chunk::parse(&header, &single).expect("a chunk");
-        decompress(&parsed, &mut data, None, 1, &NoHooks, &Serial).expect("data");
+        decompress(&parsed, &mut data, None, &NoHooks, Workers::ALONE).expect("data");
         assert!(data == *block, "{nblock}");
     }
     assert!(single_block(&header, &bytes, 2).is_err());

@@ -1,7 +1,6 @@
 //! The chunks of a super-chunk, as arrays read and make them.
 
 use super::chunks::{Chunks, PartSizes};
-use super::read::Workers;
 use super::write::{ChunkCompressor, ChunkData};
 use crate::coder::{SchunkDecoder, SchunkEncoder};
 use crate::fill::{Fill, FilledBlocks};
@@ -9,6 +8,7 @@ use crate::schunk::{Location, State, SuperChunk};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 

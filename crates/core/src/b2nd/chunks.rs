@@ -6,7 +6,7 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE};
 use oxiblosc_chunk::hooks::Hooks;
-use oxiblosc_chunk::special;
+use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_error::{Error, Result};
 
 /// The chunks of an array.
@@ -55,14 +55,18 @@ pub fn with_chunk<T>(
     match found {
         Location::Memory(bytes, was_checked) => with_bytes(bytes, *was_checked, of_size),
         Location::Special(kind) => {
-            let mut bytes = [0; EXTENDED_HEADER_LENGTH];
-            let typesize = if sizes.item > MAX_TYPESIZE {
-                1
-            } else {
-                sizes.item
+            let chunk = SpecialChunk {
+                special: *kind,
+                nbytes: sizes.chunk,
+                blocksize: sizes.block.max(1),
+                typesize: match sizes.item > MAX_TYPESIZE {
+                    true => 1,
+                    false => sizes.item,
+                },
+                value: &[],
             };
-            let blocksize = sizes.block.max(1);
-            special::write(*kind, sizes.chunk, blocksize, typesize, &[], &mut bytes);
+            let mut bytes = [0; EXTENDED_HEADER_LENGTH];
+            chunk.write(&mut bytes);
             with_bytes(&bytes, Checked::NEVER, of_size)
         }
         Location::File(stored) => {

@@ -5,55 +5,13 @@ use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::block_reader::BlockReader;
-use oxiblosc_chunk::encode::workers;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
-use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::scratch::{self, Scratch};
-use oxiblosc_chunk::work_stealing::StealingQueue;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{Grid, Tile};
 use std::ops::Range;
-
-/// The threads that work on chunks.
-#[derive(Clone, Copy)]
-pub struct Workers<'a> {
-    /// How many may be used.
-    pub nthreads: usize,
-    /// What runs them.
-    pub exec: &'a dyn Executor,
-}
-
-impl Workers<'_> {
-    /// How many can work at once.
-    pub fn at_once(&self) -> usize {
-        self.exec.workers(self.nthreads, usize::MAX)
-    }
-
-    /// Runs a task for each part of the work, which is `nbytes` bytes in total. The first error ends it. A task gets its part and the
-    /// worker's number.
-    ///
-    /// # Errors
-    /// That of a task.
-    pub fn run<T: Send>(
-        &self,
-        mut pieces: impl ExactSizeIterator<Item = T>,
-        nbytes: usize,
-        task: &(dyn Fn(T, usize) -> Result<()> + Sync),
-    ) -> Result<()> {
-        let tasks = pieces.len();
-        let nworkers = workers(self.exec, self.nthreads, tasks, nbytes, false);
-        if nworkers <= 1 {
-            return pieces.try_for_each(|piece| task(piece, 0));
-        }
-        let queue = StealingQueue::new(pieces, tasks, nworkers)?;
-        queue.work(self.nthreads, self.exec, |tid| {
-            while let Some(piece) = queue.next(tid) {
-                task(piece, tid)?;
-            }
-            Ok(())
-        })
-    }
-}
 
 /// Fewer items than this are taken out of a block one by one.
 const FEW: usize = 16;

@@ -2,7 +2,6 @@
 
 use super::chunks::with_chunk;
 use super::geometry::Geometry;
-use super::read::Workers;
 use super::runs::{Run, StridedCopy};
 use super::write::{BlockChange, Rewriter};
 use super::{Dims, MAX_DIM};
@@ -10,6 +9,7 @@ use crate::schunk::Update;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::patch::Touched;
 use oxiblosc_chunk::scratch;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
 use oxiblosc_memory::{Collect, List};

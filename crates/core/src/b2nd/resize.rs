@@ -10,7 +10,7 @@ use super::{Dims, MAX_DIM};
 use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::state::{PlannedChange, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
-use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change};
 use oxiblosc_memory::{Buffer, Collect, List, ToList, boxed};
@@ -246,7 +246,7 @@ impl ArrayRef<'_> {
         let sizes = self.sizes()?;
         let size = sizes.chunk as i32;
         let zeros = special_chunk(Special::Zero, size, self.typesize, sizes.block as i32)?;
-        let zeros_info = ChunkInfo::new(&ChunkHeader::parse(&zeros)?);
+        let zeros_info = ChunkInfo::of(&zeros)?;
         let nchunks = geometry.nchunks()?;
         let mut gone = List::filled(true, count)?;
         let mut slots = List::new();
@@ -284,13 +284,12 @@ impl ArrayRef<'_> {
         }
         let left: List<usize> = (0..count).filter(|old| gone[*old]).list()?;
         let (at, content) = metalayer_with(state, geometry)?;
-        let change = Change::Arrange {
-            slots: &slots,
-            left: &left,
-        };
         let plan = PlannedChange {
             counts: counts_after(state, &left, &coming, size)?,
-            change,
+            change: Change::Arrange {
+                slots: &slots,
+                left: &left,
+            },
             owned: separate.then_some(&mut owned),
         };
         state.apply_with(self.schunk.host(), plan, Some((at, &content)))?;

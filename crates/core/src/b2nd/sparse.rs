@@ -2,10 +2,10 @@
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::geometry::Geometry;
-use super::read::Workers;
 use oxiblosc_chunk::block_reader::BlockReader;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::scratch::{self, Scratch};
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List};
 

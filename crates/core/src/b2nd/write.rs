@@ -3,7 +3,6 @@
 //! at once.
 
 use super::chunks::{Chunks, PartSizes, whole, with_chunk};
-use super::read::Workers;
 use super::runs::Run;
 use super::select::{Selection, TouchedChunk};
 use crate::fill::Fill;
@@ -14,8 +13,9 @@ use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{EncodeParams, lock};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_chunk::hooks::{Hooks, Serial};
+use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
@@ -93,12 +93,10 @@ impl Rewriter<'_> {
         let new: Mutex<List<Update>> = Mutex::new(List::new());
         let keep = |made: Option<Update>| lock(&new).extend(made);
         let done = if self.is_shared() && workers.nthreads > 1 && count >= workers.at_once() {
-            let alone = Workers {
-                nthreads: 1,
-                exec: &Serial,
-            };
             let nbytes = count.saturating_mul(self.sizes.chunk);
-            workers.run(0..count, nbytes, &|i, _| one(i, alone).and_then(keep))
+            workers.run(0..count, nbytes, &|i, _| {
+                one(i, Workers::ALONE).and_then(keep)
+            })
         } else {
             (0..count).try_for_each(|i| one(i, workers).and_then(keep))
         };
@@ -172,8 +170,7 @@ impl Rewriter<'_> {
         let mut data = List::new();
         data.reserve_exact(self.sizes.chunk)?;
         data.resize(self.sizes.chunk, 0)?;
-        let Workers { nthreads, exec } = workers;
-        decompress(chunk, &mut data, None, nthreads, decoding, exec)?;
+        decompress(chunk, &mut data, None, decoding, workers)?;
         let fill = |nblock: usize, block: &mut [u8]| {
             block.copy_from_slice(&data[nblock * self.sizes.block..][..block.len()]);
             change.apply(nblock, block)
@@ -295,6 +292,34 @@ impl SelectionWrite<'_> {
         self.buffer.get(first?..)?.get(..nbytes)
     }
 
+    /// Copies the items of the `j`th block that is touched in a chunk into its data. If they are new, those that the selection does not cover
+    /// become zeros, whatever was in memory.
+    fn fill_block(
+        &self,
+        chunk: &TouchedChunk,
+        j: usize,
+        is_new: bool,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let item = self.rewriter.sizes.item;
+        let block = self.selection.block(chunk, j);
+        let both = self.selection.as_box(&block);
+        let covered = both.as_ref().map(|both| both.items() * item);
+        if is_new && covered != Some(data.len()) {
+            data.fill(0);
+        }
+        let mut copy = |run: Run| {
+            let (inside, at, len) = (run.inside * item, run.at * item, run.len * item);
+            data[inside..inside + len].copy_from_slice(&self.buffer[at..at + len]);
+            Ok(())
+        };
+        match both {
+            Some(both) => both.each(&mut copy),
+            None => self.selection.each(&block, &mut copy),
+        }
+    }
+
+    /// Makes the `i`th chunk that is touched.
     fn one(&self, i: usize, workers: Workers) -> Result<Update> {
         let chunk = self.selection.chunk(i);
         let nchunk = chunk.nchunk;
@@ -312,35 +337,16 @@ impl SelectionWrite<'_> {
                 }
             })
             .list()?;
-        let item = self.rewriter.sizes.item;
-        let old = if chunk.whole {
-            None
-        } else {
-            (self.origin)(nchunk)
+        let old = match chunk.whole {
+            true => None,
+            false => (self.origin)(nchunk),
         };
         let change = |nblock: usize, data: &mut [u8]| {
             let Ok(j) = touched.binary_search_by_key(&nblock, |t| t.nblock) else {
                 data.fill(0);
                 return Ok(());
             };
-            let block = self.selection.block(&chunk, j);
-            let both = self.selection.as_box(&block);
-            let covers = both
-                .as_ref()
-                .is_some_and(|both| both.items() * item == data.len());
-            if !covers && (old.is_none() || touched[j].whole) {
-                // What the selection does not cover is zeros, whatever was in memory.
-                data.fill(0);
-            }
-            let mut copy = |run: Run| {
-                let (inside, at, len) = (run.inside * item, run.at * item, run.len * item);
-                data[inside..inside + len].copy_from_slice(&self.buffer[at..at + len]);
-                Ok(())
-            };
-            match both {
-                Some(both) => both.each(&mut copy),
-                None => self.selection.each(&block, &mut copy),
-            }
+            self.fill_block(&chunk, j, old.is_none() || touched[j].whole, data)
         };
         let made = match old {
             None => {

@@ -14,9 +14,10 @@ use oxiblosc_chunk::encode::{self, ChunkInput, lock};
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
-use oxiblosc_chunk::hooks::{Executor, NoHooks, Serial};
+use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
 use oxiblosc_chunk::work_stealing::StealingQueue;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
 use std::ops::Range;
@@ -63,6 +64,14 @@ impl<'a> RangeReader<'a> {
         })
     }
 
+    /// The threads that decompress.
+    fn workers(&self) -> Workers<'a> {
+        Workers {
+            nthreads: self.decoder.nthreads(),
+            exec: self.decoder.executor(),
+        }
+    }
+
     /// Reads a part of a chunk, unless that needs callbacks of the program. Gives whether it did.
     fn read_plain(&self, part: &ChunkPart, dest: &mut [u8], nthreads: usize) -> Result<bool> {
         let mut header = ChunkHeader::EMPTY;
@@ -101,11 +110,11 @@ impl<'a> RangeReader<'a> {
             return Err(Error::Data);
         }
         if part.is_whole() {
-            let exec = match nthreads {
-                0 | 1 => &Serial as &dyn Executor,
-                _ => self.decoder.executor(),
+            let workers = match nthreads {
+                0 | 1 => Workers::ALONE,
+                _ => self.workers(),
             };
-            decompress(chunk, dest, None, nthreads, &NoHooks, exec)?;
+            decompress(chunk, dest, None, &NoHooks, workers)?;
         } else {
             getitem::read(chunk, part.items(), dest, &NoHooks)?;
         }
@@ -163,7 +172,7 @@ impl<'a> RangeReader<'a> {
         let queue = StealingQueue::new(queue, len, nthreads.min(len))?;
         // Parts that need callbacks of the program are left for this thread.
         let left = Mutex::new(List::new());
-        queue.work(nthreads, self.decoder.executor(), |tid| {
+        queue.work(self.workers(), |tid| {
             while let Some((part, dest)) = queue.next(tid) {
                 if !self.read_plain(&part, dest, 1)? {
                     lock(&left).push((part, dest))?;

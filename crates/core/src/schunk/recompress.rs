@@ -9,6 +9,7 @@ use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List};
@@ -128,7 +129,7 @@ impl<'a> RecompressJob<'a> {
         };
         let mut data = room_for_data(&self.header)?;
         let chunk = Chunk::parse(&self.header, &self.bytes)?;
-        decompress(&chunk, &mut data, None, 1, &NoHooks, &Serial)?;
+        decompress(&chunk, &mut data, None, &NoHooks, Workers::ALONE)?;
         let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Buffer(&data);
         let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
@@ -142,7 +143,7 @@ mod tests {
     use crate::schunk::chunks::Position;
     use crate::{CParams, StorageParams, SuperChunk};
     use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-    use oxiblosc_chunk::special;
+    use oxiblosc_chunk::special::SpecialChunk;
 
     /// Of a chunk that was never written nothing is decompressed, so that the memory for it must not show another chunk's data.
     #[test]
@@ -150,7 +151,14 @@ mod tests {
         let schunk = SuperChunk::create(StorageParams::default()).unwrap();
         schunk.append_data(&[7; 4000]).unwrap();
         let mut chunk = oxiblosc_memory::List::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
-        special::write(Special::Uninit, 4000, 4000, 8, &[], &mut chunk);
+        let uninit = SpecialChunk {
+            special: Special::Uninit,
+            nbytes: 4000,
+            blocksize: 4000,
+            typesize: 8,
+            value: &[],
+        };
+        uninit.write(&mut chunk);
         schunk.put_chunk(Position::Before(1), &chunk).unwrap();
 
         let cparams = CParams {

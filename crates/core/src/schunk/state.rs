@@ -9,9 +9,10 @@ use super::slices::ChunkSizes;
 use super::staged::Before;
 use super::store::{ChunkStore, Location, lock, unlocked};
 use crate::coder::{Changed, Host, WindowCounts};
+use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
+use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::tune::BlocksizeRequest;
-use oxiblosc_chunk::{checksum, special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::ChangedChunk;
 use oxiblosc_frame::disk::Loaded;
@@ -353,15 +354,14 @@ pub fn special_chunk(
     if kind == Special::Nan && !matches!(typesize, 4 | 8) {
         return Err(Error::Data);
     }
-    let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-    let blocksize = request.blocksize(blocksize.max(0)).max(1);
-    special::write(
-        kind,
-        nbytes as usize,
-        blocksize as usize,
+    let chunk = SpecialChunk {
+        special: kind,
+        nbytes: nbytes as usize,
+        blocksize: request.blocksize(blocksize.max(0)).max(1) as usize,
         typesize,
-        &[],
-        &mut chunk,
-    );
-    Ok(chunk)
+        value: &[],
+    };
+    let mut bytes = List::filled(0, EXTENDED_HEADER_LENGTH)?;
+    chunk.write(&mut bytes);
+    Ok(bytes)
 }

@@ -60,6 +60,14 @@ pub struct Overwrite<'a> {
     pub old: Option<List<u8>>,
 }
 
+impl<'a> Overwrite<'a> {
+    /// The new bytes that lie before `end`, and those behind it.
+    fn split_at(&self, end: u64) -> (&'a [u8], &'a [u8]) {
+        let before = usize::try_from(end.saturating_sub(self.pos)).unwrap_or(usize::MAX);
+        self.new.split_at(before.min(self.new.len()))
+    }
+}
+
 /// What one change writes into the frame's file. Positions count from the start of the frame.
 #[derive(Default)]
 pub struct Writes<'a> {
@@ -258,11 +266,9 @@ impl Disk {
             old: None,
         });
         for over in writes.live.into_iter().chain(header_over) {
-            let inside = old.frame_len.saturating_sub(over.pos);
-            let inside = usize::try_from(inside).map_or(over.new.len(), |n| n.min(over.new.len()));
-            let (new, behind) = over.new.split_at(inside);
+            let (new, behind) = over.split_at(old.frame_len);
             if !behind.is_empty() {
-                dead.push((over.pos + inside as u64, behind))?;
+                dead.push((over.pos + new.len() as u64, behind))?;
             }
             if new.is_empty() {
                 continue;
@@ -280,7 +286,7 @@ impl Disk {
         held.rest.append(&mut live)?;
         // If the header gets shorter or longer, the record has what changes in the part that both have.
         let both = changed.start..changed.end.min(old_header.len());
-        let changed_new = header.get(both.clone()).unwrap_or_default();
+        let changed = header.get(both.clone()).unwrap_or_default().to_list()?;
         Ok(PreparedChange {
             dead,
             live: held.rest,
@@ -293,7 +299,7 @@ impl Disk {
                 header_len: old.header_len,
                 header_hash: hash(old_header),
                 changed_pos: both.start as u32,
-                changed: changed_new.to_list()?,
+                changed,
                 patches,
             },
         })
