@@ -83,22 +83,8 @@ impl<'a> UncheckedDst<'a> {
         // is within the slice (# Safety). Loads begin at `from` or later, which is not negative since `distance <= at`.
         if distance == 1 {
             // Runs come first because they are the most frequent, for example in shuffled numbers.
-            // SAFETY: `from` is before `at`.
-            let byte = unsafe { self.load::<u8>(from) };
-            if stop - at >= LONG_RUN {
-                self.slice()[at..stop].fill(byte);
-                return;
-            }
-            let eight = u64::from_ne_bytes([byte; 8]);
-            let repeated = bytes16(eight, eight);
-            while at < stop {
-                // SAFETY: a step of 32 bytes, from before `stop`.
-                unsafe {
-                    self.store(at, repeated);
-                    self.store(at + 16, repeated);
-                }
-                at += 32;
-            }
+            // SAFETY: as required of the caller.
+            unsafe { self.repeat_byte(at, stop) };
         } else if distance > 32 {
             while at < stop {
                 // SAFETY: a step of 32 bytes, from before `stop`. The loads end before `at`.
@@ -134,21 +120,56 @@ impl<'a> UncheckedDst<'a> {
                 at += 2 * distance;
             }
         } else {
-            // SAFETY: the load ends before `at + 8`, and `MATCH_OVERRUN` bytes lie behind `stop`.
-            let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
-            // The upper eight bytes continue the pattern where the lower eight end.
-            let cut = 8 - whole;
-            let high = low >> (8 * cut) | low << (8 * (distance - cut));
-            let repeated = bytes16(low, high);
-            let whole = 2 * whole;
-            while at < stop {
-                // SAFETY: a step of `whole + 16` bytes with `whole <= 16`, from before `stop`.
-                unsafe {
-                    self.store(at, repeated);
-                    self.store(at + whole, repeated);
-                }
-                at += 2 * whole;
+            // SAFETY: as required of the caller. The distance is 2 to 7.
+            unsafe { self.repeat_pattern(at, distance, stop) };
+        }
+    }
+
+    /// Copies a match with distance 1: a run of one byte.
+    ///
+    /// # Safety
+    /// As for [`Self::repeat`].
+    #[inline(always)]
+    unsafe fn repeat_byte(&mut self, mut at: usize, stop: usize) {
+        // SAFETY: `at - 1` is before `at`, and not negative (# Safety).
+        let byte = unsafe { self.load::<u8>(at - 1) };
+        if stop - at >= LONG_RUN {
+            self.slice()[at..stop].fill(byte);
+            return;
+        }
+        let eight = u64::from_ne_bytes([byte; 8]);
+        let repeated = bytes16(eight, eight);
+        while at < stop {
+            // SAFETY: a step of 32 bytes, from before `stop`, ends at `stop + MATCH_OVERRUN` at most (# Safety).
+            unsafe {
+                self.store(at, repeated);
+                self.store(at + 16, repeated);
             }
+            at += 32;
+        }
+    }
+
+    /// Copies a match with a distance of 2 to 7.
+    ///
+    /// # Safety
+    /// As for [`Self::repeat`].
+    #[inline(always)]
+    unsafe fn repeat_pattern(&mut self, mut at: usize, distance: usize, stop: usize) {
+        let from = at - distance;
+        // SAFETY: the load ends before `at + 8`, and `MATCH_OVERRUN` bytes lie behind `stop`.
+        let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
+        // The upper eight bytes continue the pattern where the lower eight end.
+        let cut = 8 - whole;
+        let high = low >> (8 * cut) | low << (8 * (distance - cut));
+        let repeated = bytes16(low, high);
+        let whole = 2 * whole;
+        while at < stop {
+            // SAFETY: a step of `whole + 16` bytes with `whole <= 16`, from before `stop`.
+            unsafe {
+                self.store(at, repeated);
+                self.store(at + whole, repeated);
+            }
+            at += 2 * whole;
         }
     }
 }

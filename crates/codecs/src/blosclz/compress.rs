@@ -204,6 +204,21 @@ unsafe fn match_end(src: &[u8], at: usize, from: usize, known: usize) -> usize {
     (at + match_len(src, at, from, bound, known) + 1).min(bound)
 }
 
+/// The bytes that literals and the match behind them take. `pending` literals before them, in the same run, are counted already. The match is
+/// coded as `coded` bytes.
+#[inline(always)]
+fn sequence_cost(literals: usize, pending: usize, coded: usize, distance: usize) -> usize {
+    let mut cost = if distance - 1 < FAR { 3 } else { 5 };
+    cost += literals + (pending + literals) / MAX_LITERALS;
+    if (pending + literals).is_multiple_of(MAX_LITERALS) {
+        cost -= 1;
+    }
+    if coded >= 7 {
+        cost += (coded - 7) / 255 + 1;
+    }
+    cost
+}
+
 /// How many of the `wanted` ratios, which are in ascending order, compressing `sample` would reach. It parses like [`encode`] but only counts
 /// bytes, and returns as soon as the result is certain.
 fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>(
@@ -244,15 +259,7 @@ fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>
         };
         // SAFETY: `next` returns `at < limit`, and a candidate before it.
         let coded = unsafe { match_end(sample, at, from, min_match(SHIFT)) } - SHIFT - at;
-        let literals = at - anchor;
-        cost += literals + (pending + literals) / MAX_LITERALS;
-        if (pending + literals).is_multiple_of(MAX_LITERALS) {
-            cost -= 1;
-        }
-        if coded >= 7 {
-            cost += (coded - 7) / 255 + 1;
-        }
-        cost += if at - from - 1 < FAR { 3 } else { 5 };
+        cost += sequence_cost(at - anchor, pending, coded, at - from);
         let next = at + coded;
         finder.insert(read4(sample, next), next);
         pending = 0;

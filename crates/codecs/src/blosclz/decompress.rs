@@ -105,67 +105,115 @@ fn decode_fast(
     let mut dst = UncheckedDst::new(dst);
     while at <= last_at && out <= last_out {
         if control < 32 {
-            // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`; both are more than 32.
-            unsafe {
-                let (first, last) = (load::<Bytes16>(src, at), load::<Bytes16>(src, at + 16));
-                dst.store(out, first);
-                dst.store(out + 16, last);
-            }
-            let n = usize::from(control) + 1;
-            at += n + 1;
-            out += n;
-            // SAFETY: `at` advanced by at most 33, which is less than `SRC_MARGIN`.
-            control = unsafe { load(src, at - 1) };
+            // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`.
+            (control, at, out) = unsafe { literals(src, &mut dst, (control, at, out)) };
             if control < 32 {
                 continue;
             }
         }
-        let code = control >> 5;
-        // SAFETY: `at` is at most `last_at + 33`, where `SRC_MARGIN - 33` (`MATCH_MARGIN`) bytes lie.
-        let [first, second] = unsafe { load::<[u8; 2]>(src, at) };
-        if code != MAX_LENGTH_CODE {
-            let mut distance = near_distance(control, first);
-            let (mut next, mut used) = (second, 2);
-            if distance > FAR {
-                cold_path();
-                // SAFETY: the third and fourth of the `MATCH_MARGIN` bytes at `at`.
-                let [low, behind] = unsafe { load::<[u8; 2]>(src, at + 2) };
-                distance += usize::from(u16::from_be_bytes([second, low]));
-                (next, used) = (behind, 4);
-            }
-            if distance > out {
-                break;
-            }
-            // SAFETY: `distance <= out`, and `out` is at most `last_out + 32`, where `DST_MARGIN - 32` (8) bytes lie.
-            unsafe {
-                // The match has at most eight bytes, which one store writes. For a distance below eight the bytes are replicated.
-                let (eight, _) = replicate(u64::from_le(dst.load(out - distance)), distance.min(8));
-                dst.store(out, eight.to_le());
-            }
-            (control, at, out) = (next, at + used, out + usize::from(code) + 2);
+        // Literals took at most 33 bytes of `src` and 32 of `dst`.
+        let next = if control >> 5 != MAX_LENGTH_CODE {
+            // SAFETY: at `at` lie `SRC_MARGIN - 33` (`MATCH_MARGIN`) bytes, at `out` `DST_MARGIN - 32` (8).
+            unsafe { short_match(src, &mut dst, (control, at, out)) }
         } else {
-            // SAFETY: the third of the `MATCH_MARGIN` bytes at `at`.
-            let mut next = unsafe { load::<u8>(src, at + 2) };
-            let mut distance = near_distance(control, second);
-            let mut used = 3;
-            if distance > FAR {
-                cold_path();
-                // SAFETY: the fourth and fifth of the `MATCH_MARGIN` bytes at `at`.
-                let [low, behind] = unsafe { load::<[u8; 2]>(src, at + 3) };
-                distance += usize::from(u16::from_be_bytes([next, low]));
-                (next, used) = (behind, 5);
-            }
-            let len = usize::from(MAX_LENGTH_CODE) + 2 + usize::from(first);
-            if first == 255 || distance > out || out + len + MATCH_OVERRUN > dst.len() {
-                break;
-            }
-            // SAFETY: the check above says that `distance <= out`, and that `MATCH_OVERRUN` bytes lie behind the match. `near_distance` is at
-            // least 1.
-            unsafe { dst.repeat(out, distance, out + len) };
-            (control, at, out) = (next, at + used, out + len);
-        }
+            // SAFETY: as above.
+            unsafe { long_match(src, &mut dst, (control, at, out)) }
+        };
+        let Some(next) = next else { break };
+        (control, at, out) = next;
     }
     (control, at, out)
+}
+
+/// Copies the literals of a packet. Returns where the next packet begins.
+///
+/// # Safety
+/// `control < 32`, `SRC_MARGIN` bytes of `src` lie at `at`, and `DST_MARGIN` bytes of `dst` at `out`.
+#[inline(always)]
+unsafe fn literals(
+    src: &[u8],
+    dst: &mut UncheckedDst,
+    (control, at, out): PacketStart,
+) -> PacketStart {
+    // SAFETY: both margins are more than 32 (# Safety).
+    unsafe {
+        let (first, last) = (load::<Bytes16>(src, at), load::<Bytes16>(src, at + 16));
+        dst.store(out, first);
+        dst.store(out + 16, last);
+    }
+    let n = usize::from(control) + 1;
+    // SAFETY: `n` is at most 32, which is less than `SRC_MARGIN`.
+    (unsafe { load(src, at + n) }, at + n + 1, out + n)
+}
+
+/// Copies a match of at most eight bytes. Returns where the next packet begins, or none if the match begins before the data.
+///
+/// # Safety
+/// `control` is that of such a match, `MATCH_MARGIN` bytes of `src` lie at `at`, and eight bytes of `dst` at `out`.
+#[inline(always)]
+unsafe fn short_match(
+    src: &[u8],
+    dst: &mut UncheckedDst,
+    (control, at, out): PacketStart,
+) -> Option<PacketStart> {
+    // SAFETY: the first two of the `MATCH_MARGIN` bytes.
+    let [first, second] = unsafe { load::<[u8; 2]>(src, at) };
+    // SAFETY: `MATCH_MARGIN` is 5, so two bytes lie at `at + 2`.
+    let (distance, next, at) =
+        unsafe { whole_distance(src, near_distance(control, first), second, at + 2) };
+    if distance > out {
+        return None;
+    }
+    // SAFETY: `distance <= out`, and eight bytes lie at `out` (# Safety).
+    unsafe {
+        // One store writes the match. For a distance below eight the bytes are replicated.
+        let (eight, _) = replicate(u64::from_le(dst.load(out - distance)), distance.min(8));
+        dst.store(out, eight.to_le());
+    }
+    Some((next, at, out + usize::from(control >> 5) + 2))
+}
+
+/// Copies a match with one extra length byte. Returns where the next packet begins, or none if the match is unusual or near the end of `dst`.
+///
+/// # Safety
+/// `control` is that of such a match, and `MATCH_MARGIN` bytes of `src` lie at `at`.
+#[inline(always)]
+unsafe fn long_match(
+    src: &[u8],
+    dst: &mut UncheckedDst,
+    (control, at, out): PacketStart,
+) -> Option<PacketStart> {
+    // SAFETY: the first three of the `MATCH_MARGIN` bytes.
+    let [extra, first] = unsafe { load::<[u8; 2]>(src, at) };
+    // SAFETY: as above.
+    let second = unsafe { load::<u8>(src, at + 2) };
+    // SAFETY: `MATCH_MARGIN` is 5, so two bytes lie at `at + 3`.
+    let (distance, next, at) =
+        unsafe { whole_distance(src, near_distance(control, first), second, at + 3) };
+    let len = usize::from(MAX_LENGTH_CODE) + 2 + usize::from(extra);
+    if extra == 255 || distance > out || out + len + MATCH_OVERRUN > dst.len() {
+        return None;
+    }
+    // SAFETY: the check above says that `distance <= out`, and that `MATCH_OVERRUN` bytes lie behind the match. `near_distance` is at least 1.
+    unsafe { dst.repeat(out, distance, out + len) };
+    Some((next, at, out + len))
+}
+
+/// Reads the rest of a far distance. `near` is the distance of the first byte, `second` the byte behind that, and `at` the position behind
+/// `second`. Returns the distance, and the next packet's control byte and the position behind it.
+///
+/// # Safety
+/// Two bytes of `src` lie at `at`.
+#[inline(always)]
+unsafe fn whole_distance(src: &[u8], near: usize, second: u8, at: usize) -> (usize, u8, usize) {
+    if near <= FAR {
+        return (near, second, at);
+    }
+    cold_path();
+    // SAFETY: two bytes lie there (# Safety).
+    let [low, next] = unsafe { load::<[u8; 2]>(src, at) };
+    let far = usize::from(u16::from_be_bytes([second, low]));
+    (near + far, next, at + 2)
 }
 
 #[cfg(test)]

@@ -328,6 +328,49 @@ struct Progress {
     is_paused: bool,
 }
 
+/// Writes the match of `progress.at` with `from`, as far as it goes on. It begins `back` bytes sooner, behind `literals`. Then `progress` goes on to
+/// its end, and true is returned, or false if no match may begin there. `None` if `dst` is too short.
+///
+/// # Safety
+/// `from < progress.at <= src.len() - MF_LIMIT`, and the first `MIN_MATCH` bytes match.
+#[inline(always)]
+unsafe fn put_match(
+    src: &[u8],
+    dst: &mut UncheckedDst,
+    from: usize,
+    (literals, back): (usize, usize),
+    progress: &mut Progress,
+) -> Option<bool> {
+    let Progress {
+        at, anchor, out, ..
+    } = progress;
+    // SAFETY: as required of the caller.
+    let end = unsafe { match_end(src, from, *at) };
+    let mut sequence = Sequence {
+        anchor: *anchor,
+        literals,
+        distance: ((*at - from) as u16).to_le_bytes(),
+        extra_len: end - *at + back - MIN_MATCH,
+    };
+    if sequence.has_margins(src, dst.len() - *out) {
+        // SAFETY: `has_margins` is what the function requires.
+        *out = unsafe { put_sequence_unchecked(dst, *out, src, sequence) };
+    } else {
+        cold_path();
+        // A match must end before the last `LAST_LITERALS` bytes.
+        let end = end.min(src.len() - LAST_LITERALS);
+        sequence.extra_len = end - *at + back - MIN_MATCH;
+        *out = put_sequence(dst.slice(), *out, src, sequence)?;
+        if end > src.len() - MF_LIMIT {
+            *anchor = end;
+            return Some(false);
+        }
+    }
+    *at = end;
+    *anchor = end;
+    Some(true)
+}
+
 /// Writes a match and those that begin where the one before ends. `progress` goes on to where no match begins. Returns whether a match
 /// may begin behind that; `None` if `dst` is too short.
 ///
@@ -343,68 +386,44 @@ unsafe fn put_adjacent_matches<F: Finder>(
     sequences: &mut usize,
 ) -> Option<bool> {
     let last = src.len() - MF_LIMIT;
-    let Progress {
-        at, anchor, out, ..
-    } = progress;
     loop {
-        debug_assert!(*anchor <= *at && from < *at && *at <= last);
+        debug_assert!(progress.anchor <= progress.at && from < progress.at && progress.at <= last);
         *sequences += usize::from(F::PAUSES);
-        let mut literals = *at - *anchor;
+        let mut literals = progress.at - progress.anchor;
         let mut back = 0;
         if literals > 0 {
-            // SAFETY: the limit is at most `from`, `from < *at` (# Safety, or `Finder` in later rounds), and `*at <= last`.
-            back = unsafe { match_len_backward(src, from, *at, literals.min(from)) };
+            // SAFETY: the limit is at most `from`, `from < *at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
+            back = unsafe { match_len_backward(src, from, progress.at, literals.min(from)) };
             literals -= back;
         }
         let mut next = Candidate {
-            at: *at,
+            at: progress.at,
             from,
-            out: *out,
+            out: progress.out,
         };
-        let pending = (*anchor, literals, back);
+        let pending = (progress.anchor, literals, back);
         // SAFETY: as for `match_len_backward`; the first `MIN_MATCH` bytes match by `is_match`, or as the caller ensures (# Safety).
         if let Some(more) = unsafe { put_short_sequences(finder, src, dst, pending, &mut next) } {
-            Candidate {
-                at: *at,
-                from,
-                out: *out,
-            } = next;
-            *anchor = *at;
+            from = next.from;
+            progress.at = next.at;
+            progress.anchor = next.at;
+            progress.out = next.out;
             if !more {
                 return Some(true);
             }
             (literals, back) = (0, 0);
         }
-        // SAFETY: `*at <= last`, also behind short matches, which end `MF_LIMIT` bytes before the end of `src`; `from < *at`.
-        let end = unsafe { match_end(src, from, *at) };
-        let mut sequence = Sequence {
-            anchor: *anchor,
-            literals,
-            distance: ((*at - from) as u16).to_le_bytes(),
-            extra_len: end - *at + back - MIN_MATCH,
-        };
-        if sequence.has_margins(src, dst.len() - *out) {
-            // SAFETY: `has_margins` is what the function requires.
-            *out = unsafe { put_sequence_unchecked(dst, *out, src, sequence) };
-        } else {
-            cold_path();
-            // A match must end before the last `LAST_LITERALS` bytes.
-            let end = end.min(src.len() - LAST_LITERALS);
-            sequence.extra_len = end - *at + back - MIN_MATCH;
-            *out = put_sequence(dst.slice(), *out, src, sequence)?;
-            if end > last {
-                *anchor = end;
-                return Some(false);
-            }
+        // SAFETY: `progress.at <= last`, also behind short matches, which end `MF_LIMIT` bytes before the end of `src`; `from < *at`.
+        if !unsafe { put_match(src, dst, from, (literals, back), progress) }? {
+            return Some(false);
         }
-        *at = end;
-        *anchor = end;
-        // SAFETY: `end <= last`, by `has_margins` or by the check above, so 12 bytes lie at `*at`. Both positions are higher than all
-        // that were inserted before, since a match is at least `MIN_MATCH` long, so `from < *at` (`Finder`).
+        let at = progress.at;
+        // SAFETY: `at <= last`, as `put_match` returned true, so 12 bytes lie there. Both positions are higher than all
+        // that were inserted before, since a match is at least `MIN_MATCH` long, so `from < at` (`Finder`).
         unsafe {
-            finder.insert(src, *at - 2);
-            from = finder.insert(src, *at);
-            if !F::is_match(src, from, *at) {
+            finder.insert(src, at - 2);
+            from = finder.insert(src, at);
+            if !F::is_match(src, from, at) {
                 return Some(true);
             }
         }

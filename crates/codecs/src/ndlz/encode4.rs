@@ -155,6 +155,16 @@ impl Encoder {
         })
     }
 
+    /// Inserts the parts of a literal cell that is written at `start`: those whose slots are free, by their bits.
+    #[inline(always)]
+    fn insert_parts(&mut self, free_pairs: u32, free_triples: u32, start: usize) {
+        let is_free = |mask: u32, i: usize| mask >> i & 1 == 1;
+        let triples = CONTIGUOUS_TRIPLES.map(|i| is_free(free_triples, i));
+        let pairs = CONTIGUOUS_PAIRS.map(|i| is_free(free_pairs, i));
+        insert(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
+        insert(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
+    }
+
     /// Writes a cell as a match of some of its rows, and returns the number of bytes written. If there is no match, returns `None`, and inserts
     /// the parts of the cell into the tables, as it will be literal.
     #[inline(always)]
@@ -215,12 +225,7 @@ impl Encoder {
             return Some(11);
         }
 
-        let is_free = |mask: u32, i: usize| mask >> i & 1 == 1;
-        let triples = CONTIGUOUS_TRIPLES.map(|i| is_free(free_triples, i));
-        let pairs = CONTIGUOUS_PAIRS.map(|i| is_free(free_pairs, i));
-        let start = anchor + 1;
-        insert(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
-        insert(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
+        self.insert_parts(free_pairs, free_triples, anchor + 1);
         None
     }
 }
