@@ -129,6 +129,28 @@ fn main() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
+impl Case {
+    /// Writes 200 slices. Each round writes other data.
+    fn write_slices(&self, schunk: &SuperChunk, round: usize) {
+        let len = self.data.len() as u64;
+        for n in 0..200u64 {
+            let at = n * 7919 * 4 % (len - 4000) / 4 * 4;
+            let from = (at + 4000 * (1 + round as u64)) % (len - 4000);
+            let new = &self.data[from as usize..][..4000];
+            schunk.write_bytes(at, new).expect("a write");
+        }
+    }
+
+    /// Reads 1,000 slices, each into `dest`.
+    fn read_slices(&self, schunk: &SuperChunk, dest: &mut [u8]) {
+        let len = self.data.len() as u64;
+        for n in 0..1000u64 {
+            let at = n * 104_729 * 4 % (len - 4000) / 4 * 4;
+            schunk.read_bytes(at..at + 4000, dest).expect("a read");
+        }
+    }
+}
+
 fn row(case: &Case, paths: &[PathBuf; 2], words: &[String], groups: &mut [(&str, f64, Vec<f64>)]) {
     for (i, what) in ["append", "write slices", "read whole", "read slices"]
         .into_iter()
@@ -158,22 +180,12 @@ fn row(case: &Case, paths: &[PathBuf; 2], words: &[String], groups: &mut [(&str,
                 } else {
                     let schunk = &kept[with];
                     started = cpu_time();
-                    let len = case.data.len() as u64;
                     match i {
-                        1 => (0..200u64).for_each(|n| {
-                            let at = n * 7919 * 4 % (len - 4000) / 4 * 4;
-                            // Each round has other data.
-                            let from = (at + 4000 * (1 + round as u64)) % (len - 4000);
-                            let new = &case.data[from as usize..][..4000];
-                            schunk.write_bytes(at, new).expect("a write");
-                        }),
-                        2 => schunk.read_bytes(0..len, &mut dest).expect("a read"),
-                        _ => (0..1000u64).for_each(|n| {
-                            let at = n * 104_729 * 4 % (len - 4000) / 4 * 4;
-                            schunk
-                                .read_bytes(at..at + 4000, &mut dest[..4000])
-                                .expect("a read");
-                        }),
+                        1 => case.write_slices(schunk, round),
+                        2 => schunk
+                            .read_bytes(0..case.data.len() as u64, &mut dest)
+                            .expect("a read"),
+                        _ => case.read_slices(schunk, &mut dest[..4000]),
                     }
                 }
                 times[with].push(cpu_time() - started);

@@ -75,11 +75,21 @@ const GOALS: [(&str, f64); 6] = [
     ("zfp", 0.97),
 ];
 
+const NO_FILTER: (u8, u8) = (0, 0);
+
 fn cases() -> Vec<Case> {
-    let none = (0, 0);
+    let mut all = item_filters();
+    all.extend(cell_filters());
+    all.extend(ndlz());
+    all.extend(zfp());
+    all
+}
+
+/// Filters of single items.
+fn item_filters() -> Vec<Case> {
     let mut all = Vec::new();
     for typesize in [2, 4, 8] {
-        for (with, first) in [("", none), ("shuffle and ", (SHUFFLE, 0))] {
+        for (with, first) in [("", NO_FILTER), ("shuffle and ", (SHUFFLE, 0))] {
             all.push(Case {
                 group: "bytedelta",
                 name: format!("{with}bytedelta, items of {typesize}"),
@@ -95,11 +105,17 @@ fn cases() -> Vec<Case> {
             group: "int_trunc",
             name: format!("int_trunc, items of {typesize}"),
             codec: (NOTHING, 0),
-            filters: [none, (BLOSC_FILTER_INT_TRUNC as u8, 5)],
+            filters: [NO_FILTER, (BLOSC_FILTER_INT_TRUNC as u8, 5)],
             typesize,
             block: vec![(128 << 10) / typesize],
         });
     }
+    all
+}
+
+/// Filters of cells of arrays.
+fn cell_filters() -> Vec<Case> {
+    let mut all = Vec::new();
     for (side, typesize) in [(4, 1), (4, 4), (8, 4), (4, 8), (8, 8)] {
         for block in [vec![256, 128], vec![32, 32, 32]] {
             let means = typesize >= 4;
@@ -112,7 +128,7 @@ fn cases() -> Vec<Case> {
                         group,
                         name: format!("{group} {side}, items of {typesize}, {block:?}"),
                         codec: (NOTHING, 0),
-                        filters: [none, (id as u8, side)],
+                        filters: [NO_FILTER, (id as u8, side)],
                         typesize,
                         block: block.clone(),
                     });
@@ -120,18 +136,28 @@ fn cases() -> Vec<Case> {
             }
         }
     }
+    all
+}
+
+fn ndlz() -> Vec<Case> {
+    let mut all = Vec::new();
     for side in [4, 8] {
         for block in [vec![128, 128], vec![512, 512]] {
             all.push(Case {
                 group: "ndlz",
                 name: format!("ndlz {side} x {side}, {block:?}"),
                 codec: (BLOSC_CODEC_NDLZ as u8, side),
-                filters: [none; 2],
+                filters: [NO_FILTER; 2],
                 typesize: 1,
                 block,
             });
         }
     }
+    all
+}
+
+fn zfp() -> Vec<Case> {
+    let mut all = Vec::new();
     for typesize in [4, 8] {
         let blocks = [
             vec![16384],
@@ -149,7 +175,7 @@ fn cases() -> Vec<Case> {
                     group: "zfp",
                     name: format!("zfp {mode}, items of {typesize}, {block:?}"),
                     codec: (id as u8, meta),
-                    filters: [none; 2],
+                    filters: [NO_FILTER; 2],
                     typesize,
                     block: block.clone(),
                 });
@@ -306,6 +332,21 @@ fn measure(case: &Case, libs: [&'static B2ndLib; 2]) -> ([[f64; 2]; 2], [i32; 2]
     ([compression, decompression], cbytes)
 }
 
+/// Prints the geometric mean of each group that was measured.
+fn print_means(ratios: &[(&str, f64)]) {
+    for (group, goal) in GOALS {
+        let logs: Vec<f64> = ratios
+            .iter()
+            .filter(|(of, _)| *of == group)
+            .map(|(_, ratio)| ratio.ln())
+            .collect();
+        if !logs.is_empty() {
+            let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+            println!("{group}: {mean:.2} (goal {goal}), {} rows", logs.len());
+        }
+    }
+}
+
 fn main() {
     let Some(reference) = reference_arrays() else {
         return;
@@ -357,17 +398,7 @@ fn main() {
             ratios.push((case.group, ratio));
         }
     }
-    for (group, goal) in GOALS {
-        let logs: Vec<f64> = ratios
-            .iter()
-            .filter(|(of, _)| *of == group)
-            .map(|(_, ratio)| ratio.ln())
-            .collect();
-        if !logs.is_empty() {
-            let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-            println!("{group}: {mean:.2} (goal {goal}), {} rows", logs.len());
-        }
-    }
+    print_means(&ratios);
     if let Some(path) = csv_at.and_then(|at| arguments.get(at + 1)) {
         std::fs::write(path, csv).unwrap_or_else(|error| panic!("{path}: {error}"));
     }

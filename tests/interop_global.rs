@@ -122,27 +122,24 @@ fn same(
     });
 }
 
-#[test]
-fn global_state_and_environment() {
-    let Some((ours, reference)) = both() else {
-        return;
-    };
-    let libs = [ours, reference];
-    let mut report = Report::default();
-    let src = Kind::WalkInt32.bytes(60_000, 3);
-
+/// All levels, shuffles and sizes of items, and those that there are not.
+fn arguments(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
     for clevel in [-1, 0, 1, 5, 9, 10] {
         for shuffle in -1..=4 {
             for typesize in [1, 4, 8, 255, 256, 1000] {
                 same(
-                    &mut report,
+                    report,
                     &format!("level {clevel} shuffle {shuffle} typesize {typesize}"),
                     libs,
-                    |lib| compress(lib, clevel, shuffle, typesize, &src),
+                    |lib| compress(lib, clevel, shuffle, typesize, src),
                 );
             }
         }
     }
+}
+
+/// Settings of the process, for every codec.
+fn settings(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
     for code in CODECS {
         for (splitmode, blocksize, delta, nthreads) in [
             (1, 0, 0, 1),
@@ -151,7 +148,7 @@ fn global_state_and_environment() {
             (4, 1 << 20, 1, 1),
         ] {
             same(
-                &mut report,
+                report,
                 &format!("codec {code} {splitmode} {blocksize} {delta} {nthreads}"),
                 libs,
                 |lib| {
@@ -169,12 +166,15 @@ fn global_state_and_environment() {
                             (lib.f.blosc2_set_nthreads)(nthreads),
                         )
                     };
-                    format!("{codes:?} {}", compress(lib, 5, 1, 4, &src))
+                    format!("{codes:?} {}", compress(lib, 5, 1, 4, src))
                 },
             );
         }
     }
-    same(&mut report, "setters out of range", libs, |lib| {
+}
+
+fn settings_out_of_range(report: &mut Report, libs: [&'static Lib; 2]) {
+    same(report, "setters out of range", libs, |lib| {
         // SAFETY: strings end; no other thread uses the library.
         let codes = unsafe {
             [
@@ -187,31 +187,78 @@ fn global_state_and_environment() {
         };
         format!("{codes:?}")
     });
+}
 
-    let variables = [
-        ("BLOSC_CLEVEL", &["0", "1", "9", "10", "-1", "x", ""][..]),
-        (
-            "BLOSC_SHUFFLE",
-            &["NOSHUFFLE", "SHUFFLE", "BITSHUFFLE", "shuffle", "x"],
-        ),
-        ("BLOSC_DELTA", &["1", "0", "2", "x"]),
-        ("BLOSC_TYPESIZE", &["1", "2", "8", "300", "x"]),
-        (
-            "BLOSC_COMPRESSOR",
-            &["blosclz", "lz4", "lz4hc", "zlib", "zstd", "LZ4", "x"],
-        ),
-        ("BLOSC_NTHREADS", &["1", "2", "3", "x"]),
-        (
-            "BLOSC_SPLITMODE",
-            &["ALWAYS", "NEVER", "AUTO", "FORWARD_COMPAT", "x"],
-        ),
-        ("BLOSC_BLOCKSIZE", &["0", "1024", "4096", "1000", "x"]),
-        ("BLOSC_NOLOCK", &["1", ""]),
-        ("BLOSC_BLOSC1_COMPAT", &["1"]),
-        ("BLOSC_INFO", &["1"]),
-    ];
+const VARIABLES: [(&str, &[&str]); 11] = [
+    ("BLOSC_CLEVEL", &["0", "1", "9", "10", "-1", "x", ""]),
+    (
+        "BLOSC_SHUFFLE",
+        &["NOSHUFFLE", "SHUFFLE", "BITSHUFFLE", "shuffle", "x"],
+    ),
+    ("BLOSC_DELTA", &["1", "0", "2", "x"]),
+    ("BLOSC_TYPESIZE", &["1", "2", "8", "300", "x"]),
+    (
+        "BLOSC_COMPRESSOR",
+        &["blosclz", "lz4", "lz4hc", "zlib", "zstd", "LZ4", "x"],
+    ),
+    ("BLOSC_NTHREADS", &["1", "2", "3", "x"]),
+    (
+        "BLOSC_SPLITMODE",
+        &["ALWAYS", "NEVER", "AUTO", "FORWARD_COMPAT", "x"],
+    ),
+    ("BLOSC_BLOCKSIZE", &["0", "1024", "4096", "1000", "x"]),
+    ("BLOSC_NOLOCK", &["1", ""]),
+    ("BLOSC_BLOSC1_COMPAT", &["1"]),
+    ("BLOSC_INFO", &["1"]),
+];
+
+/// What contexts make of the environment.
+fn contexts(lib: &'static Lib, src: &[u8]) -> String {
+    let mut told = String::new();
+    for cparams in [
+        CParams {
+            compcode: LZ4,
+            typesize: 4,
+            ..CParams::default()
+        },
+        CParams {
+            clevel: 0,
+            nthreads: 2,
+            ..CParams::default()
+        },
+    ] {
+        let Some(ctx) = lib.cctx(&cparams) else {
+            told += "no context\n";
+            continue;
+        };
+        let mut set = CParams::default();
+        // SAFETY: the context is a compression context, `set` lives across the call.
+        let rc = unsafe { (lib.f.blosc2_ctx_get_cparams)(ctx.raw(), &mut set) };
+        let mut dest = vec![0u8; src.len() + MAX_OVERHEAD];
+        let written = ctx.compress(src, &mut dest);
+        if written <= 0 {
+            dest.fill(0);
+        }
+        told += &format!(
+            "{rc} {} {} {} {} {} {:?} {} {:02x?}\n",
+            set.compcode,
+            set.clevel,
+            set.typesize,
+            set.nthreads,
+            set.blocksize,
+            set.filters,
+            set.splitmode,
+            header_but_cbytes(&dest)
+        );
+        let (rc, out) = lib.decompress(&dest[..written.max(0) as usize], src.len(), 1);
+        told += &format!("{} {rc} {}\n", written.min(1), out == src);
+    }
+    told
+}
+
+fn environment(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
     for nolock in [false, true] {
-        for (variable, values) in variables {
+        for (variable, values) in VARIABLES {
             for value in values {
                 // SAFETY: this is the only test of its process, and the libraries' threads read no environment.
                 unsafe {
@@ -221,51 +268,12 @@ fn global_state_and_environment() {
                     std::env::set_var(variable, value);
                 }
                 same(
-                    &mut report,
+                    report,
                     &format!("{variable}={value} nolock {nolock}"),
                     libs,
                     |lib| {
-                        let mut told = compress(lib, 5, 1, 4, &src);
-                        // Contexts look at some of them too.
-                        for cparams in [
-                            CParams {
-                                compcode: LZ4,
-                                typesize: 4,
-                                ..CParams::default()
-                            },
-                            CParams {
-                                clevel: 0,
-                                nthreads: 2,
-                                ..CParams::default()
-                            },
-                        ] {
-                            let Some(ctx) = lib.cctx(&cparams) else {
-                                told += "no context\n";
-                                continue;
-                            };
-                            let mut set = CParams::default();
-                            // SAFETY: the context is a compression context, `set` lives across the call.
-                            let rc = unsafe { (lib.f.blosc2_ctx_get_cparams)(ctx.raw(), &mut set) };
-                            let mut dest = vec![0u8; src.len() + MAX_OVERHEAD];
-                            let written = ctx.compress(&src, &mut dest);
-                            if written <= 0 {
-                                dest.fill(0);
-                            }
-                            told += &format!(
-                                "{rc} {} {} {} {} {} {:?} {} {:02x?}\n",
-                                set.compcode,
-                                set.clevel,
-                                set.typesize,
-                                set.nthreads,
-                                set.blocksize,
-                                set.filters,
-                                set.splitmode,
-                                header_but_cbytes(&dest)
-                            );
-                            let (rc, out) =
-                                lib.decompress(&dest[..written.max(0) as usize], src.len(), 1);
-                            told += &format!("{} {rc} {}\n", written.min(1), out == src);
-                        }
+                        let mut told = compress(lib, 5, 1, 4, src);
+                        told += &contexts(lib, src);
                         told
                     },
                 );
@@ -277,23 +285,40 @@ fn global_state_and_environment() {
             }
         }
     }
+}
 
-    // The state is there again after the library was taken down, and two buffers of a global call may not share one.
-    same(&mut report, "destroy and init", libs, |lib| {
+/// The state is there again after the library was taken down, and two buffers of a global call may not share one.
+fn destroyed(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
+    same(report, "destroy and init", libs, |lib| {
         let mut told = String::new();
         for _ in 0..3 {
             // SAFETY: no context is at work.
             unsafe {
                 (lib.f.blosc2_set_nthreads)(2);
-                told += &compress(lib, 5, 1, 4, &src);
+                told += &compress(lib, 5, 1, 4, src);
                 told += &format!("{} ", (lib.f.blosc2_free_resources)());
-                told += &compress(lib, 5, 1, 4, &src);
+                told += &compress(lib, 5, 1, 4, src);
                 (lib.f.blosc2_destroy)();
                 (lib.f.blosc2_init)();
             }
         }
         told
     });
+}
+
+#[test]
+fn global_state_and_environment() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let libs = [ours, reference];
+    let mut report = Report::default();
+    let src = Kind::WalkInt32.bytes(60_000, 3);
+    arguments(&mut report, libs, &src);
+    settings(&mut report, libs, &src);
+    settings_out_of_range(&mut report, libs);
+    environment(&mut report, libs, &src);
+    destroyed(&mut report, libs, &src);
     let unknown = CString::new("nothing").expect("no zero inside");
     // SAFETY: the string ends.
     assert_eq!(

@@ -5,7 +5,7 @@ mod common;
 use common::abi::*;
 use common::ctx::header_but_cbytes;
 use common::data::{Kind, Rng};
-use common::library::{both, ours};
+use common::library::{Lib, both, ours};
 use common::pipelines::{CODECS, FILTERS};
 use common::report::Report;
 use core::ffi::c_int;
@@ -22,6 +22,49 @@ fn random_blocks(rng: &mut Rng, kind: Kind) -> Vec<Vec<u8>> {
         .collect();
     blocks.push(Kind::Zeros.bytes(100_000, 0));
     blocks
+}
+
+/// Reads a chunk of these blocks in every way: the return codes of impossible calls, and the data.
+fn read(
+    report: &mut Report,
+    (lib, nthreads): (&'static Lib, i16),
+    chunk: &[u8],
+    blocks: &[Vec<u8>],
+    which: &dyn Fn() -> String,
+) -> (Vec<i32>, Vec<u8>) {
+    let dctx = lib.dctx_threads(nthreads);
+    let nbytes: usize = blocks.iter().map(Vec::len).sum();
+    let mut nblocks = 0;
+    // SAFETY: the pointer is good for the length that goes with it.
+    let rc = unsafe {
+        (lib.f.blosc2_vlchunk_get_nblocks)(chunk.as_ptr().cast(), chunk.len() as i32, &mut nblocks)
+    };
+    report.check(
+        (rc, nblocks as usize) == (0, blocks.len()),
+        "nblocks",
+        || format!("{} {rc} {nblocks}: {}", lib.name, which()),
+    );
+    let (rc, got) = dctx.vldecompress(chunk, blocks.len());
+    report.check(got == blocks, "vldecompress", || {
+        format!("{} {rc}: {}", lib.name, which())
+    });
+    let (short, _) = dctx.vldecompress(chunk, blocks.len() - 1);
+    let mut codes = vec![short];
+    for n in [0, blocks.len() / 2, blocks.len() - 1] {
+        let (rc, got) = dctx.vldecompress_block(chunk, n as i32);
+        report.check(got == blocks[n], "vldecompress_block", || {
+            format!("{} {rc} block {n}: {}", lib.name, which())
+        });
+    }
+    for n in [-1, blocks.len() as i32, i32::MAX] {
+        codes.push(dctx.vldecompress_block(chunk, n).0);
+    }
+    let mut out = vec![0xA5u8; nbytes];
+    codes.push(dctx.decompress(chunk, &mut out));
+    let mut item = [0u8; 8];
+    codes.push(dctx.getitem(chunk, 0, 1, &mut item));
+    codes.push(lib.sizes(chunk).0);
+    (codes, out)
 }
 
 #[test]
@@ -83,44 +126,8 @@ fn variable_length_blocks() {
                     },
                 );
                 for chunk in [&mine.1, &theirs.1] {
-                    let whole_by = [ours, reference].map(|lib| {
-                        let dctx = lib.dctx_threads(nthreads);
-                        let mut nblocks = 0;
-                        // SAFETY: the pointer is good for the length that goes with it.
-                        let rc = unsafe {
-                            (lib.f.blosc2_vlchunk_get_nblocks)(
-                                chunk.as_ptr().cast(),
-                                chunk.len() as i32,
-                                &mut nblocks,
-                            )
-                        };
-                        report.check(
-                            (rc, nblocks as usize) == (0, blocks.len()),
-                            "nblocks",
-                            || format!("{} {rc} {nblocks}: {}", lib.name, which()),
-                        );
-                        let (rc, got) = dctx.vldecompress(chunk, blocks.len());
-                        report.check(got == blocks, "vldecompress", || {
-                            format!("{} {rc}: {}", lib.name, which())
-                        });
-                        let (short, _) = dctx.vldecompress(chunk, blocks.len() - 1);
-                        let mut codes = vec![short];
-                        for n in [0, blocks.len() / 2, blocks.len() - 1] {
-                            let (rc, got) = dctx.vldecompress_block(chunk, n as i32);
-                            report.check(got == blocks[n], "vldecompress_block", || {
-                                format!("{} {rc} block {n}: {}", lib.name, which())
-                            });
-                        }
-                        for n in [-1, blocks.len() as i32, i32::MAX] {
-                            codes.push(dctx.vldecompress_block(chunk, n).0);
-                        }
-                        let mut out = vec![0xA5u8; nbytes];
-                        codes.push(dctx.decompress(chunk, &mut out));
-                        let mut item = [0u8; 8];
-                        codes.push(dctx.getitem(chunk, 0, 1, &mut item));
-                        codes.push(lib.sizes(chunk).0);
-                        (codes, out)
-                    });
+                    let whole_by = [ours, reference]
+                        .map(|lib| read(&mut report, (lib, nthreads), chunk, &blocks, &which));
                     let [a, b] = &whole_by;
                     report.check(a == b, "return codes", || {
                         format!("{:?} and {:?}: {}", a.0, b.0, which())

@@ -50,11 +50,8 @@ pub fn measure(case: &Case, row: &Row, libs: [&'static Lib; 2], quick: bool) -> 
         }
         for dctx in &dctx {
             let rc = dctx.decompress(compressed.last().expect("just pushed"), &mut out);
-            assert!(
-                rc as usize == part.len() && out == part,
-                "{rc}: {}",
-                row.describe()
-            );
+            let is_same = rc as usize == part.len() && out == part;
+            assert!(is_same, "{rc}: {}", row.describe());
         }
     }
     let clock = Clock::of(case.threads);
@@ -78,13 +75,9 @@ pub fn measure(case: &Case, row: &Row, libs: [&'static Lib; 2], quick: bool) -> 
             })
         }
     };
-    let calls = match row.operation {
-        Operation::GetItem(_) => ACCESSES,
-        _ => chunks,
-    };
-    let bytes = match row.operation {
-        Operation::GetItem(items) => items * case.kind.typesize() as usize,
-        _ => case.nbytes,
+    let (calls, bytes) = match row.operation {
+        Operation::GetItem(items) => (ACCESSES, items * case.kind.typesize() as usize),
+        _ => (chunks, case.nbytes),
     };
     Measured {
         seconds: seconds.map(|s| s / calls as f64),

@@ -156,12 +156,22 @@ pub fn svg(measured: &[(Row, Measured)]) -> String {
         MARGIN.0
     );
     legend(&mut svg);
+    codec_panels(&mut svg, measured);
+    small_panel(&mut svg, measured);
+    item_panel(&mut svg, measured);
+    goals(&mut svg, CODECS.len(), measured);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// A panel for each codec and filter: chunks of level 5.
+fn codec_panels(svg: &mut String, measured: &[(Row, Measured)]) {
     let kinds: Vec<&str> = Kind::MEASURED.iter().map(|kind| kind.name()).collect();
     let of_level_5 = |row: &Row| row.case.size == Size::Chunk && row.case.clevel == 5;
     for (line, (codec, codec_name)) in CODECS.iter().enumerate() {
         for (column, (filter, filter_name)) in FILTERS.iter().enumerate() {
             let mut panel = Panel::new(
-                &mut svg,
+                svg,
                 column,
                 line,
                 &format!("{codec_name}, {filter_name}"),
@@ -182,9 +192,12 @@ pub fn svg(measured: &[(Row, Measured)]) -> String {
             }
         }
     }
-    let line = CODECS.len();
+}
+
+/// The panel of small buffers, behind those of the codecs.
+fn small_panel(svg: &mut String, measured: &[(Row, Measured)]) {
     let labels = ["256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB"];
-    let mut panel = Panel::new(&mut svg, 0, line, "small buffers, shuffle", &labels);
+    let mut panel = Panel::new(svg, 0, CODECS.len(), "small buffers, shuffle", &labels);
     for (row, result) in measured
         .iter()
         .filter(|(row, _)| row.case.size == Size::Small)
@@ -197,13 +210,12 @@ pub fn svg(measured: &[(Row, Measured)]) -> String {
             result.ratio(),
         );
     }
-    let mut panel = Panel::new(
-        &mut svg,
-        1,
-        line,
-        "getitem",
-        &["1 item", "100 items", "10,000 items"],
-    );
+}
+
+/// The panel of single items, beside that of small buffers.
+fn item_panel(svg: &mut String, measured: &[(Row, Measured)]) {
+    let labels = ["1 item", "100 items", "10,000 items"];
+    let mut panel = Panel::new(svg, 1, CODECS.len(), "getitem", &labels);
     for (row, result) in measured {
         if let Operation::GetItem(items) = row.operation {
             let step = ITEMS.iter().position(|n| *n == items);
@@ -215,9 +227,6 @@ pub fn svg(measured: &[(Row, Measured)]) -> String {
             );
         }
     }
-    goals(&mut svg, line, measured);
-    svg.push_str("</svg>\n");
-    svg
 }
 
 /// The legend.

@@ -162,54 +162,44 @@ impl Row {
 pub fn cases(quick: bool) -> Vec<Case> {
     let nbytes = if quick { 1 << 20 } else { 4 << 20 };
     let threads: &[i16] = if quick { &[1] } else { &[1, 2] };
+    let of_level_5 = |codec, filter, kind| Case {
+        codec,
+        filter,
+        kind,
+        clevel: 5,
+        threads: 1,
+        nbytes,
+        size: Size::Chunk,
+    };
+    const KINDS: [Kind; 3] = [Kind::SmoothFloat64, Kind::WalkInt32, Kind::Text];
     let mut cases = Vec::new();
     for (codec, _) in CODECS {
         for (filter, _) in FILTERS {
             for kind in Kind::MEASURED {
-                for &threads in threads {
-                    cases.push(Case {
-                        codec,
-                        filter,
-                        kind,
-                        clevel: 5,
-                        threads,
-                        nbytes,
-                        size: Size::Chunk,
-                    });
-                }
+                cases.extend(threads.iter().map(|&threads| Case {
+                    threads,
+                    ..of_level_5(codec, filter, kind)
+                }));
             }
         }
     }
     if !quick {
         for (codec, _) in CODECS {
             for clevel in [1, 9] {
-                for kind in [Kind::SmoothFloat64, Kind::WalkInt32, Kind::Text] {
-                    cases.push(Case {
-                        codec,
-                        filter: SHUFFLE,
-                        kind,
-                        clevel,
-                        threads: 1,
-                        nbytes,
-                        size: Size::Chunk,
-                    });
-                }
+                cases.extend(KINDS.map(|kind| Case {
+                    clevel,
+                    ..of_level_5(codec, SHUFFLE, kind)
+                }));
             }
         }
     }
     for codec in [BLOSCLZ, LZ4, ZSTD] {
-        for kind in [Kind::SmoothFloat64, Kind::WalkInt32, Kind::Text] {
-            for nbytes in SMALL {
-                cases.push(Case {
-                    codec,
-                    filter: SHUFFLE,
-                    kind,
-                    clevel: 5,
-                    threads: 1,
-                    nbytes,
-                    size: Size::Small,
-                });
-            }
+        for kind in KINDS {
+            cases.extend(SMALL.map(|nbytes| Case {
+                nbytes,
+                size: Size::Small,
+                ..of_level_5(codec, SHUFFLE, kind)
+            }));
         }
     }
     for (codec, filter) in [
@@ -219,17 +209,10 @@ pub fn cases(quick: bool) -> Vec<Case> {
         (LZ4, BITSHUFFLE),
         (ZSTD, SHUFFLE),
     ] {
-        for kind in [Kind::SmoothFloat64, Kind::WalkInt32] {
-            cases.push(Case {
-                codec,
-                filter,
-                kind,
-                clevel: 5,
-                threads: 1,
-                nbytes,
-                size: Size::Items,
-            });
-        }
+        cases.extend([Kind::SmoothFloat64, Kind::WalkInt32].map(|kind| Case {
+            size: Size::Items,
+            ..of_level_5(codec, filter, kind)
+        }));
     }
     cases
 }

@@ -6,7 +6,7 @@ use crate::common::schunk_calls::Schunk;
 use crate::rows::{Operation, Row, Storage};
 use blosc2::capi::types::blosc2_cparams;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const TYPESIZE: usize = 8;
@@ -73,6 +73,31 @@ fn append_all(s: &Schunk, row: &Row, data: &[u8]) {
     }
 }
 
+/// Measures a row of appending. Removing files makes creating the next ones slower: the file system does not reuse their inode numbers at once,
+/// and has to search for others. So the files of all turns stay until the row is done.
+fn measure_appending(
+    row: &Row,
+    libs: [&'static SchunkLib; 2],
+    paths: &[PathBuf; 2],
+    data: &[u8],
+    quick: bool,
+) -> Measured {
+    let clock = Clock::of(row);
+    let mut turn = 0;
+    let seconds = take_turns(quick, |n| {
+        turn += 1;
+        let path = paths[n].with_extension(format!("{}-{turn}", row.chunks));
+        let s = create(libs[n], row, &path);
+        // The memory is mapped, for few chunks and for many.
+        // SAFETY: the region is no longer used.
+        unsafe { libc::malloc_trim(0) };
+        let start = clock.now();
+        append_all(&s, row, data);
+        clock.now() - start
+    });
+    Measured { seconds }
+}
+
 /// Measures one row in `folder`. Both read what the reference wrote.
 pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: bool) -> Measured {
     let data = Kind::SmoothFloat64.bytes(4 << 20, 1);
@@ -82,27 +107,10 @@ pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: b
         // SAFETY: no operation is in progress.
         unsafe { (lib.lib.f.blosc2_set_nthreads)(row.threads) };
     }
-    let clock = Clock::of(row);
     if row.operation == Operation::Append {
-        let mut turn = 0;
-        let seconds = take_turns(quick, |n| {
-            // Removing files makes creating the next ones slower: the file system does not reuse their inode numbers at once, and has to search
-            // for others. So the files of all turns stay until the row is done.
-            turn += 1;
-            let s = create(
-                libs[n],
-                row,
-                &paths[n].with_extension(format!("{}-{turn}", row.chunks)),
-            );
-            // The memory is mapped, for few chunks and for many.
-            // SAFETY: the region is no longer used.
-            unsafe { libc::malloc_trim(0) };
-            let start = clock.now();
-            append_all(&s, row, &data);
-            clock.now() - start
-        });
-        return Measured { seconds };
+        return measure_appending(row, libs, &paths, &data, quick);
     }
+    let clock = Clock::of(row);
     let written = create(libs[1], row, &paths[1]);
     append_all(&written, row, &data);
     let frame = match row.storage {

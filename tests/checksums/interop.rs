@@ -4,9 +4,11 @@ use crate::common::data::Kind;
 use crate::common::folder::Folder;
 use crate::common::isolated::isolated;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::read;
 use crate::{add_checksums, check_chunk, frames, has_checksums, read_files, write_files};
 use blosc2::capi::types::blosc2_cparams;
+use std::path::PathBuf;
 
 const DATA: i64 = -3;
 
@@ -40,20 +42,21 @@ fn noise(seed: u64) -> Vec<u8> {
     Kind::Random.bytes(8000, seed)
 }
 
-#[test]
-fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
-    let Some(reference) = reference_schunks() else {
-        return;
-    };
-    let lib = our_schunks();
-    let folder = Folder::new("checksums-changed");
-    let cparams = blosc2_cparams {
-        typesize: 4,
-        blocksize: 2048,
-        ..blosc2_cparams::defaults()
-    };
-    for contiguous in [true, false] {
-        let path = folder.join(if contiguous { "file" } else { "directory" });
+/// A frame with checksums.
+struct Covered {
+    lib: &'static SchunkLib,
+    path: PathBuf,
+    /// The data of each chunk, and what [`check_chunk`] says of it: 1 if it has checksums.
+    model: Vec<(Vec<u8>, i32)>,
+}
+
+impl Covered {
+    fn new(lib: &'static SchunkLib, contiguous: bool, path: PathBuf) -> Self {
+        let cparams = blosc2_cparams {
+            typesize: 4,
+            blocksize: 2048,
+            ..blosc2_cparams::defaults()
+        };
         let s = lib
             .create(contiguous, Some(&path), &cparams, 1, None)
             .expect("a frame");
@@ -62,7 +65,7 @@ fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
             (0, 0, 1)
         );
         assert!(s.meta_add(c"fixed", b"before") >= 0);
-        let mut model: Vec<(Vec<u8>, i32)> = (0..8)
+        let model: Vec<(Vec<u8>, i32)> = (0..8)
             .map(|i| match i % 2 {
                 0 => (Kind::Runs.bytes(8000, i), 1),
                 _ => (noise(i), 1),
@@ -72,23 +75,33 @@ fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
             assert!(s.append_buffer(data, 8000) > 0);
         }
         drop(s);
-        let check = |model: &[(Vec<u8>, i32)]| {
-            let s = lib.open_path(&path).expect("a frame");
-            let state = read(&s);
-            let data = model.iter().map(|(data, _)| Ok(data.clone()));
-            assert!(state.chunks == data.collect::<Vec<_>>(), "{contiguous}");
-            let sums: Vec<i32> = (0..s.get().nchunks).map(|n| check_chunk(&s, n)).collect();
-            let wanted: Vec<i32> = model.iter().map(|(_, sum)| *sum).collect();
-            assert_eq!(sums, wanted, "{contiguous}");
-            for (nchunk, (data, _)) in model.iter().enumerate() {
-                let lazy = s.get_lazychunk(nchunk as i64);
-                let mut out = vec![0; data.len()];
-                assert_eq!(s.decompress_given(&lazy.bytes, &mut out), 8000, "{nchunk}");
-                assert!(out == *data, "{nchunk}");
-            }
-            assert_eq!(has_checksums(&s), 1);
-        };
-        check(&model);
+        Self { lib, path, model }
+    }
+
+    fn open(&self) -> Schunk {
+        self.lib.open_path(&self.path).expect("a frame")
+    }
+
+    /// The data and checksums are those of the model.
+    fn check(&self) {
+        let s = self.open();
+        let state = read(&s);
+        let data = self.model.iter().map(|(data, _)| Ok(data.clone()));
+        assert!(state.chunks == data.collect::<Vec<_>>(), "{:?}", self.path);
+        let sums: Vec<i32> = (0..s.get().nchunks).map(|n| check_chunk(&s, n)).collect();
+        let wanted: Vec<i32> = self.model.iter().map(|(_, sum)| *sum).collect();
+        assert_eq!(sums, wanted, "{:?}", self.path);
+        for (nchunk, (data, _)) in self.model.iter().enumerate() {
+            let lazy = s.get_lazychunk(nchunk as i64);
+            let mut out = vec![0; data.len()];
+            assert_eq!(s.decompress_given(&lazy.bytes, &mut out), 8000, "{nchunk}");
+            assert!(out == *data, "{nchunk}");
+        }
+        assert_eq!(has_checksums(&s), 1);
+    }
+
+    /// Makes a change by a handle of the reference.
+    fn change(&mut self, reference: &'static SchunkLib, step: u64) {
         let chunk = |data: &[u8]| {
             let own = crate::common::abi::CParams {
                 typesize: 4,
@@ -96,40 +109,42 @@ fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
             };
             reference.lib.compress(&own, data).1
         };
-        // Each by a handle of its own, and looked at by ours in between.
-        for step in 0..7u64 {
-            let s = reference.open_path(&path).expect("the reference reads it");
-            let data = noise(100 + step);
-            let rc = match step {
-                0 => s.append_buffer(&data, 8000),
-                // As many bytes as were there, in the same place.
-                1 => s.update_chunk(3, &chunk(&data), true),
-                2 => s.update_chunk(4, &chunk(&Kind::Runs.bytes(8000, 50)), true),
-                3 => s.insert_chunk(2, &chunk(&data), true),
-                4 => s.delete_chunk(0),
-                5 => s.meta_update(c"fixed", b"behind"),
-                _ => s.vlmeta_add(c"more", b"content"),
-            };
-            assert!(rc >= 0, "step {step}: {rc}");
-            drop(s);
-            match step {
-                0 => model.push((data, 0)),
-                1 => model[3] = (data, 0),
-                2 => model[4] = (Kind::Runs.bytes(8000, 50), 0),
-                3 => model.insert(2, (data, 0)),
-                4 => drop(model.remove(0)),
-                _ => {}
-            }
-            check(&model);
+        let s = reference
+            .open_path(&self.path)
+            .expect("the reference reads it");
+        let data = noise(100 + step);
+        let rc = match step {
+            0 => s.append_buffer(&data, 8000),
+            // As many bytes as were there, in the same place.
+            1 => s.update_chunk(3, &chunk(&data), true),
+            2 => s.update_chunk(4, &chunk(&Kind::Runs.bytes(8000, 50)), true),
+            3 => s.insert_chunk(2, &chunk(&data), true),
+            4 => s.delete_chunk(0),
+            5 => s.meta_update(c"fixed", b"behind"),
+            _ => s.vlmeta_add(c"more", b"content"),
+        };
+        assert!(rc >= 0, "step {step}: {rc}");
+        drop(s);
+        let model = &mut self.model;
+        match step {
+            0 => model.push((data, 0)),
+            1 => model[3] = (data, 0),
+            2 => model[4] = (Kind::Runs.bytes(8000, 50), 0),
+            3 => model.insert(2, (data, 0)),
+            4 => drop(model.remove(0)),
+            _ => {}
         }
-        // Damage of the others is found still: every chunk of ours, each in the middle of its bytes.
-        let whole = read_files(&path);
-        let s = lib.open_path(&path).expect("a frame");
-        let chunks: Vec<Vec<u8>> = (0..model.len() as i64)
+    }
+
+    /// Damages each chunk in the middle of its bytes. That is found in those that have checksums.
+    fn damage(&self) {
+        let whole = read_files(&self.path);
+        let s = self.open();
+        let chunks: Vec<Vec<u8>> = (0..self.model.len() as i64)
             .map(|n| s.get_chunk(n).bytes)
             .collect();
         drop(s);
-        for (nchunk, (_, sum)) in model.iter().enumerate() {
+        for (nchunk, (_, sum)) in self.model.iter().enumerate() {
             let chunk = &chunks[nchunk];
             let mut damaged = whole.clone();
             let found = damaged.iter_mut().find_map(|(_, bytes)| {
@@ -138,30 +153,48 @@ fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
                 Some(())
             });
             assert!(found.is_some(), "chunk {nchunk}");
-            write_files(&path, &damaged);
-            let s = lib.open_path(&path).expect("a frame");
+            write_files(&self.path, &damaged);
+            let s = self.open();
             if *sum == 1 {
                 let mut data = vec![0; 8000];
                 assert_eq!(s.decompress_chunk(nchunk as i64, &mut data), DATA);
                 assert_eq!(i64::from(check_chunk(&s, nchunk as i64)), DATA);
             }
         }
-        write_files(&path, &whole);
-        // A change by us, and the frame is covered again; and all of it once more is asked for.
-        let s = lib.open_path(&path).expect("a frame");
+        write_files(&self.path, &whole);
+    }
+
+    /// Makes a change by a handle of ours, after which the frame is covered again, and asks for all of it once more.
+    fn cover_again(&mut self) {
+        let s = self.open();
         let data = noise(200);
         assert!(s.append_buffer(&data, 8000) > 0);
-        model.push((data, 1));
+        self.model.push((data, 1));
         assert_eq!(add_checksums(&s), 0);
         drop(s);
-        model.iter_mut().for_each(|(_, sum)| *sum = 1);
-        check(&model);
-        assert!(
-            read(&reference.open_path(&path).expect("the reference"))
-                .chunks
-                .len()
-                == model.len()
-        );
+        self.model.iter_mut().for_each(|(_, sum)| *sum = 1);
+    }
+}
+
+#[test]
+fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
+    let Some(reference) = reference_schunks() else {
+        return;
+    };
+    let folder = Folder::new("checksums-changed");
+    for contiguous in [true, false] {
+        let path = folder.join(if contiguous { "file" } else { "directory" });
+        let mut frame = Covered::new(our_schunks(), contiguous, path);
+        frame.check();
+        for step in 0..7 {
+            frame.change(reference, step);
+            frame.check();
+        }
+        frame.damage();
+        frame.cover_again();
+        frame.check();
+        let read_back = read(&reference.open_path(&frame.path).expect("the reference"));
+        assert_eq!(read_back.chunks.len(), frame.model.len());
     }
 }
 

@@ -216,23 +216,56 @@ type Compress2 =
 type Decompress2 = unsafe extern "C" fn(*const c_void, i32, *mut c_void, i32) -> c_int;
 type SetCompressor2 = unsafe extern "C" fn(*const std::ffi::c_char) -> c_int;
 
+/// Functions of our libblosc2.
+struct Blosc2 {
+    compress: Compress2,
+    decompress: Decompress2,
+    set_compressor: SetCompressor2,
+    /// Keeps them loaded.
+    _library: libloading::Library,
+}
+
+impl Blosc2 {
+    fn open(path: impl AsRef<std::ffi::OsStr>) -> Self {
+        // SAFETY: it has no initialiser that touches the process; the functions are declared so in blosc2.h.
+        unsafe {
+            let library = libloading::Library::new(path).expect("libblosc2.so");
+            Self {
+                compress: *library.get(b"blosc2_compress").expect("blosc2_compress"),
+                decompress: *library
+                    .get(b"blosc2_decompress")
+                    .expect("blosc2_decompress"),
+                set_compressor: *library
+                    .get(b"blosc1_set_compressor")
+                    .expect("blosc1_set_compressor"),
+                _library: library,
+            }
+        }
+    }
+
+    /// Compresses `data` into `to`, and returns the size of the chunk.
+    fn compress(&self, kind: Kind, data: &[u8], to: &mut [u8]) -> usize {
+        let (len, room) = (data.len() as i32, to.len() as i32);
+        let (from, to) = (data.as_ptr().cast(), to.as_mut_ptr().cast());
+        // SAFETY: the buffers have these sizes.
+        let code = unsafe { (self.compress)(CLEVEL, 1, kind.typesize(), from, len, to, room) };
+        usize::try_from(black_box(code)).expect("it compresses")
+    }
+
+    fn decompress(&self, chunk: &[u8], to: &mut [u8]) {
+        let (len, room) = (chunk.len() as i32, to.len() as i32);
+        let (from, to) = (chunk.as_ptr().cast(), to.as_mut_ptr().cast());
+        // SAFETY: the buffers have these sizes.
+        black_box(unsafe { (self.decompress)(from, len, to, room) });
+    }
+}
+
 /// Small chunks of our libblosc2 beside those of c-blosc.
 fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
     let Some(path) = built("libblosc2.so", "OXIBLOSC_LIBRARY") else {
         return println!("no libblosc2.so beside this bench");
     };
-    // SAFETY: it has no initialiser that touches the process; the functions are declared so in blosc2.h.
-    let (_library, compress, decompress, set_compressor) = unsafe {
-        let library = libloading::Library::new(path).expect("libblosc2.so");
-        let compress: Compress2 = *library.get(b"blosc2_compress").expect("blosc2_compress");
-        let decompress: Decompress2 = *library
-            .get(b"blosc2_decompress")
-            .expect("blosc2_decompress");
-        let set: SetCompressor2 = *library
-            .get(b"blosc1_set_compressor")
-            .expect("blosc1_set_compressor");
-        (library, compress, decompress, set)
-    };
+    let ours = Blosc2::open(path);
     // SAFETY: a plain setting.
     unsafe { (theirs.f.blosc_set_nthreads)(1) };
     for (size, kind) in SIZES[..3]
@@ -243,18 +276,11 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
             let case = Case::new(kind, size, compressor);
             theirs.set_compressor(compressor);
             // SAFETY: a C string.
-            unsafe { set_compressor(compressor.as_ptr()) };
+            unsafe { (ours.set_compressor)(compressor.as_ptr()) };
             let (mut chunk, mut their_chunk) = (vec![0u8; size + 32], vec![0u8; size + OVERHEAD]);
-            let (len, room) = (size as i32, size as i32 + 32);
-            let compress = |data: &[u8], to: &mut [u8]| {
-                let (from, to) = (data.as_ptr().cast(), to.as_mut_ptr().cast());
-                // SAFETY: the buffers have these sizes.
-                let code = unsafe { compress(CLEVEL, 1, kind.typesize(), from, len, to, room) };
-                usize::try_from(black_box(code)).expect("it compresses")
-            };
             let (chunks, their_chunks): (Vec<_>, Vec<_>) = (0..case.data.len())
                 .map(|which| {
-                    let size = compress(&case.data[which], &mut chunk);
+                    let size = ours.compress(kind, &case.data[which], &mut chunk);
                     let their_size = case.compress(theirs, which, &mut their_chunk);
                     (chunk[..size].to_vec(), their_chunk[..their_size].to_vec())
                 })
@@ -270,7 +296,7 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
             let faster = ratio(
                 &mut || {
                     for data in &case.data {
-                        compress(data, &mut chunk);
+                        ours.compress(kind, data, &mut chunk);
                     }
                 },
                 &mut || {
@@ -284,9 +310,7 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
             let faster = ratio(
                 &mut || {
                     for chunk in &chunks {
-                        let (from, to) = (chunk.as_ptr().cast(), back.as_mut_ptr().cast());
-                        // SAFETY: the buffers have these sizes.
-                        black_box(unsafe { decompress(from, chunk.len() as i32, to, len) });
+                        ours.decompress(chunk, &mut back);
                     }
                 },
                 &mut || {

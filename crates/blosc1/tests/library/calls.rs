@@ -117,14 +117,10 @@ fn settings_are_kept_as_c_blosc_keeps_them() {
     assert_eq!(changed_settings(ours), changed_settings(reference));
 }
 
-#[test]
-fn what_cannot_be_done_is_refused_with_the_same_code() {
-    let Some((ours, reference, _alone)) = both() else {
-        return;
-    };
-    let data = Kind::WalkInt32.bytes(600_000, 1);
+/// What is compressed with impossible settings or too little room: its name, the settings, the size of the data, and the room.
+fn impossible() -> Vec<(&'static str, Settings, usize, usize)> {
     let stored = Settings { clevel: 0, ..LZ4 };
-    let cases: Vec<(&str, Settings, usize, usize)> = vec![
+    vec![
         ("level -1", Settings { clevel: -1, ..LZ4 }, 1000, 2000),
         ("level 10", Settings { clevel: 10, ..LZ4 }, 1000, 2000),
         ("shuffle -1", Settings { shuffle: -1, ..LZ4 }, 1000, 2000),
@@ -216,8 +212,16 @@ fn what_cannot_be_done_is_refused_with_the_same_code() {
             600_000,
             600_000,
         ),
-    ];
-    for (about, settings, nbytes, room) in cases {
+    ]
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_the_same_code() {
+    let Some((ours, reference, _alone)) = both() else {
+        return;
+    };
+    let data = Kind::WalkInt32.bytes(600_000, 1);
+    for (about, settings, nbytes, room) in impossible() {
         let [(code, chunk), (expected, theirs)] =
             [ours, reference].map(|lib| lib.compress(&settings, &data[..nbytes], room));
         assert_eq!(code, expected, "{about}");
