@@ -1,4 +1,4 @@
-//! Checksums of damaged frames that are made to fit: they lie, and so do not keep what is behind them from being looked at.
+//! Computes the checksums of damaged frames and chunks anew, so that the code behind the checks is fuzzed, too.
 
 use oxiblosc_chunk::checksum::{TableLayout, seal};
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The shortest header of a frame.
 const HEADER_MIN: usize = 0x57;
 
-/// A number of a frame; zeros stand for what is not there.
+/// The big-endian number of `len` bytes at `at`. 0 if the frame ends before.
 pub fn be(frame: &[u8], at: usize, len: usize) -> u64 {
     let bytes = frame.get(at..at + len).unwrap_or(&[]);
     bytes
@@ -16,7 +16,7 @@ pub fn be(frame: &[u8], at: usize, len: usize) -> u64 {
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// Bounds of the index chunk, as far as they can be told.
+/// The range of the index chunk. None if it does not lie in the frame.
 pub fn index(frame: &[u8], contiguous: bool) -> Option<Range<usize>> {
     let header = be(frame, 0x0b, 4) as usize;
     let start = match contiguous {
@@ -28,7 +28,7 @@ pub fn index(frame: &[u8], contiguous: bool) -> Option<Range<usize>> {
     (start + cbytes <= frame.len()).then_some(start..start + cbytes)
 }
 
-/// Makes those of header, index and trailer fit where the frame has any. None where their places cannot be told.
+/// Computes the checksums of header, index and trailer, if the frame has them. None if the sizes of these parts are impossible.
 pub fn frame(frame: &mut [u8], contiguous: bool) -> Option<()> {
     let len = frame.len();
     let header_len = be(frame, 0x0b, 4) as usize;
@@ -42,7 +42,7 @@ pub fn frame(frame: &mut [u8], contiguous: bool) -> Option<()> {
     Some(())
 }
 
-/// Makes those of the chunks of a contiguous frame fit that lie one behind the other, from the first one on.
+/// Computes the checksums of the chunks of a contiguous frame, from the first one up to one whose header is impossible.
 pub fn chunks(frame: &mut [u8], with_blocks: bool) {
     let mut rest = frame.get_mut(be(frame, 0x0b, 4) as usize..);
     while let Some(front) = rest {
@@ -55,8 +55,8 @@ pub fn chunks(frame: &mut [u8], with_blocks: bool) {
     }
 }
 
-/// Makes that of the front of a chunk fit, and those of the blocks if these lie one behind the other. None where a chunk has none, or
-/// where they cannot be told.
+/// Computes the checksums of a chunk: of its blocks, if they lie one behind the other and `with_blocks` says so, and then of its front. None
+/// if it has no checksums, or does not fit into `chunk`.
 pub fn chunk(chunk: &mut [u8], with_blocks: bool) -> Option<()> {
     let header = ChunkHeader::parse(chunk).ok()?;
     let layout = TableLayout::of(&header);

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* The release of c-blosc whose functions these are */
+/* The release of c-blosc that this library replaces */
 #define BLOSC_VERSION_MAJOR    1
 #define BLOSC_VERSION_MINOR    21
 #define BLOSC_VERSION_RELEASE  6
@@ -23,14 +23,15 @@ extern "C" {
 /* The version of the chunk format, in a chunk's first byte */
 #define BLOSC_VERSION_FORMAT 2
 
-/* Limits, in bytes: of a chunk's header, of what a chunk has more than its data, of a buffer, of an item, of a block */
+/* Limits in bytes: the size of a chunk's header, by how much a chunk may be larger than its data, and the largest buffer, item and
+   block */
 #define BLOSC_MIN_HEADER_LENGTH 16
 #define BLOSC_MAX_OVERHEAD BLOSC_MIN_HEADER_LENGTH
 #define BLOSC_MAX_BUFFERSIZE (INT_MAX - BLOSC_MAX_OVERHEAD)
 #define BLOSC_MAX_TYPESIZE 255
 #define BLOSC_MAX_BLOCKSIZE ((INT_MAX - BLOSC_MAX_TYPESIZE * sizeof(int32_t)) / 3)
 
-/* The most threads */
+/* The largest number of threads */
 #define BLOSC_MAX_THREADS 256
 
 /* What is shuffled: nothing, the bytes of the items, or their bits */
@@ -87,27 +88,28 @@ extern "C" {
 #define BLOSC_ZLIB_VERSION_FORMAT    1
 #define BLOSC_ZSTD_VERSION_FORMAT    1
 
-/* When blocks are split into one stream for each byte of an item: wherever readers expect that it may be so; never; where
-   it is fast; and as all releases do */
+/* The modes in which blocks are split into one stream for each byte of an item: always, if readers can recognise it; never; with
+   the codecs that it makes faster; and in the cases in which older releases split them */
 #define BLOSC_ALWAYS_SPLIT         1
 #define BLOSC_NEVER_SPLIT          2
 #define BLOSC_AUTO_SPLIT           3
 #define BLOSC_FORWARD_COMPAT_SPLIT 4
 
 /**
- * Begins the use of the library. The other functions do it by themselves where it is needed.
+ * Initialises the library. Programs need not call it, since the other functions initialise the library if that is necessary.
  */
-BLOSC_EXPORT void blosc_init(void);
+BLOSC_EXPORT
+void blosc_init(void);
 
 /**
- * Ends the use of the library: worker threads end, and memory that was kept for the next call is freed. The settings stay.
+ * Ends the worker threads, and frees the memory that is kept between calls. The settings stay, and the library can be used again.
  */
 BLOSC_EXPORT
 void blosc_destroy(void);
 
 /**
- * Ends the worker threads and frees memory that was kept for the next call, which starts and takes what it needs. Returns 0, or -1 if
- * the library is not in use.
+ * Ends the worker threads, and frees the memory that is kept between calls. The next call creates both again if it needs them. Returns 0,
+ * or -1 if the library is not initialised.
  */
 BLOSC_EXPORT
 int blosc_free_resources(void);
@@ -118,21 +120,21 @@ int blosc_free_resources(void);
 BLOSC_EXPORT int blosc_get_nthreads(void);
 
 /**
- * Sets the number of threads, 1 to `BLOSC_MAX_THREADS`, that `blosc_compress` and `blosc_decompress` use. Returns the number before.
+ * Sets the number of threads that `blosc_compress` and `blosc_decompress` use, 1 to `BLOSC_MAX_THREADS`. Returns the previous number.
  */
 BLOSC_EXPORT
 int blosc_set_nthreads(int nthreads);
 
 /**
- * Returns the name of the compressor that `blosc_compress` uses; NULL after one was asked for that does not exist. The name belongs
- * to the library.
+ * Returns the name of the compressor that `blosc_compress` uses, or NULL if the program has set one that does not exist. The library
+ * owns the name.
  */
 BLOSC_EXPORT
 const char *blosc_get_compressor(void);
 
 /**
- * Sets the compressor that `blosc_compress` uses, by name. Returns its code, or -1 for one that does not exist: until another is set,
- * nothing can be compressed then.
+ * Sets the compressor that `blosc_compress` uses, by name. Returns its code, or -1 if it does not exist: then `blosc_compress` fails
+ * until another compressor is set.
  *
  * Required of the caller:
  * `compname` is a C string, or null.
@@ -141,39 +143,39 @@ BLOSC_EXPORT
 int blosc_set_compressor(const char *compname);
 
 /**
- * Returns the size of a block that `blosc_compress` uses; 0 means that it is chosen for each buffer.
+ * Returns the block size that `blosc_compress` uses, in bytes; 0 if the library chooses it for each buffer.
  */
 BLOSC_EXPORT int blosc_get_blocksize(void);
 
 /**
- * Sets the size of a block, in bytes, that `blosc_compress` uses; 0 means that it is chosen for each buffer. Blocks that are split
- * may become larger.
+ * Sets the block size that `blosc_compress` uses, in bytes; with 0 the library chooses it for each buffer. Blocks that are split may
+ * be larger.
  */
 BLOSC_EXPORT
 void blosc_set_blocksize(size_t blocksize);
 
 /**
- * Sets when blocks are split into one stream for each byte of an item: `BLOSC_ALWAYS_SPLIT`, `BLOSC_NEVER_SPLIT`, `BLOSC_AUTO_SPLIT` or
- * `BLOSC_FORWARD_COMPAT_SPLIT`, which is the mode at the beginning. This holds for `blosc_compress_ctx`, too.
+ * Sets the mode in which blocks are split into one stream for each byte of an item: `BLOSC_ALWAYS_SPLIT`, `BLOSC_NEVER_SPLIT`,
+ * `BLOSC_AUTO_SPLIT`, or `BLOSC_FORWARD_COMPAT_SPLIT`, which is the default. `blosc_compress_ctx` uses the mode, too.
  */
 BLOSC_EXPORT
 void blosc_set_splitmode(int splitmode);
 
 /**
- * Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize`; what is never too little is
- * `nbytes + BLOSC_MAX_OVERHEAD`. The buffers must not overlap.
+ * Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize` bytes. With `nbytes + BLOSC_MAX_OVERHEAD` bytes,
+ * every chunk fits. The buffers must not overlap.
  *
  * `clevel` is 0 (store) to 9. `doshuffle` is `BLOSC_NOSHUFFLE`, `BLOSC_SHUFFLE` or `BLOSC_BITSHUFFLE`, for items of `typesize` bytes,
- * 1 to 255. The compressor, the number of threads, the size of a block and the split mode are those that were set.
+ * 1 to 255. The compressor, the number of threads, the block size and the split mode are settings of the process.
  *
- * Environment variables override them: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE` (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`), `BLOSC_TYPESIZE`,
- * `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`, `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`, `NEVER`). With
- * `BLOSC_WARN=1` stderr says why a buffer cannot be compressed.
+ * Environment variables override arguments and settings: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE` (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`),
+ * `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`, `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`,
+ * `NEVER`). With `BLOSC_WARN=1`, a message on stderr says why a buffer cannot be compressed.
  *
  * Returns the size of the chunk, 0 if it does not fit, or a negative code.
  *
  * Required of the caller:
- * The buffers have the sizes given.
+ * The buffers have the given sizes.
  */
 BLOSC_EXPORT
 int blosc_compress(int clevel,
@@ -185,11 +187,11 @@ int blosc_compress(int clevel,
                    size_t destsize);
 
 /**
- * As `blosc_compress`, but with all settings given: the compressor by name, the size of a block (0: automatic), and the number of
- * threads. Of the environment it heeds only `BLOSC_WARN`.
+ * Works like `blosc_compress`, but takes the settings as arguments: the name of the compressor, the block size (0 if the library
+ * chooses it), and the number of threads. It ignores environment variables except `BLOSC_WARN`.
  *
  * Required of the caller:
- * The buffers have the sizes given; `compressor` is a C string, or null.
+ * The buffers have the given sizes; `compressor` is a C string, or null.
  */
 BLOSC_EXPORT
 int blosc_compress_ctx(int clevel,
@@ -204,9 +206,9 @@ int blosc_compress_ctx(int clevel,
                        int numinternalthreads);
 
 /**
- * Decompresses the chunk at `src` into `dest`, which has `destsize` bytes, with as many threads as were set, or as `BLOSC_NTHREADS`
- * says. How large the data are, `blosc_cbuffer_validate` tells. Returns their size, or 0 or a negative code if the chunk is damaged
- * or `dest` too small.
+ * Decompresses the chunk at `src` into `dest`, which has `destsize` bytes. `BLOSC_NTHREADS` overrides the number of threads that was
+ * set. `blosc_cbuffer_validate` tells how large the data are. Returns the size of the data, or 0 or a negative code if the chunk is
+ * damaged or `dest` is too small.
  *
  * Required of the caller:
  * `src` has as many bytes as its header says; `dest` has `destsize` bytes.
@@ -217,7 +219,7 @@ int blosc_decompress(const void *src,
                      size_t destsize);
 
 /**
- * As `blosc_decompress`, with the number of threads given.
+ * Works like `blosc_decompress`, but takes the number of threads as an argument.
  *
  * Required of the caller:
  * As for `blosc_decompress`.
@@ -225,7 +227,7 @@ int blosc_decompress(const void *src,
 BLOSC_EXPORT int blosc_decompress_ctx(const void *src, void *dest, size_t destsize, int numinternalthreads);
 
 /**
- * Copies `nitems` items, from item `start` on, out of the chunk at `src` into `dest`. Returns their size in bytes, or a negative code.
+ * Decompresses `nitems` items of the chunk at `src`, from item `start` on, into `dest`. Returns their size in bytes, or a negative code.
  *
  * Required of the caller:
  * `src` has as many bytes as its header says; `dest` has room for the items.
@@ -237,15 +239,18 @@ int blosc_getitem(const void *src,
                   void *dest);
 
 /**
- * Gives the name of a compressor through `compname`, which is null for a code that none has. Returns the code, or -1.
+ * Sets `compname` to the name of the compressor with this code. Returns the code. If no compressor has it, the name is NULL and the
+ * result -1.
  *
  * Required of the caller:
  * `compname` can be written, or is null.
  */
-BLOSC_EXPORT int blosc_compcode_to_compname(int compcode, const char **compname);
+BLOSC_EXPORT
+int blosc_compcode_to_compname(int compcode,
+                               const char **compname);
 
 /**
- * Returns the code of the compressor of this name, or -1.
+ * Returns the code of the compressor with this name, or -1 if there is none.
  *
  * Required of the caller:
  * `compname` is a C string, or null.
@@ -253,18 +258,19 @@ BLOSC_EXPORT int blosc_compcode_to_compname(int compcode, const char **compname)
 BLOSC_EXPORT int blosc_compname_to_compcode(const char *compname);
 
 /**
- * Returns the names of all compressors, with commas between them. They belong to the library.
+ * Returns the names of all compressors, separated by commas. The library owns the text.
  */
 BLOSC_EXPORT const char *blosc_list_compressors(void);
 
 /**
- * Returns the release of c-blosc whose functions these are. The text belongs to the library.
+ * Returns the release of c-blosc that this library replaces. The library owns the text.
  */
 BLOSC_EXPORT const char *blosc_get_version_string(void);
 
 /**
- * Gives the name and the version of the library behind a compressor, each as a text that the caller frees with `free()`; a pointer
- * that is NULL gets none. Returns the number of the library, or -1, and no texts, for a compressor that does not exist.
+ * Sets `complib` and `version`, unless they are NULL, to the name and the version of the library that implements a compressor. The caller
+ * frees each text with `free()`. Returns the number of the library. If the compressor does not exist, the texts are NULL and the result
+ * is -1.
  *
  * Required of the caller:
  * `compname` is a C string; the others can be written, or are null.
@@ -275,7 +281,7 @@ int blosc_get_complib_info(const char *compname,
                            char **version);
 
 /**
- * Gives the size of the data, of the chunk, and of a block, as its header says; zeros for a chunk of an unknown format.
+ * Reads the size of the data, of the chunk and of a block from the header. If the format is unknown, they are 0.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -283,8 +289,8 @@ int blosc_get_complib_info(const char *compname,
 BLOSC_EXPORT void blosc_cbuffer_sizes(const void *cbuffer, size_t *nbytes, size_t *cbytes, size_t *blocksize);
 
 /**
- * Checks that the `cbytes` bytes at `cbuffer` can be a chunk, so that it is safe to decompress it (which may still fail), and gives
- * the size of its data. Returns 0, or -1.
+ * Checks whether the `cbytes` bytes at `cbuffer` can be a chunk, and sets `nbytes` to the size of its data. It is then safe to
+ * decompress the chunk, though this may fail. Returns 0, or -1 if the bytes are no chunk.
  *
  * Required of the caller:
  * `cbuffer` has `cbytes` bytes; `nbytes` can be written, or is null.
@@ -295,8 +301,8 @@ int blosc_cbuffer_validate(const void *cbuffer,
                            size_t *nbytes);
 
 /**
- * Gives the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and `BLOSC_DOBITSHUFFLE`; zeros for a chunk of an
- * unknown format.
+ * Reads the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and `BLOSC_DOBITSHUFFLE` from the header. If the format
+ * is unknown, both are 0.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -307,7 +313,7 @@ void blosc_cbuffer_metainfo(const void *cbuffer,
                             int *flags);
 
 /**
- * Gives the version of the chunk's format, and that of its codec's.
+ * Reads the version of the chunk format, and that of the codec's format, from the header.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -315,13 +321,12 @@ void blosc_cbuffer_metainfo(const void *cbuffer,
 BLOSC_EXPORT void blosc_cbuffer_versions(const void *cbuffer, int *version, int *compversion);
 
 /**
- * Returns the name of the library that a chunk was compressed with; NULL for one that is unknown. The name belongs to this library.
+ * Returns the name of the library that compressed a chunk, or NULL if it is unknown. This library owns the name.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes.
  */
-BLOSC_EXPORT
-const char *blosc_cbuffer_complib(const void *cbuffer);
+BLOSC_EXPORT const char *blosc_cbuffer_complib(const void *cbuffer);
 
 #ifdef __cplusplus
 }

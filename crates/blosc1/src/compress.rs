@@ -208,20 +208,20 @@ fn from_environment(request: &mut Request) -> Result<(), c_int> {
     Ok(())
 }
 
-/// Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize`; what is never too little is
-/// `nbytes + BLOSC_MAX_OVERHEAD`. The buffers must not overlap.
+/// Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize` bytes. With `nbytes + BLOSC_MAX_OVERHEAD` bytes,
+/// every chunk fits. The buffers must not overlap.
 ///
 /// `clevel` is 0 (store) to 9. `doshuffle` is `BLOSC_NOSHUFFLE`, `BLOSC_SHUFFLE` or `BLOSC_BITSHUFFLE`, for items of `typesize` bytes,
-/// 1 to 255. The compressor, the number of threads, the size of a block and the split mode are those that were set.
+/// 1 to 255. The compressor, the number of threads, the block size and the split mode are settings of the process.
 ///
-/// Environment variables override them: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE` (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`), `BLOSC_TYPESIZE`,
-/// `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`, `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`, `NEVER`). With
-/// `BLOSC_WARN=1` stderr says why a buffer cannot be compressed.
+/// Environment variables override arguments and settings: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE` (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`),
+/// `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`, `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`,
+/// `NEVER`). With `BLOSC_WARN=1`, a message on stderr says why a buffer cannot be compressed.
 ///
 /// Returns the size of the chunk, 0 if it does not fit, or a negative code.
 ///
 /// # Safety
-/// The buffers have the sizes given.
+/// The buffers have the given sizes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_compress(
     clevel: c_int,
@@ -251,11 +251,11 @@ pub unsafe extern "C" fn blosc_compress(
     unsafe { request.run((src.cast(), nbytes), (dest.cast(), destsize)) }
 }
 
-/// As `blosc_compress`, but with all settings given: the compressor by name, the size of a block (0: automatic), and the number of
-/// threads. Of the environment it heeds only `BLOSC_WARN`.
+/// Works like `blosc_compress`, but takes the settings as arguments: the name of the compressor, the block size (0 if the library
+/// chooses it), and the number of threads. It ignores environment variables except `BLOSC_WARN`.
 ///
 /// # Safety
-/// The buffers have the sizes given; `compressor` is a C string, or null.
+/// The buffers have the given sizes; `compressor` is a C string, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_compress_ctx(
     clevel: c_int,

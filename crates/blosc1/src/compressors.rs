@@ -41,7 +41,8 @@ pub fn library_of(format: u8) -> Option<&'static CStr> {
     LIBRARIES.get(usize::from(format)).copied()
 }
 
-/// Gives the name of a compressor through `compname`, which is null for a code that none has. Returns the code, or -1.
+/// Sets `compname` to the name of the compressor with this code. Returns the code. If no compressor has it, the name is NULL and the
+/// result -1.
 ///
 /// # Safety
 /// `compname` can be written, or is null.
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn blosc_compcode_to_compname(
     if name.is_some() { compcode } else { FAILED }
 }
 
-/// Returns the code of the compressor of this name, or -1.
+/// Returns the code of the compressor with this name, or -1 if there is none.
 ///
 /// # Safety
 /// `compname` is a C string, or null.
@@ -71,13 +72,13 @@ pub unsafe extern "C" fn blosc_compname_to_compcode(compname: *const c_char) -> 
     })
 }
 
-/// Returns the names of all compressors, with commas between them. They belong to the library.
+/// Returns the names of all compressors, separated by commas. The library owns the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_list_compressors() -> *const c_char {
     c"blosclz,lz4,lz4hc,snappy,zlib,zstd".as_ptr()
 }
 
-/// Returns the release of c-blosc whose functions these are. The text belongs to the library.
+/// Returns the release of c-blosc that this library replaces. The library owns the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_get_version_string() -> *const c_char {
     VERSION.as_ptr()
@@ -89,8 +90,9 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// Gives the name and the version of the library behind a compressor, each as a text that the caller frees with `free()`; a pointer
-/// that is NULL gets none. Returns the number of the library, or -1, and no texts, for a compressor that does not exist.
+/// Sets `complib` and `version`, unless they are NULL, to the name and the version of the library that implements a compressor. The caller
+/// frees each text with `free()`. Returns the number of the library. If the compressor does not exist, the texts are NULL and the result
+/// is -1.
 ///
 /// # Safety
 /// `compname` is a C string; the others can be written, or are null.

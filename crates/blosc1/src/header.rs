@@ -103,7 +103,7 @@ unsafe fn write_unless_null<T>(place: *mut T, value: T) {
     }
 }
 
-/// Gives the size of the data, of the chunk, and of a block, as its header says; zeros for a chunk of an unknown format.
+/// Reads the size of the data, of the chunk and of a block from the header. If the format is unknown, they are 0.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -127,8 +127,8 @@ pub unsafe extern "C" fn blosc_cbuffer_sizes(
     }
 }
 
-/// Checks that the `cbytes` bytes at `cbuffer` can be a chunk, so that it is safe to decompress it (which may still fail), and gives
-/// the size of its data. Returns 0, or -1.
+/// Checks whether the `cbytes` bytes at `cbuffer` can be a chunk, and sets `nbytes` to the size of its data. It is then safe to
+/// decompress the chunk, though this may fail. Returns 0, or -1 if the bytes are no chunk.
 ///
 /// # Safety
 /// `cbuffer` has `cbytes` bytes; `nbytes` can be written, or is null.
@@ -155,8 +155,8 @@ pub unsafe extern "C" fn blosc_cbuffer_validate(
     }
 }
 
-/// Gives the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and `BLOSC_DOBITSHUFFLE`; zeros for a chunk of an
-/// unknown format.
+/// Reads the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and `BLOSC_DOBITSHUFFLE` from the header. If the format
+/// is unknown, both are 0.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn blosc_cbuffer_metainfo(
     }
 }
 
-/// Gives the version of the chunk's format, and that of its codec's.
+/// Reads the version of the chunk format, and that of the codec's format, from the header.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn blosc_cbuffer_versions(
     }
 }
 
-/// Returns the name of the library that a chunk was compressed with; NULL for one that is unknown. The name belongs to this library.
+/// Returns the name of the library that compressed a chunk, or NULL if it is unknown. This library owns the name.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes.

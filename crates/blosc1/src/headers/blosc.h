@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* The release of c-blosc whose functions these are */
+/* The release of c-blosc that this library replaces */
 #define BLOSC_VERSION_MAJOR    1
 #define BLOSC_VERSION_MINOR    21
 #define BLOSC_VERSION_RELEASE  6
@@ -20,14 +20,15 @@ extern "C" {
 /* The version of the chunk format, in a chunk's first byte */
 #define BLOSC_VERSION_FORMAT 2
 
-/* Limits, in bytes: of a chunk's header, of what a chunk has more than its data, of a buffer, of an item, of a block */
+/* Limits in bytes: the size of a chunk's header, by how much a chunk may be larger than its data, and the largest buffer, item and
+   block */
 #define BLOSC_MIN_HEADER_LENGTH 16
 #define BLOSC_MAX_OVERHEAD BLOSC_MIN_HEADER_LENGTH
 #define BLOSC_MAX_BUFFERSIZE (INT_MAX - BLOSC_MAX_OVERHEAD)
 #define BLOSC_MAX_TYPESIZE 255
 #define BLOSC_MAX_BLOCKSIZE ((INT_MAX - BLOSC_MAX_TYPESIZE * sizeof(int32_t)) / 3)
 
-/* The most threads */
+/* The largest number of threads */
 #define BLOSC_MAX_THREADS 256
 
 /* What is shuffled: nothing, the bytes of the items, or their bits */
@@ -84,8 +85,8 @@ extern "C" {
 #define BLOSC_ZLIB_VERSION_FORMAT    1
 #define BLOSC_ZSTD_VERSION_FORMAT    1
 
-/* When blocks are split into one stream for each byte of an item: wherever readers expect that it may be so; never; where
-   it is fast; and as all releases do */
+/* The modes in which blocks are split into one stream for each byte of an item: always, if readers can recognise it; never; with
+   the codecs that it makes faster; and in the cases in which older releases split them */
 #define BLOSC_ALWAYS_SPLIT         1
 #define BLOSC_NEVER_SPLIT          2
 #define BLOSC_AUTO_SPLIT           3
