@@ -212,10 +212,7 @@ fn bytes_of_any_length() -> Vec<Sample> {
             at
         });
         let walk: Vec<u8> = walk.take(len / 4 * 4).collect();
-        // Longer ones are up to 1.1 % larger at level 9.
-        if len <= 30_000 {
-            samples.push(Sample::new(&format!("walk, {len}"), 4, walk));
-        }
+        samples.push(Sample::new(&format!("walk, {len}"), 4, walk));
         let mut time = 1_700_000_000_u32;
         let records = std::iter::repeat_with(|| {
             time += rng.below(4) as u32;

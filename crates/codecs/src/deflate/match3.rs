@@ -3,7 +3,7 @@
 use core::hint::select_unpredictable;
 
 use super::finder::{MAX_DISTANCE, Match};
-use crate::table::{KNUTH_MULTIPLIER, zeros};
+use crate::table::zeros;
 use oxiblosc_error::Result;
 
 /// How many upper bits of the hash select a bucket, for the longest streams. The lowest 16 bits are a tag, which tells the hashes of one
@@ -11,6 +11,9 @@ use oxiblosc_error::Result;
 const MAX_HASH_BITS: u32 = 14;
 /// How many bits select a bucket for the shortest streams.
 const MIN_HASH_BITS: u32 = 8;
+/// The factor of the hash (Chris Wellons's `lowbias32` has it, too). It spreads the three bytes of random walks and of smooth numbers evenly: with
+/// Knuth's, too many of them share a bucket, and 2 to 8 % of the matches are lost rather than 1 %.
+const MULTIPLIER: u32 = 0x846C_A68B;
 /// The bits of an entry that hold the position; the tag is above them.
 const POSITION_MASK: u32 = 0xFFFF;
 
@@ -72,7 +75,7 @@ impl Table3<'_> {
     #[inline(always)]
     pub(super) fn insert(&mut self, pos: usize, four: u32) -> Match {
         // The multiplier is odd, so the hash is a permutation of the 24-bit numbers: bucket and tag together identify the three bytes.
-        let hash = four.wrapping_mul(KNUTH_MULTIPLIER) & 0xFF_FFFF;
+        let hash = four.wrapping_mul(MULTIPLIER) & 0xFF_FFFF;
         let pos = pos as u32;
         let candidate = push(
             &mut self.buckets[(hash >> self.shift) as usize],
