@@ -2,7 +2,7 @@
 //! RFC's.
 
 use super::bits::BitWriter;
-use super::code::{ALPHABET, lengths};
+use super::code::{ALPHABET, HuffmanCode, MAX_BITS, lengths};
 use super::code_table::CodeTable;
 use super::header::{CodeLengths, DynamicHeader};
 use super::symbols::{
@@ -17,6 +17,12 @@ use oxiblosc_memory::boxed;
 pub(super) const MAX_SYMBOLS: usize = 1 << 14;
 /// The most bytes of a stored block.
 const MAX_STORED: usize = 0xFFFF;
+
+/// If the header is this part of a block with dynamic codes, shorter codes are tried: they have fewer different lengths, so their header is
+/// shorter.
+const LARGE_HEADER: usize = 10;
+/// The highest limit of the shorter codes, enough for a whole alphabet. With fewer symbols the limit is lower.
+const SHORT_CODE: usize = 9;
 
 /// The type of a block.
 #[derive(Clone, Copy)]
@@ -100,59 +106,119 @@ impl Block {
         bytes: &[u8],
         last: bool,
     ) -> Option<()> {
-        let (literals, extra) = self.frequencies();
-        let distances = &self.distances[..DISTANCE_CODES];
-        let mut dynamic = CodeLengths {
-            literals: [0; ALPHABET],
-            distances: [0; DISTANCE_CODES + 2],
-        };
-        lengths(&literals, 15, &mut dynamic.literals);
-        lengths(distances, 15, &mut dynamic.distances);
-        let header = DynamicHeader::new(&dynamic);
-        let sum = |frequencies: &[u32], lengths: &[u8]| -> usize {
-            let bits = frequencies.iter().zip(lengths);
-            bits.map(|(n, len)| *n as usize * usize::from(*len)).sum()
-        };
-        let size = |codes: &CodeLengths| {
-            extra + sum(&literals, &codes.literals) + sum(distances, &codes.distances)
-        };
-        let dynamic_size = header.bits() + size(&dynamic);
-        let fixed_size = size(&CodeLengths::fixed());
+        let frequencies = self.frequencies();
+        let dynamic = DynamicCodes::new(&frequencies);
+        let fixed_size = frequencies.bits(&CodeLengths::fixed());
         let stored_size = {
             let blocks = bytes.len().div_ceil(MAX_STORED).max(1);
             let pending = bits.pending_bits() + 3;
             let align = pending.next_multiple_of(8) - pending;
             align as usize + (blocks - 1) * 8 + blocks * 32 + bytes.len() * 8
         };
-        if stored_size <= dynamic_size.min(fixed_size) {
+        if stored_size <= dynamic.bits.min(fixed_size) {
             store(bits, bytes, last)?;
-        } else if fixed_size <= dynamic_size {
+        } else if fixed_size <= dynamic.bits {
             begin(bits, BlockType::Fixed, last)?;
             self.fixed.write_all(bits, &self.symbols[..symbols])?;
         } else {
             begin(bits, BlockType::Dynamic, last)?;
-            header.write(bits)?;
-            CodeTable::new(&dynamic).write_all(bits, &self.symbols[..symbols])?;
+            dynamic.header.write(bits)?;
+            CodeTable::new(&dynamic.lengths).write_all(bits, &self.symbols[..symbols])?;
         }
         self.clear();
         Some(())
     }
 
-    /// The frequencies of the codes for literals and lengths, and the number of extra bits of all symbols.
-    fn frequencies(&self) -> ([u32; ALPHABET], usize) {
+    fn frequencies(&self) -> Frequencies {
         let mut literals = [0; ALPHABET];
         literals[..END_BLOCK].copy_from_slice(&self.literals[..END_BLOCK]);
         literals[END_BLOCK] = 1;
         let mut extra = 0;
         for (len, &n) in self.literals[END_BLOCK..].iter().enumerate() {
-            let (code, bits) = length_code(len as u32);
-            literals[FIRST_LENGTH + code] += n;
-            extra += n as usize * bits as usize;
+            if n > 0 {
+                let (code, bits) = length_code(len as u32);
+                literals[FIRST_LENGTH + code] += n;
+                extra += n as usize * bits as usize;
+            }
         }
         for (code, &n) in self.distances[..DISTANCE_CODES].iter().enumerate() {
             extra += n as usize * distance_extra_bits(code) as usize;
         }
-        (literals, extra)
+        Frequencies {
+            literals,
+            distances: *self.distances.first_chunk().expect("two more than that"),
+            extra,
+        }
+    }
+}
+
+/// The frequencies of the codes of a block.
+struct Frequencies {
+    /// Of literals, the end of the block, and match lengths.
+    literals: [u32; ALPHABET],
+    distances: [u32; DISTANCE_CODES],
+    /// The number of extra bits of all symbols.
+    extra: usize,
+}
+
+impl Frequencies {
+    /// The number of bits of all symbols with these codes, without a header.
+    fn bits(&self, codes: &CodeLengths) -> usize {
+        let sum = |frequencies: &[u32], lengths: &[u8]| -> u32 {
+            let bits = frequencies.iter().zip(lengths);
+            bits.map(|(n, len)| n * u32::from(*len)).sum()
+        };
+        // A block has at most `MAX_SYMBOLS` symbols, so the sums fit.
+        let literals = sum(&self.literals, &codes.literals);
+        let distances = sum(&self.distances, &codes.distances);
+        self.extra + literals as usize + distances as usize
+    }
+}
+
+/// The codes of a block with dynamic codes.
+struct DynamicCodes {
+    lengths: CodeLengths,
+    header: DynamicHeader,
+    /// The size of the block.
+    bits: usize,
+}
+
+impl DynamicCodes {
+    /// The Huffman codes, or shorter ones if they and their header take fewer bits. Not inlined, so that its stack frame does not add to that of
+    /// the caller.
+    #[inline(never)]
+    fn new(frequencies: &Frequencies) -> Self {
+        let mut distances = [0; DISTANCE_CODES + 2];
+        lengths::<DISTANCE_CODES>(&frequencies.distances, MAX_BITS, &mut distances);
+        let code = HuffmanCode::<ALPHABET>::new(&frequencies.literals);
+        let limited = |limit| {
+            let mut literals = [0; ALPHABET];
+            code.lengths(limit, &mut literals);
+            let lengths = CodeLengths {
+                literals,
+                distances,
+            };
+            let header = DynamicHeader::new(&lengths);
+            DynamicCodes {
+                bits: header.bits() + frequencies.bits(&lengths),
+                lengths,
+                header,
+            }
+        };
+        let optimal = limited(MAX_BITS);
+        if LARGE_HEADER * optimal.header.bits() < optimal.bits {
+            return optimal;
+        }
+        // One bit more than if all codes had the same length: enough for all symbols.
+        let limit = (code.symbols().next_power_of_two().ilog2() as usize + 1).min(SHORT_CODE);
+        let longest = optimal.lengths.literals.iter().max();
+        if longest.is_some_and(|longest| usize::from(*longest) > limit) {
+            let short = limited(limit);
+            if short.bits < optimal.bits {
+                return short;
+            }
+        }
+        optimal
     }
 }
 

@@ -3,36 +3,88 @@
 /// The size of the largest alphabet: bytes, the end of a block, lengths, and two symbols that do not occur.
 pub(super) const ALPHABET: usize = 288;
 /// The length of the longest code in bits.
-const MAX_BITS: usize = 15;
+pub(super) const MAX_BITS: usize = 15;
 
-/// Computes the length of each symbol's code: 0 if it does not occur, else at most `limit` bits. At least two symbols get a code,
-/// since some decoders reject an incomplete code.
-pub(super) fn lengths(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
-    lengths.fill(0);
-    // The symbols that occur, each with its frequency in the upper bits, so that sorting orders them by frequency.
-    let mut leaves = [0u32; ALPHABET];
-    let mut n = 0;
-    for (symbol, &frequency) in frequencies.iter().enumerate() {
-        if frequency > 0 {
-            leaves[n] = frequency << 9 | symbol as u32;
-            n += 1;
+/// Computes the length of each symbol's code, as [`HuffmanCode::lengths`] does. The alphabet has at most `N` symbols.
+pub(super) fn lengths<const N: usize>(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
+    HuffmanCode::<N>::new(frequencies).lengths(limit, lengths);
+}
+
+/// Frequencies below this one are sorted by counting.
+const FEW: usize = 64;
+
+/// A Huffman code of an alphabet of at most `N` symbols, whose lengths are not limited yet.
+pub(super) struct HuffmanCode<const N: usize> {
+    /// The symbols that occur, each with its frequency in the upper bits, sorted by frequency.
+    leaves: [u32; N],
+    /// The number of `leaves`.
+    len: usize,
+    /// How many codes of each length there are. All 0 if there are fewer than two `leaves`.
+    counts: [u32; N],
+}
+
+impl<const N: usize> HuffmanCode<N> {
+    pub(super) fn new(frequencies: &[u32]) -> Self {
+        let mut code = HuffmanCode {
+            leaves: [0; N],
+            len: 0,
+            counts: [0; N],
+        };
+        code.sort(frequencies);
+        if code.len >= 2 {
+            code.counts = length_counts(&code.leaves[..code.len]);
         }
+        code
     }
-    if n < 2 {
-        let only = (leaves[0] & 511) as usize;
-        lengths[only] = 1;
-        lengths[usize::from(only == 0)] = 1;
-        return;
+
+    /// Fills `leaves`. Most frequencies are low, so counting them is faster than comparing.
+    fn sort(&mut self, frequencies: &[u32]) {
+        let class = |frequency: u32| (frequency as usize).min(FEW);
+        // How many symbols each class has, and from the loop below on where its next leaf belongs.
+        let mut places = [0u16; FEW + 1];
+        for frequency in frequencies {
+            places[class(*frequency)] += 1;
+        }
+        places[0] = 0;
+        let mut end = 0;
+        for place in &mut places {
+            (*place, end) = (end, end + *place);
+        }
+        self.len = end.into();
+        let high = places[FEW].into();
+        for (symbol, &frequency) in frequencies.iter().enumerate() {
+            if frequency > 0 {
+                let place = &mut places[class(frequency)];
+                self.leaves[usize::from(*place)] = frequency << 9 | symbol as u32;
+                *place += 1;
+            }
+        }
+        self.leaves[high..self.len].sort_unstable();
     }
-    let leaves = &mut leaves[..n];
-    leaves.sort_unstable();
-    let mut counts = length_counts(leaves);
-    limit_lengths(&mut counts, limit);
-    // The rarest symbols get the longest codes.
-    let mut rarest = leaves.iter();
-    for len in (1..=limit).rev() {
-        for leaf in rarest.by_ref().take(counts[len] as usize) {
-            lengths[(leaf & 511) as usize] = len as u8;
+
+    /// The number of symbols that occur.
+    pub(super) fn symbols(&self) -> usize {
+        self.len
+    }
+
+    /// The length of each symbol's code: 0 if it does not occur, else at most `limit` bits, which must be enough for all symbols. At least two
+    /// symbols get a code, since some decoders reject an incomplete code.
+    pub(super) fn lengths(&self, limit: usize, lengths: &mut [u8]) {
+        lengths.fill(0);
+        if self.len < 2 {
+            let only = (self.leaves[0] & 511) as usize;
+            lengths[only] = 1;
+            lengths[usize::from(only == 0)] = 1;
+            return;
+        }
+        let mut counts = self.counts;
+        limit_lengths(&mut counts, limit);
+        // The rarest symbols get the longest codes.
+        let mut rarest = self.leaves[..self.len].iter();
+        for len in (1..=limit).rev() {
+            for leaf in rarest.by_ref().take(counts[len] as usize) {
+                lengths[(leaf & 511) as usize] = len as u8;
+            }
         }
     }
 }
@@ -41,11 +93,11 @@ pub(super) fn lengths(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
 ///
 /// This is van Leeuwen's method: since the leaves are sorted, inner nodes are created in the order of their frequency, so two queues replace
 /// the heap.
-fn length_counts(leaves: &[u32]) -> [u32; ALPHABET] {
+fn length_counts<const N: usize>(leaves: &[u32]) -> [u32; N] {
     let n = leaves.len();
-    let mut frequency = [0u32; ALPHABET];
-    let mut parent = [0u16; ALPHABET];
-    let mut leaf_parent = [0u16; ALPHABET];
+    let mut frequency = [0u32; N];
+    let mut parent = [0u16; N];
+    let mut leaf_parent = [0u16; N];
     // The first leaf and the first inner node without a parent.
     let (mut leaf, mut node) = (0, 0);
     for new in 0..n - 1 {
@@ -63,11 +115,11 @@ fn length_counts(leaves: &[u32]) -> [u32; ALPHABET] {
         }
     }
     // The last node is the root. A parent's index is higher than those of its children, so in descending order its depth is known first.
-    let mut depth = [0u16; ALPHABET];
+    let mut depth = [0u16; N];
     for node in (0..n - 2).rev() {
         depth[node] = depth[usize::from(parent[node])] + 1;
     }
-    let mut counts = [0; ALPHABET];
+    let mut counts = [0; N];
     for node in &leaf_parent[..n] {
         counts[usize::from(depth[usize::from(*node)]) + 1] += 1;
     }
@@ -75,7 +127,7 @@ fn length_counts(leaves: &[u32]) -> [u32; ALPHABET] {
 }
 
 /// Cuts codes to `limit` bits, and lengthens shorter ones until the Kraft sum is 1 again.
-fn limit_lengths(counts: &mut [u32; ALPHABET], limit: usize) {
+fn limit_lengths(counts: &mut [u32], limit: usize) {
     let (kept, longer) = counts.split_at_mut(limit + 1);
     kept[limit] += longer.iter().sum::<u32>();
     longer.fill(0);
@@ -146,7 +198,7 @@ mod tests {
 
     fn check(frequencies: &[u32], limit: usize) -> u64 {
         let mut lens = vec![7; frequencies.len()];
-        lengths(frequencies, limit, &mut lens);
+        lengths::<ALPHABET>(frequencies, limit, &mut lens);
         let mut room = 1u64 << limit;
         for (len, n) in lens.iter().zip(frequencies) {
             assert!(usize::from(*len) <= limit && (*len > 0 || *n == 0));
@@ -219,7 +271,7 @@ mod tests {
     fn a_code_has_at_least_two_symbols() {
         for frequencies in [[0, 0, 0], [3, 0, 0], [0, 0, 9]] {
             let mut lens = [9; 3];
-            lengths(&frequencies, 15, &mut lens);
+            lengths::<ALPHABET>(&frequencies, 15, &mut lens);
             assert_eq!(lens.iter().sum::<u8>(), 2, "{frequencies:?}");
             assert!(
                 frequencies

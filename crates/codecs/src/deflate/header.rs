@@ -72,7 +72,7 @@ impl DynamicHeader {
         for run in &header.runs[..header.len] {
             frequencies[usize::from(run & 31)] += 1;
         }
-        lengths(&frequencies, 7, &mut header.lengths);
+        lengths::<19>(&frequencies, 7, &mut header.lengths);
         let last = CODE_LENGTH_ORDER
             .iter()
             .rposition(|code| header.lengths[*code] > 0);
