@@ -268,7 +268,16 @@ impl Buffer {
     }
 
     /// Frees unused capacity, if the system can.
+    ///
+    /// A small rest is copied and the whole block freed. A block of some megabytes that is only cut off goes back to the system page by page, and
+    /// the next one comes from there again, while freed blocks of that size make `malloc` keep them.
     pub fn shrink_to_fit(&mut self) {
+        if self.len <= self.capacity / 8
+            && let Ok(copy) = Self::copy_of(self)
+        {
+            *self = copy;
+            return;
+        }
         let capacity = self.len.max(1);
         if capacity < self.capacity && !self.ptr.is_null() {
             // SAFETY: as in `reserve_exact`.
