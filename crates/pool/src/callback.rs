@@ -36,6 +36,18 @@ pub unsafe fn set(callback: Option<Callback>, data: *mut c_void) -> Result<()> {
     REGISTERED.replace(callback.map(|callback| ThreadCallback(callback, data)))
 }
 
+/// The thread count whose pool runs a job. Jobs of no more tasks than there are processors share one pool, however many threads beyond that were
+/// asked for: those of several pools would take the processors from each other while they spin for the next job.
+fn pool_for(nthreads: usize, tasks: usize) -> usize {
+    if nthreads <= 2 {
+        return nthreads;
+    }
+    match super::processors() {
+        processors if tasks <= processors => nthreads.min(processors),
+        _ => nthreads,
+    }
+}
+
 /// As [`super::run_tasks`], on the program's threads if it has set a callback.
 ///
 /// # Errors
@@ -44,7 +56,7 @@ pub fn run_tasks(nthreads: usize, tasks: usize, job: &Job<'_>) -> Result<()> {
     match REGISTERED.get() {
         // SAFETY: `set` requires what `run` does.
         Some(ThreadCallback(callback, data)) => unsafe { run(*callback, *data, nthreads, job) },
-        None => super::run_tasks(nthreads, tasks, job),
+        None => super::run_tasks(pool_for(nthreads, tasks), tasks, job),
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::job_slots::{self, JobSlots};
-use super::{available, registry, run, run_tasks, shutdown};
+use super::{available, callback, registry, run, run_tasks, shutdown};
 use oxiblosc_error::Error;
 
 /// Held by every test, since some count threads or call `shutdown`, which would stop the threads of the others.
@@ -109,6 +109,28 @@ fn no_more_workers_than_tasks() {
             assert!((1..=tasks.max(1)).contains(&calls.into_inner()));
         }
     }
+}
+
+/// Jobs of no more tasks than processors get the same threads, however many were asked for.
+#[cfg(target_os = "linux")]
+#[test]
+fn jobs_within_the_processors_share_threads() {
+    let _serial = serial();
+    let processors = super::processors();
+    let meet = |nthreads, tasks| {
+        let inside = Barrier::new(tasks);
+        let wait = |_| {
+            inside.wait();
+        };
+        callback::run_tasks(nthreads, tasks, &wait).unwrap();
+    };
+    shutdown();
+    for nthreads in [processors, processors + 1, 64 * processors] {
+        meet(nthreads, processors);
+    }
+    assert_eq!(worker_threads(), processors - 1);
+    // Workers that may wait for something are as many as were asked for.
+    meet(processors + 1, processors + 1);
 }
 
 #[test]
