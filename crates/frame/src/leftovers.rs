@@ -26,20 +26,19 @@ const PIECE: u64 = 1 << 20;
 fn pair_from(bytes: &[u8], from: usize) -> Option<usize> {
     const BLOCK: usize = 256;
     let mut at = from;
-    // Skips blocks without the pair, many bytes at a time.
-    while let Some(block) = bytes.get(at..at + BLOCK + 1) {
-        let pairs = block[..BLOCK].iter().zip(&block[1..]);
+    while at + 1 < bytes.len() {
+        let end = bytes.len().min(at + BLOCK + 1);
+        let block = &bytes[at..end];
+        // All pairs of a block are compared, found or not: a loop without an exit compares many bytes at a time.
+        let pairs = block.iter().zip(&block[1..]);
         let is = |(a, b): (&u8, &u8)| u8::from(*a == PAIR[0]) & u8::from(*b == PAIR[1]);
         if pairs.fold(0, |any, pair| any | is(pair)) != 0 {
-            break;
+            let found = block.windows(2).position(|pair| pair == PAIR);
+            return found.map(|i| at + i);
         }
-        at += BLOCK;
+        at = end - 1;
     }
-    let found = bytes.get(at..)?.windows(2).take(BLOCK);
-    found
-        .into_iter()
-        .position(|pair| pair == PAIR)
-        .map(|i| at + i)
+    None
 }
 
 /// The first stem whose pair is at `from` or behind it.
