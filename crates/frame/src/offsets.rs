@@ -201,7 +201,7 @@ impl Offsets {
                     .is_some_and(|most| last <= most);
                 last_fits && count as u64 <= extent.cbytes / least
             }
-            FrameKind::Sparse => count as u64 - 1 <= last && self.are_different(last)?,
+            FrameKind::Sparse => count as u64 - 1 <= last && self.are_different()?,
         };
         if fits {
             Ok(())
@@ -210,8 +210,14 @@ impl Offsets {
         }
     }
 
-    /// Whether no two real places are the same; `last` is the largest.
-    fn are_different(&self, last: u64) -> Result<bool> {
+    /// Whether no two real places are the same.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn are_different(&self) -> Result<bool> {
+        let Some(last) = self.real().1 else {
+            return Ok(true);
+        };
         if self.places().is_sorted_by(|a, b| a < b) {
             return Ok(matches!(self, Self::List(_) | Self::Runs(_)) || self.len() == 1);
         }
@@ -386,6 +392,17 @@ mod tests {
                 assert_eq!(ours.nth(n), theirs.nth(n), "{first} {n}");
                 assert_eq!((ours.next(), ours.next()), (theirs.next(), theirs.next()));
             }
+        }
+    }
+
+    #[test]
+    fn places_that_chunks_share_are_seen() {
+        let repeated = |count| Offsets::Repeated { offset: 5, count };
+        assert_eq!(repeated(1).are_different(), Ok(true));
+        assert_eq!(repeated(2).are_different(), Ok(false));
+        for (list, different) in [([5, 7, -1, -1], true), ([7, 5, 8, 5], false)] {
+            let list = Offsets::List(List::of(list).unwrap());
+            assert_eq!(list.are_different(), Ok(different));
         }
     }
 

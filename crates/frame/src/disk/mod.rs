@@ -46,8 +46,7 @@ pub use new::NewFrame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::{Backend, Mode, Storage, Written};
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{CStrBuf, Collect, List, Shared};
+use oxiblosc_memory::{CStrBuf, List, Shared};
 use std::ffi::CStr;
 
 /// How often a frame is read again while another process changes it, and the pause between in milliseconds.
@@ -316,19 +315,16 @@ impl Disk {
         if self.kind != FrameKind::Contiguous || self.has_distinct_places() {
             return self.kind == FrameKind::Contiguous;
         }
-        let mut here = self.view.offsets.places().filter(|other| *other == place);
-        here.nth(1).is_none()
+        let mut here = self.view.offsets.iter();
+        here.by_ref().find(|other| *other == place as i64);
+        here.all(|other| other != place as i64)
     }
 
     /// Whether all chunks are known to have different places.
     fn has_distinct_places(&mut self) -> bool {
         if self.view.places_distinct.is_none() {
             // Without memory it is not known.
-            let Ok(mut places) = self.view.offsets.places().list() else {
-                return false;
-            };
-            sort(&mut places);
-            self.view.places_distinct = Some(places.is_sorted_by(|a, b| a < b));
+            self.view.places_distinct = self.view.offsets.are_different().ok();
         }
         self.view.places_distinct == Some(true)
     }

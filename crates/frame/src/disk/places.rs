@@ -25,7 +25,7 @@ const MOST_TAILS: u64 = 32;
 pub(super) type ChunkWrite<'a> = (u64, u64, &'a [u8]);
 
 /// Removes files of a directory, as far as that can be done.
-fn remove_files(paths: &mut ChunkPaths, numbers: &[u64]) {
+fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'a u64>) {
     for number in numbers {
         let _ = paths.of(*number).and_then(paths::remove_file);
     }
@@ -206,6 +206,10 @@ impl Disk {
     /// the bytes of all chunks.
     pub(super) fn lower_numbers(&mut self) -> Result<()> {
         let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
+        let next = self.space.as_ref().and_then(|space| space.next_number);
+        if next.is_some_and(|next| next <= most) {
+            return Ok(());
+        }
         let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
         let offsets = self.view.offsets.iter().enumerate();
         let high = offsets.filter(|(_, offset)| is_high(*offset));
@@ -305,21 +309,17 @@ impl Disk {
         if self.kind == FrameKind::Contiguous || left.is_empty() {
             return;
         }
-        if let Some(space) = &mut self.space {
-            // Their numbers may be free again.
+        if let Some(space) = &mut self.space
+            && let Some(next) = space.next_number
+            && left.iter().any(|(number, _)| number + 1 == next)
+        {
+            // The highest number is free again.
             space.next_number = None;
         }
-        // Several offsets may name one file, though no frame that was written here does that.
-        let places = left.iter().map(|(place, _)| *place);
-        let used = places.list().and_then(|places| self.used_among(places));
-        for (place, _) in left {
-            let is_used = match &used {
-                Ok(used) => used.binary_search(place).is_ok(),
-                Err(_) => self.view.offsets.places().any(|other| other == *place),
-            };
-            if !is_used {
-                self.remove_files(&[*place]);
-            }
+        // No other chunk has one of these files: such a directory is refused when it is read.
+        let numbers = left.iter().map(|(number, _)| number);
+        if let Ok(mut paths) = self.chunk_paths() {
+            remove_files(&mut paths, numbers);
         }
     }
 }
