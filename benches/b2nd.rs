@@ -65,6 +65,10 @@ enum Work {
     Sparse,
     Build,
     Append,
+    /// A copy whose chunks are compressed with another codec.
+    Recompress,
+    /// A copy with chunks and blocks of other shapes.
+    Rechunk,
 }
 
 struct Row {
@@ -84,6 +88,8 @@ impl Row {
             Work::Sparse => "read sparse".to_owned(),
             Work::Build => "build from buffer".to_owned(),
             Work::Append => "append a plane".to_owned(),
+            Work::Recompress => "copy to another codec".to_owned(),
+            Work::Rechunk => "copy into other chunks".to_owned(),
         }
     }
 
@@ -95,7 +101,7 @@ impl Row {
             }
             Work::Write(_) | Work::Renew(_) => ("write planes, cubes", 4.0),
             Work::Blocks | Work::Append => ("write blocks, append", 1.0),
-            _ => ("read, build", 1.5),
+            _ => ("read, build, copy", 1.5),
         }
     }
 
@@ -114,7 +120,7 @@ fn rows() -> Vec<Row> {
             works.extend(PARTS[..4].iter().map(Work::Renew));
             works.extend([Work::Blocks, Work::Picked, Work::Sparse, Work::Append]);
             if !on_disk {
-                works.push(Work::Build);
+                works.extend([Work::Build, Work::Recompress, Work::Rechunk]);
             }
             rows.extend(works.into_iter().map(|work| Row {
                 work,
@@ -208,6 +214,20 @@ impl Bench {
                 let rc = self.array.append(0, &data[..len]);
                 assert_eq!(self.array.delete(0, SHAPE[0], 1), 0);
                 rc
+            }
+            Work::Recompress => {
+                let mut spec = self.spec.clone();
+                spec.cparams.compcode = common::abi::BLOSCLZ;
+                drop(self.array.copy(&spec).expect("a copy"));
+                0
+            }
+            Work::Rechunk => {
+                let spec = Spec {
+                    chunks: vec![100, 100, 100],
+                    ..self.spec.clone()
+                };
+                drop(self.array.copy(&spec).expect("a copy"));
+                0
             }
         };
         assert_eq!(rc, 0, "{} {}", self.array.lib.lib.name, row.describe());
