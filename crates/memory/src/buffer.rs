@@ -65,7 +65,6 @@ impl Buffer {
     pub fn unspecified(len: usize) -> Result<Self> {
         let mut buffer = Self::new();
         buffer.reserve_exact(len.max(1))?;
-        advise_huge_pages(buffer.ptr, len);
         // Miri would rather see real zeros, and runs no assembly.
         #[cfg(miri)]
         // SAFETY: room for them was just made.
@@ -289,26 +288,6 @@ impl Buffer {
         }
     }
 }
-
-/// Asks for huge pages for memory that is about to be written. Otherwise the system would add each 4 KB of it separately, when they are first written,
-/// which takes as long as LZ4 does to compress them.
-#[cfg(all(target_os = "linux", not(miri)))]
-fn advise_huge_pages(start: *mut u8, len: usize) {
-    /// The size of a huge page on most processors.
-    const HUGE_PAGE: usize = 2 << 20;
-    if len < 2 * HUGE_PAGE {
-        return;
-    }
-    let skip = start.align_offset(HUGE_PAGE);
-    // SAFETY: the buffer has 4 MB or more, so the whole huge pages in it begin less than 2 MB from its start. The advice changes no byte.
-    unsafe {
-        let pages = (len - skip) / HUGE_PAGE * HUGE_PAGE;
-        libc::madvise(start.add(skip).cast(), pages, libc::MADV_HUGEPAGE);
-    }
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-fn advise_huge_pages(_start: *mut u8, _len: usize) {}
 
 impl Default for Buffer {
     fn default() -> Self {

@@ -9,10 +9,11 @@ use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{AlignedBuffer, Buffer, Collect, List};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -36,7 +37,7 @@ pub(super) fn recompress(
     let (decoder, encoder) = (from.decoder()?, to.encoder()?);
     let nthreads = decoder.nthreads().max(encoder.nthreads());
     let nchunks = state.nchunks();
-    let mut data = Buffer::new();
+    let mut scratch = scratch::borrow()?;
     let mut first = 0;
     while first < nchunks {
         let batch = (CHUNKS_PER_THREAD * nthreads).min(nchunks - first);
@@ -75,12 +76,9 @@ pub(super) fn recompress(
             for (job, nchunk) in jobs.iter().zip(first..) {
                 from.set_current(nchunk);
                 to.set_current(nchunk);
-                if data.len() != job.header.nbytes || job.header.special() == Special::Uninit {
-                    drop(std::mem::take(&mut data));
-                    data = room_for_data(&job.header)?;
-                }
-                decoder.decompress(&job.header, &job.bytes, &mut data)?;
-                each(to.compress(ChunkInput::Buffer(&data), false)?)?;
+                let data = room_for_data(&mut scratch.data, &job.header)?;
+                decoder.decompress(&job.header, &job.bytes, data)?;
+                each(to.compress(ChunkInput::Buffer(data), false)?)?;
             }
         }
         first += jobs.len();
@@ -88,12 +86,14 @@ pub(super) fn recompress(
     Ok(())
 }
 
-/// Memory for the data of a chunk. It is of zeros if decompression writes nothing.
-fn room_for_data(header: &ChunkHeader) -> Result<Buffer> {
-    match header.special() {
-        Special::Uninit => Buffer::zeroed(header.nbytes),
-        _ => Buffer::unspecified(header.nbytes),
+/// Memory for the data of a chunk.
+fn room_for_data<'a>(data: &'a mut AlignedBuffer, header: &ChunkHeader) -> Result<&'a mut [u8]> {
+    let data = data.ensure(header.nbytes)?;
+    if header.special() == Special::Uninit {
+        // Decompression writes nothing; what was there before is another chunk's.
+        data.fill(0);
     }
+    Ok(data)
 }
 
 /// Whether nothing of the program's own takes part in compressing.
@@ -127,11 +127,12 @@ impl<'a> RecompressJob<'a> {
             nthreads: 1,
             ..self.params.clone().ok_or(Error::Failure)?
         };
-        let mut data = room_for_data(&self.header)?;
+        let mut scratch = scratch::borrow()?;
+        let data = room_for_data(&mut scratch.data, &self.header)?;
         let chunk = Chunk::parse(&self.header, &self.bytes)?;
-        decompress(&chunk, &mut data, None, &NoHooks, Workers::ALONE)?;
+        decompress(&chunk, data, None, &NoHooks, Workers::ALONE)?;
         let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
-        let source = ChunkInput::Buffer(&data);
+        let source = ChunkInput::Buffer(data);
         let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
         new.resize(cbytes)?;
         Ok(new)
