@@ -12,10 +12,11 @@ use super::{Dims, MAX_DIM};
 use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::{State, SuperChunk, Update};
 use oxiblosc_cells::BlockShape;
+use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{AlignedBuffer, Collect, List};
 
 /// The index of the metalayer that makes a super-chunk an array.
 pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
@@ -356,8 +357,14 @@ impl<'a> ArrayRef<'a> {
         (start, stop)
     }
 
-    /// Reads a box of an array, with zeros where the array has nothing; none where it has nothing at all.
-    pub(super) fn read_box(&self, start: &Dims, stop: &Dims) -> Result<Option<(Dims, List<u8>)>> {
+    /// Reads a box of an array into `memory`, with zeros where the array has nothing. Gives its shape and items; none where the array has
+    /// nothing at all.
+    pub(super) fn read_box<'b>(
+        &self,
+        start: &Dims,
+        stop: &Dims,
+        memory: &'b mut AlignedBuffer,
+    ) -> Result<Option<(Dims, &'b [u8])>> {
         let ndim = self.geometry.ndim;
         let mut shape = [1; MAX_DIM];
         let mut end = *stop;
@@ -376,11 +383,11 @@ impl<'a> ArrayRef<'a> {
             let len = usize::try_from(shape[d]).map_err(|_| Error::InvalidParam)?;
             size = size.checked_mul(len).ok_or(Error::InvalidParam)?;
         }
-        let mut buffer = List::new();
-        buffer.reserve_exact(size)?;
-        buffer.resize(size, 0)?;
+        let buffer = memory.ensure(size)?;
+        // Items that were never written are not written here, either.
+        buffer.fill(0);
         let (start, end, shape_of_it) = (&start[..ndim], &end[..ndim], &shape[..ndim]);
-        self.read_slice(start, end, shape_of_it, &mut buffer)?;
+        self.read_slice(start, end, shape_of_it, buffer)?;
         Ok(Some((shape, buffer)))
     }
 
@@ -426,9 +433,11 @@ impl<'a> ArrayRef<'a> {
         self.change(|state| {
             let chunks = StoredChunks::new(self.schunk, state)?;
             let mut updates: List<Update> = List::new();
+            let mut scratch = scratch::borrow()?;
             for nchunk in 0..geometry.nchunks()? {
                 let (start, stop) = Self::chunk_box(geometry, nchunk);
-                let Some((shape, buffer)) = src.read_box(&shift(&start)?, &shift(&stop)?)? else {
+                let (from, to) = (shift(&start)?, shift(&stop)?);
+                let Some((shape, buffer)) = src.read_box(&from, &to, &mut scratch.data)? else {
                     continue;
                 };
                 let (start, stop) = (&start[..ndim], &stop[..ndim]);
@@ -445,7 +454,7 @@ impl<'a> ArrayRef<'a> {
                         in_place: false,
                     },
                     origin: &Some,
-                    buffer: &buffer,
+                    buffer,
                 };
                 updates.extend(writing.chunks(workers)?)?;
             }

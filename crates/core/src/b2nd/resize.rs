@@ -11,6 +11,7 @@ use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::state::{PlannedChange, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
 use oxiblosc_chunk::header::Special;
+use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change};
 use oxiblosc_memory::{Buffer, Collect, List, ToList, boxed};
@@ -211,6 +212,7 @@ impl ArrayRef<'_> {
         let new = on_heap(|| self.geometry.reshaped(&shape))?;
         let write = |resizing: &Resizing| {
             let mut updates: List<Update> = List::new();
+            let mut scratch = scratch::borrow()?;
             for nchunk in 0..new.nchunks()? {
                 let (mut start, stop) = ArrayRef::chunk_box(&new, nchunk);
                 if stop[axis] <= begin {
@@ -220,12 +222,12 @@ impl ArrayRef<'_> {
                 let (mut from, mut to) = (start, stop);
                 from[axis] -= begin;
                 to[axis] -= begin;
-                let Some((shape, buffer)) = src.read_box(&from, &to)? else {
+                let Some((shape, buffer)) = src.read_box(&from, &to, &mut scratch.data)? else {
                     continue;
                 };
                 let (start, stop) = (&start[..ndim], &stop[..ndim]);
                 if let Some(selection) = Selection::slice(&new, start, stop, &shape[..ndim])? {
-                    updates.extend(resizing.write(&selection, &buffer)?)?;
+                    updates.extend(resizing.write(&selection, buffer)?)?;
                 }
             }
             Ok(updates)

@@ -1,6 +1,7 @@
 //! Ranges of items, read and written.
 
 use super::parsed::{Wanted, patch_stored};
+use super::recompress::room_for_data;
 use super::slices::{ChunkPart, ChunkParts, ChunkSizes};
 use super::state::State;
 use super::store::{ChunkUpdate, Location};
@@ -16,6 +17,7 @@ use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
+use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
@@ -299,10 +301,11 @@ impl RangeWriter<'_> {
         if let Some(patched) = patch(&chunk, src, mode)? {
             return Ok(patched.into());
         }
-        let mut data = Buffer::zeroed(header.nbytes)?;
-        self.decoder.decompress(&header, src, &mut data)?;
+        let mut scratch = scratch::borrow()?;
+        let data = room_for_data(&mut scratch.data, &header)?;
+        self.decoder.decompress(&header, src, data)?;
         data[part.from..part.to].copy_from_slice(new);
-        Ok(ChunkUpdate::Whole(self.compressed(&data)?))
+        Ok(ChunkUpdate::Whole(self.compressed(data)?))
     }
 
     fn compressed(&self, data: &[u8]) -> Result<Buffer> {

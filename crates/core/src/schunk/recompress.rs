@@ -86,8 +86,11 @@ pub(super) fn recompress(
     Ok(())
 }
 
-/// Memory for the data of a chunk.
-fn room_for_data<'a>(data: &'a mut AlignedBuffer, header: &ChunkHeader) -> Result<&'a mut [u8]> {
+/// Room for the data of a chunk.
+pub(super) fn room_for_data<'a>(
+    data: &'a mut AlignedBuffer,
+    header: &ChunkHeader,
+) -> Result<&'a mut [u8]> {
     let data = data.ensure(header.nbytes)?;
     if header.special() == Special::Uninit {
         // Decompression writes nothing; what was there before is another chunk's.
