@@ -17,6 +17,67 @@ const MEMCPYED: u8 = 0x02;
 /// Bit of the last byte of a header: the chunk has a dictionary.
 const USE_DICT: u8 = 0x01;
 
+/// Compresses `src` with a dictionary by both libraries, and lets both read both chunks.
+fn compare_dictionaries(
+    report: &mut Report,
+    [ours, reference]: [&'static Lib; 2],
+    cparams: &CParams,
+    src: &[u8],
+    which: &dyn Fn() -> String,
+) {
+    let len = src.len();
+    let (mine, theirs) = (
+        ours.compress(cparams, src),
+        reference.compress(cparams, src),
+    );
+    if mine.0 <= 0 || theirs.0 <= 0 {
+        report.check(mine.0 == theirs.0, "return code", || {
+            format!("{} and {}: {}", mine.0, theirs.0, which())
+        });
+        return;
+    }
+    // Where it copies the chunk after all, the reference leaves the flag of a dictionary in the
+    // header, and then misses the dictionary.
+    let misled = theirs.1[2] & MEMCPYED != 0 && theirs.1[31] & USE_DICT != 0;
+    let mut as_told = header_but_cbytes(&theirs.1);
+    as_told[27] &= if misled { !USE_DICT } else { 0xFF };
+    report.check(header_but_cbytes(&mine.1) == as_told, "header", || {
+        format!(
+            "\n  {:02x?}\n  {:02x?}\n  {}",
+            &mine.1[..32],
+            &theirs.1[..32],
+            which()
+        )
+    });
+    // With more threads the reference samples the blocks in the order in which they happen to end.
+    let close = cparams.nthreads > 1 || mine.1.len() <= theirs.1.len() + theirs.1.len() / 100 + 64;
+    report.check(close, "size", || {
+        format!("{} and {}: {}", mine.1.len(), theirs.1.len(), which())
+    });
+    for (writer, chunk) in [(ours, &mine.1), (reference, &theirs.1)] {
+        for lib in [ours, reference] {
+            let (rc, bytes) = lib.decompress(chunk, len, cparams.nthreads);
+            let right = rc == len as i32 && bytes == *src;
+            let known = misled && (writer.name, lib.name) == ("reference", "reference");
+            report.check(right || known, "round trip", || {
+                let difference = difference(&bytes, src);
+                format!("{} {rc} {difference}: {}", lib.name, which())
+            });
+        }
+        // A context that has not seen the chunk before: the reference's then has no dictionary.
+        let size = chunk[3] as usize;
+        let start = len / size / 2;
+        let mut items = vec![0u8; 10 * size];
+        let rc = ours
+            .dctx_threads(1)
+            .getitem(chunk, start as i32, 10, &mut items);
+        let right = rc == items.len() as i32 && items == src[start * size..][..items.len()];
+        report.check(right, "getitem", || {
+            format!("{} {rc}: {}", writer.name, which())
+        });
+    }
+}
+
 #[test]
 fn dictionaries() {
     let Some((ours, reference)) = both() else {
@@ -56,59 +117,7 @@ fn dictionaries() {
                             "codec {compcode} {filters:?} {len} x {kind:?} blocksize {blocksize} threads {nthreads}"
                         )
                     };
-                    let (mine, theirs) = (
-                        ours.compress(&cparams, &src),
-                        reference.compress(&cparams, &src),
-                    );
-                    if mine.0 <= 0 || theirs.0 <= 0 {
-                        report.check(mine.0 == theirs.0, "return code", || {
-                            format!("{} and {}: {}", mine.0, theirs.0, which())
-                        });
-                        continue;
-                    }
-                    // Where it copies the chunk after all, the reference leaves the flag of a dictionary in the
-                    // header, and then misses the dictionary.
-                    let misled = theirs.1[2] & MEMCPYED != 0 && theirs.1[31] & USE_DICT != 0;
-                    let mut as_told = header_but_cbytes(&theirs.1);
-                    as_told[27] &= if misled { !USE_DICT } else { 0xFF };
-                    report.check(header_but_cbytes(&mine.1) == as_told, "header", || {
-                        format!(
-                            "\n  {:02x?}\n  {:02x?}\n  {}",
-                            &mine.1[..32],
-                            &theirs.1[..32],
-                            which()
-                        )
-                    });
-                    // With more threads the reference samples the blocks in the order in which they happen to end.
-                    let close =
-                        nthreads > 1 || mine.1.len() <= theirs.1.len() + theirs.1.len() / 100 + 64;
-                    report.check(close, "size", || {
-                        format!("{} and {}: {}", mine.1.len(), theirs.1.len(), which())
-                    });
-                    for (writer, chunk) in [(ours, &mine.1), (reference, &theirs.1)] {
-                        for lib in [ours, reference] {
-                            let (rc, bytes) = lib.decompress(chunk, len, nthreads);
-                            let right = rc == len as i32 && bytes == src;
-                            let known =
-                                misled && (writer.name, lib.name) == ("reference", "reference");
-                            report.check(right || known, "round trip", || {
-                                let difference = difference(&bytes, &src);
-                                format!("{} {rc} {difference}: {}", lib.name, which())
-                            });
-                        }
-                        // A context that has not seen the chunk before: the reference's then has no dictionary.
-                        let size = chunk[3] as usize;
-                        let start = len / size / 2;
-                        let mut items = vec![0u8; 10 * size];
-                        let rc = ours
-                            .dctx_threads(1)
-                            .getitem(chunk, start as i32, 10, &mut items);
-                        let right =
-                            rc == items.len() as i32 && items == src[start * size..][..items.len()];
-                        report.check(right, "getitem", || {
-                            format!("{} {rc}: {}", writer.name, which())
-                        });
-                    }
+                    compare_dictionaries(&mut report, [ours, reference], &cparams, &src, &which);
                 }
             }
         }

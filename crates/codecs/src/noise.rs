@@ -206,13 +206,9 @@ impl NoiseDetector {
             if let Some(count) = count
                 && count <= max_repeats
             {
+                let huffman_only = search.huffman_only && count <= 1;
                 stretches[at].method = match histogram.add_rest(piece) {
-                    Method::HuffmanOnly
-                        if search.huffman_only
-                            && count <= 1
-                            && !has_runs(piece)
-                            && !self.near.repeats(piece)? =>
-                    {
+                    Method::HuffmanOnly if huffman_only && !self.repeats_nearby(piece)? => {
                         Method::HuffmanOnly
                     }
                     Method::Store if count <= expected => Method::Store,
@@ -229,6 +225,12 @@ impl NoiseDetector {
             }
         }
         Ok(())
+    }
+
+    /// Whether a piece has runs, or repeats over short distances, which sampled words do not show.
+    #[inline(always)]
+    fn repeats_nearby(&mut self, piece: &[u8]) -> Result<bool> {
+        Ok(has_runs(piece) || self.near.repeats(piece)?)
     }
 
     /// How many sampled words of a piece occurred before; `None` if there are too few samples. Also sets `stretch.repeats_from`.

@@ -32,6 +32,12 @@ fn word_len(len: usize, collisions: u64) -> Option<u32> {
         .map(|word| word.max(MIN_WORD))
 }
 
+#[inline(always)]
+fn hash(word: u128) -> u64 {
+    let folded = word as u64 ^ ((word >> 64) as u64).rotate_left(29);
+    folded.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 impl NoiseDetector {
     /// How many of 256 sampled words occurred before in a stream. Two bytes of the stream are equal in `collisions` of 65,536 cases, which
     /// decides how long the words are. `None` if there are too few samples. It stops early when more than `enough` of 256 words or nearly
@@ -76,10 +82,8 @@ impl NoiseDetector {
                 let Some(bytes) = stream[at * PIECE + usize::from(position)..].first_chunk() else {
                     continue;
                 };
-                let word = u128::from_le_bytes(*bytes) & mask;
-                let hash = (word as u64 ^ ((word >> 64) as u64).rotate_left(29))
-                    .wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 // The upper bits of the hash select the slot, and 40 other bits stand for the word.
+                let hash = hash(u128::from_le_bytes(*bytes) & mask);
                 let tag = (hash >> 8) & WORD_MASK;
                 let entry = &mut self.table[(hash >> shift) as usize];
                 let earlier = core::mem::replace(entry, tag | this << WORD_BITS);

@@ -2,8 +2,15 @@
 
 use super::*;
 use core::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-struct Reference(libloading::Library);
+/// The reference library. Its compressor is a setting of the process, so one test at a time uses it.
+struct Reference(
+    libloading::Library,
+    #[expect(dead_code, reason = "held")] MutexGuard<'static, ()>,
+);
+
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Length of the header of a chunk of Blosc 2.
 const HEADER: usize = 32;
@@ -13,8 +20,8 @@ impl Reference {
     fn open() -> Option<Self> {
         let path = oxiblosc_testing::needs::reference_path()?;
         // SAFETY: the reference runs no code on loading that would matter here.
-        let library =
-            Reference(unsafe { libloading::Library::new(path) }.expect("the reference opens"));
+        let library = unsafe { libloading::Library::new(path) }.expect("the reference opens");
+        let library = Reference(library, TURN.lock().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: the function takes nothing and returns nothing.
         unsafe {
             library
