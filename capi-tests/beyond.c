@@ -284,7 +284,7 @@ static void little_left_of_a_directory(void) {
   CHECK_EQ(blosc2_remove_dir(path), 0);
 }
 
-/* Changed, the frame of a program is copied, and the copy is nobody's but the library's: valgrind would see that it is lost. What the
+/* Changed, the frame of a program is copied, and only the library knows the copy: valgrind would see that it is lost. What the
  * program has got the address of stays. */
 static void borrowed_frame_that_was_changed(void) {
   blosc2_storage storage = BLOSC2_STORAGE_DEFAULTS;

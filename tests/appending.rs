@@ -142,7 +142,7 @@ fn a_frame_is_appended_beside_a_writer() {
             while schunk.append_buffer(&data(next), NBYTES as i32) > 0 {
                 next += 1;
                 if Instant::now() > until {
-                    return Err("nobody appended a frame".to_owned());
+                    return Err("no frame was appended".to_owned());
                 }
             }
             Ok(vec![next as i64])

@@ -1,5 +1,5 @@
 //! Arrays that grow under the eyes of others: processes that append to one array in a file, and processes that read it, each
-//! with a lock. Nobody sees a part of an append, and whoever reads follows what is written.
+//! with a lock. No reader sees a part of an append, and every reader follows what is written.
 //!
 //! `OXIBLOSC_LOCKING` is how many seconds it takes (3 by default).
 
@@ -63,7 +63,7 @@ fn look(array: &Array) -> Result<i64, String> {
         let number = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| seen[at + byte]));
         let (writer, count) = (number(0), number(4));
         let expected = next.get_mut(writer as usize);
-        let expected = expected.ok_or(format!("append {i} is of nobody: {writer}"))?;
+        let expected = expected.ok_or(format!("append {i} is of an unknown writer: {writer}"))?;
         if count != *expected || seen != rows(writer, count) {
             return Err(format!(
                 "append {i} is {count} of writer {writer}, not {expected}"

@@ -59,7 +59,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Runs one call on the stream, which nobody else may use meanwhile.
+    /// Runs one call on the stream, which no other thread may use meanwhile.
     unsafe fn enter<'a, T>(
         stream: *mut c_void,
         work: impl FnOnce(&'a Disk, &'a mut Stream) -> T,
@@ -337,7 +337,7 @@ fn every_call_may_fail() {
                 Some("read" | "size") => Err(Error::FileRead),
                 Some("write") => Err(Error::FileWrite),
                 Some("truncate") => Err(Error::FileTruncate),
-                // In the middle a file is closed to be read; at its end nobody hears of it.
+                // In the middle, a file is closed to be read. At the end, an error of closing it is not reported.
                 _ if failing == 3 => Err(Error::FileWrite),
                 _ => Ok(()),
             };

@@ -131,7 +131,7 @@ fn a_map_is_locked_by_one_process(folder: &std::path::Path) {
     assert_eq!(&said, b"y", "the parent has it");
     map.unlock();
     answer.read_exact(&mut said).expect("answers");
-    assert_eq!(&said, b"y", "nobody has it");
+    assert_eq!(&said, b"y", "it is free");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Functions of the program's that use the frame of the operation which calls them, through another handle, beside threads and a process
-//! that change it: nobody waits for ever, and where handles keep each other out by a lock file, what such a function reads is there.
+//! that change it: no thread waits for ever, and where handles keep each other out by a lock file, what such a function reads is there.
 //!
 //! Each case runs in a process of its own, which ends after a time. It stands for one way in which threads could wait for each other in a
 //! circle: what the operation is, what the function does within it, and through which handle the frame is changed meanwhile. One case in
@@ -152,7 +152,7 @@ fn use_other(own: *mut blosc2_schunk) {
         }
         Inner::Open => match open() {
             opened if opened.is_null() => -1,
-            // SAFETY: nobody else has it.
+            // SAFETY: no other thread has it.
             opened => unsafe { blosc2_schunk_free(opened) },
         },
         Inner::Change => update(other, 3),

@@ -50,7 +50,7 @@ fn parse(chunk: &[u8]) -> Result<(u32, u32), String> {
     match chunk == data(writer, count) {
         true => Ok((writer, count)),
         false => Err(format!(
-            "a chunk that nobody wrote, of writer {writer} and number {count}"
+            "a chunk that was not written, of writer {writer} and number {count}"
         )),
     }
 }
@@ -193,7 +193,7 @@ fn follow(lib: &'static SchunkLib, path: &Path, reader: u32, until: Instant) -> 
             let count = u32::from_le_bytes([said[0], said[1], said[2], said[3]]);
             match said == content(count) {
                 true => Ok(()),
-                false => Err(format!("a metalayer that nobody wrote, number {count}")),
+                false => Err(format!("a metalayer that was not written, number {count}")),
             }
         };
         look().map_err(|e| format!("{} reader {reader}, look {looks}: {e}", lib.lib.name))?;
@@ -369,7 +369,7 @@ fn append(s: &Schunk, n: u32) -> i64 {
     s.append_buffer(&chunk, chunk.len() as i32)
 }
 
-/// Whether nobody is changing the file.
+/// Whether the file is not being changed.
 fn is_free(path: &Path) -> bool {
     let name = CString::new(path.to_str().expect("is text")).expect("no zero inside");
     let file = Filesystem.open(&name, Mode::ReadWrite).expect("opens");
@@ -452,7 +452,7 @@ fn strangers_that_lock_a_file_keep_nobody_for_ever() {
     assert_eq!((again.get().nchunks, read(&again, 104)), (105, Ok((0, 5))));
 }
 
-/// Without locking, the program's brackets keep nobody out, as in the reference: also a program that has two handles goes on.
+/// Without locking, the locks that a program takes itself have no effect, as in the reference: a program with two handles does not wait.
 #[test]
 fn a_bracket_without_locking_keeps_nobody_out() {
     let folder = Folder::new("locking-brackets");

@@ -84,7 +84,7 @@ fn both_libraries_read_what_was_patched() {
                     };
                     let src = kind.bytes(len, 5);
                     let (rc, chunk) = writer.compress(&cparams, &src);
-                    // The reference writes chunks that nobody can read, where blocks do not divide into streams.
+                    // If blocks do not divide into streams, the reference writes chunks that neither library can read.
                     let (readable, mut data) = ours.decompress(&chunk, len, 1);
                     if rc <= 0 || readable < 0 {
                         report.note("no chunk to begin with");
@@ -306,7 +306,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
         });
         assert_eq!(result.err(), Some(Error::InvalidParam));
     }
-    // A damaged block that is touched; nobody looks at one that is not.
+    // A damaged block that is touched. Untouched blocks are not read.
     let mut damaged = chunk.clone();
     let at = i32::from_le_bytes([chunk[52], chunk[53], chunk[54], chunk[55]]) as usize;
     damaged[at..at + 4].copy_from_slice(&i32::MAX.to_le_bytes());

@@ -184,7 +184,7 @@ fn check(lib: &'static SchunkLib, path: &Path, log: &Path, unfinished: usize) ->
     let more = there.difference(&acknowledged).count();
     assert!(
         more <= unfinished,
-        "{name}: {more} appends that nobody made"
+        "{name}: {more} appends that were not made"
     );
     there.len()
 }

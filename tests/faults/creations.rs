@@ -27,7 +27,7 @@ pub enum From {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum There {
     Nothing,
-    /// A frame in a file that nobody else may read.
+    /// A frame in a file that only its owner may read.
     File,
     /// A link to such a file.
     Link,

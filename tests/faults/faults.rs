@@ -92,7 +92,7 @@ impl Fault {
         format!("{act:?} {errno} {lasts:?} at call {at} ({class:?})")
     }
 
-    /// Whether the call is one that is to be repeated, or to be gone on with, so that nobody notices.
+    /// Whether the library has to repeat or continue the call, so that the fault has no effect.
     pub fn is_harmless(&self) -> bool {
         self.act == Act::Short || self.errno == libc::EINTR
     }
@@ -115,7 +115,7 @@ impl Fault {
         self.lasts == Lasts::All
     }
 
-    /// Whether maps may stay because nobody could unmap them.
+    /// Whether maps may stay because unmapping them fails.
     pub fn is_on_maps(&self) -> bool {
         self.lasts == Lasts::All || self.class == Class::Unmap
     }

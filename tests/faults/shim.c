@@ -330,7 +330,7 @@ int lstat64(const char *path, struct stat64 *to) { WHOLE(STAT, inside(path), -1,
 int fstat(int fd, struct stat *to) { WHOLE(STAT, inside_fd(fd), -1, REAL(fstat)(fd, to)); }
 int fstat64(int fd, struct stat64 *to) { WHOLE(STAT, inside_fd(fd), -1, REAL(fstat64)(fd, to)); }
 int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict to) {
-  /* Some ask whether there is such a call by giving it nothing; the header promises the compiler that nobody does. */
+  /* Some programs pass null to find out whether the call exists, although the header tells the compiler that the argument is never null. */
   const char *volatile given = path;
   int counts = given != NULL && *given != 0 ? inside(path) : inside_fd(dir);
   WHOLE(STAT, counts, -1, REAL(statx)(dir, path, flags, mask, to));

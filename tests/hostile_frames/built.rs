@@ -19,7 +19,7 @@ use oxiblosc_memory::List;
 pub enum Verdict {
     /// It opens: it only tells of much.
     Opens,
-    /// It contradicts itself, or nobody writes such.
+    /// It contradicts itself, or no writer makes such frames.
     Refused,
     /// Either will do, as long as it costs little.
     Any,

@@ -124,7 +124,7 @@ fn the_lock_is_the_reference_s() {
             let schunk = (frames.blosc2_schunk_new)(&mut storage);
             assert!(!schunk.is_null());
             let mut mine = SidecarLock::of_frame(&name, sparse).expect("memory");
-            // Whatever the making of the frame has counted, nobody writes afterwards.
+            // Creating the frame has called some functions; afterwards none may write.
             mine.lock(false).expect("locks");
             mine.unlock();
             assert_eq!(mine.lock(false), Ok(false));

@@ -275,7 +275,7 @@ static void copy(void) {
   CALL_POINTER(t.made_schunk = blosc2_schunk_copy(t.schunk, &storage));
 }
 
-/* A frame on disk that nobody has open. */
+/* A frame on disk that is not open. */
 static void closed(void) {
   make_schunk(1);
   blosc2_schunk_free(t.schunk);

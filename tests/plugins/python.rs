@@ -1,4 +1,4 @@
-//! How Python is asked for a plugin: nothing beside a file runs, and who waits for one plugin keeps nobody else waiting.
+//! How Python is asked for a plugin: no code beside a file runs, and a thread that waits for one plugin does not make others wait.
 
 use crate::common::abi::CParams;
 use crate::common::data::Kind;

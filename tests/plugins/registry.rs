@@ -192,7 +192,7 @@ fn ids_and_names_are_taken_as_in_the_reference() {
     assert_eq!(nothing, [-12; 3]);
 }
 
-/// In a process of its own, as nobody else may have registered these ids.
+/// In a process of its own, since no other test may have registered these ids.
 #[test]
 fn threads_register_and_use_at_once() {
     const CHILD: &str = "OXIBLOSC_TEST_REGISTER_AND_USE";

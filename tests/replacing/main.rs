@@ -101,7 +101,7 @@ impl Done {
         }
     }
 
-    /// What holds where the reference does something else: nothing has changed, or the frame is the new one, and nobody has got rights.
+    /// What holds where the reference does something else: nothing has changed, or the frame is the new one, and no user has got more rights.
     fn is_replaced(&self) -> bool {
         let (old, new) = (&self.before["in/path"], &self.after["in/path"]);
         self.rc < 0 || (new.is_frame() && new.has_no_more_rights_than(old))

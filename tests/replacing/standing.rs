@@ -178,8 +178,8 @@ impl Entry {
         self.attributes.contains_key(LIST)
     }
 
-    /// Whether nobody but the owner may do what they might not with `other`: neither others, nor a group that is another, nor
-    /// those from whom a list took it.
+    /// Whether only the owner has rights that it lacks in `other`: not other users, not another group, and not the users from
+    /// whom a list took them.
     pub fn has_no_more_rights_than(&self, other: &Self) -> bool {
         if other.has_list() && !self.has_list() {
             return self.mode & 0o077 == 0;

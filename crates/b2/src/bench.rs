@@ -9,7 +9,7 @@ use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy};
 use crate::output::{Output, say};
 use crate::plot;
-use crate::progress::Progress;
+use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
 use crate::source::{FrameOrChunk, frame_file};
 use crate::text::{bytes, plural};
@@ -146,7 +146,7 @@ fn measure_all(
     let until = Instant::now() + limit;
     let ways = ways(sample.typesize, threads);
     let count = ways.len() + 2 * BLOCKS.len();
-    let progress = Progress::new("measuring", (count * sample.nbytes()) as u64);
+    let progress = ByteProgress::new("measuring", (count * sample.nbytes()) as u64);
     let (mut rows, mut skipped) = (Vec::new(), 0);
     let mut all = |settings: &[Settings], rows: &mut Vec<Measured>| {
         for settings in settings {

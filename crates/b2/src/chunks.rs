@@ -12,7 +12,7 @@ use oxiblosc_memory::Buffer;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What decompressing the chunks of a frame takes beside contexts.
+/// Reads the chunks of a frame. Each thread decompresses them with a context of its own.
 pub struct ChunkReader<'a> {
     input: &'a Input,
     header: Arc<Header>,

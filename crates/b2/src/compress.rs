@@ -6,7 +6,7 @@ use crate::input::{Input, PipedInput};
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::{Output, say};
-use crate::progress::Progress;
+use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::summary::tuple;
 use crate::text::{bytes, ratio};
@@ -263,7 +263,7 @@ fn compress_bytes(
     let states = each_thread(settings.threads, nchunks, chunk as u64, |threads| {
         SuperChunk::new(Place::Memory, &settings.with_threads(threads)).map_err(failed)
     })?;
-    let progress = Progress::new("compressing", size);
+    let progress = ByteProgress::new("compressing", size);
     let (used, rooms) = (BufferPool::new(), BufferPool::new());
     let (mut total, mut ended) = (0, false);
     in_order(
@@ -396,7 +396,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
     let place = place(&path, args.sparse);
     let mut array = Array::new(place, &settings, &shape, &[]).map_err(failed)?;
     let total = box_size(&vec![0; npy.shape.len()], &npy.shape, npy.itemsize) as u64;
-    let progress = Progress::new("compressing", total);
+    let progress = ByteProgress::new("compressing", total);
     if total > 0 {
         for (start, stop) in boxes(&shape.shape, &shape.chunks) {
             let mut items = zeros(box_size(&start, &stop, npy.itemsize)).map_err(failed)?;

@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::boxes;
 use crate::output::{Output, say, size_of};
-use crate::progress::Progress;
+use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
@@ -115,7 +115,7 @@ fn copy(
 ) -> Result<()> {
     let unwritten = |error| Failure::of(to, error);
     let mut new = with_metalayers(frame, place, settings).map_err(unwritten)?;
-    let progress = Progress::new("copying", frame.header.nbytes.max(0) as u64);
+    let progress = ByteProgress::new("copying", frame.header.nbytes.max(0) as u64);
     let failed = |nchunk, error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
     let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);
     let states = each_thread(settings.threads, nchunks as u64, size, |_| Ok(()))?;
@@ -179,7 +179,7 @@ fn recompress(
     let unwritten = |error| Failure::of(to, error);
     let (chunk, settings) = sizes_of(args, frame, settings)?;
     let mut new = with_metalayers(frame, place, &settings).map_err(unwritten)?;
-    let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
+    let progress = ByteProgress::new("converting", frame.header.nbytes.max(0) as u64);
     let checksums = new.has_checksums().map_err(unwritten)?;
     let chunks = ChunkReader::of(frame, input);
     let rooms = BufferPool::new();
@@ -297,7 +297,7 @@ fn reshape(
         ..*settings
     };
     let mut new = Array::new(place, &settings, &shape, &others).map_err(unwritten)?;
-    let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
+    let progress = ByteProgress::new("converting", frame.header.nbytes.max(0) as u64);
     let size = slab_size(&shape.chunks, itemsize);
     let states = each_thread(settings.threads, 0, size, |threads| {
         Array::open(input.path(), threads).map_err(failed)

@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::library::{Array, zeros};
 use crate::npy::{Npy, boxes, runs};
 use crate::output::{Output, say};
-use crate::progress::Progress;
+use crate::progress::ByteProgress;
 use crate::source::{Frame, FrameOrChunk, array_meta, plain_contexts};
 use crate::store::kind_of;
 use crate::text::bytes;
@@ -116,7 +116,7 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
     let mut frame = frame;
     let chunks = ChunkReader::of(&frame, input);
     let states = chunks.each_thread(threads, |threads| frame.contexts(threads))?;
-    let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
+    let progress = ByteProgress::new("decompressing", frame.header.nbytes.max(0) as u64);
     let to = PathBuf::from(output.name());
     let unwritten = |error| Failure::at(&to, &error);
     if output.is_stream() || chunks.start(0).is_none() {
@@ -254,7 +254,7 @@ fn decompress_array(
     let states = each_thread(threads, frame.nchunks() as u64, size, |threads| {
         Array::open(input.path(), threads).map_err(failed)
     })?;
-    let progress = Progress::new("decompressing", total);
+    let progress = ByteProgress::new("decompressing", total);
     let used = BufferPool::new();
     in_order(
         states,

@@ -38,7 +38,7 @@ struct ChunkRow {
     blocks: Option<usize>,
 }
 
-/// What a person or a program is told of a frame.
+/// What is printed of a frame, as text or as JSON.
 struct FrameInfo {
     fields: Vec<(&'static str, String)>,
     json: Vec<(String, Json)>,

@@ -13,7 +13,7 @@ use std::io::Write;
 /// Names of columns that are shown of a table.
 const COLUMNS: usize = 12;
 
-/// A line.
+/// The line of a member.
 struct MemberRow {
     key: String,
     kind: &'static str,
@@ -23,7 +23,7 @@ struct MemberRow {
     json: Vec<(String, Json)>,
 }
 
-/// What a person or a program is told of a store.
+/// What is printed of a store, as text or as JSON.
 pub struct Listing {
     name: String,
     kind: &'static str,

@@ -6,9 +6,9 @@ use std::io::{IsTerminal, stderr};
 
 /// A bar that fills while `total` bytes are worked on; nothing where the messages of the tool do not go to a
 /// terminal.
-pub struct Progress(ProgressBar);
+pub struct ByteProgress(ProgressBar);
 
-impl Progress {
+impl ByteProgress {
     /// A bar for `total` bytes.
     pub fn new(what: &'static str, total: u64) -> Self {
         if !stderr().is_terminal() {
@@ -34,7 +34,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ByteProgress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

@@ -7,7 +7,7 @@ use crate::input::ALTERED;
 use crate::integrity::Integrity;
 use crate::library::{Place, SuperChunk, c_path};
 use crate::output::{Output, say};
-use crate::progress::Progress;
+use crate::progress::ByteProgress;
 use crate::report::Report;
 use crate::salvage::{self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes};
 use crate::settings::Settings;
@@ -118,7 +118,7 @@ fn rebuild(
         ..settings_of(header, threads)
     };
     let mut frame = new_frame(header, output, &settings).map_err(failed)?;
-    let progress = Progress::new("repairing", header.nbytes.max(0) as u64);
+    let progress = ByteProgress::new("repairing", header.nbytes.max(0) as u64);
     let mut verdicts = Vec::new();
     for (nchunk, location) in salvage.locations.iter().enumerate() {
         let expected = sizes.expected(nchunk);

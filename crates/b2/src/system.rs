@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
-/// Whose rights something gets that is made.
+/// The rights that a new file or directory gets: those of another one.
 pub struct GivenRights {
     /// What is known of it.
     pub source: Metadata,

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::{ALTERED, Input};
 use crate::library::SuperChunk;
 use crate::output::{complain, say};
-use crate::progress::Progress;
+use crate::progress::ByteProgress;
 use crate::source::{
     Frame, FrameOrChunk, Located, REPAIR, StoredChunk, plain_contexts, vlmeta_content,
 };
@@ -70,7 +70,7 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             let contexts = plain_contexts(args.threads.count());
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
             match check::chunk(&contexts, &chunk, None) {
-                Err(damage) => findings.note(&Progress::new("", 0), "the chunk", &damage),
+                Err(damage) => findings.note(&ByteProgress::new("", 0), "the chunk", &damage),
                 Ok(()) => {
                     let header = ChunkHeader::parse(&chunk);
                     findings.count(header.is_ok_and(|header| header.has_checksums()));
@@ -117,7 +117,7 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
             Ok(mut frame) => {
                 verify(&mut frame, &key, args.threads.count(), &mut findings)?;
                 nbytes += frame.header.nbytes.max(0) as u64;
-                // What is said of all is what holds for each.
+                // The summary says "none" unless all members are covered in the same way.
                 let same = covered.is_none_or(|known| known == frame.covered());
                 covered = Some(if same { frame.covered() } else { "none" });
             }
@@ -267,7 +267,7 @@ impl ChunkToCheck {
 /// Checks the chunks of a frame, then what they and its metalayers are together.
 fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
     let failed = |error| Failure::of(name, error);
-    let progress = Progress::new("verifying", frame.header.nbytes.max(0) as u64);
+    let progress = ByteProgress::new("verifying", frame.header.nbytes.max(0) as u64);
     let header = frame.header.clone();
     // An unknown size may be large.
     let size = match u64::try_from(header.chunksize) {
@@ -326,7 +326,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
 fn verify_vlmetalayers(
     frame: &Frame,
     contexts: &SuperChunk,
-    progress: &Progress,
+    progress: &ByteProgress,
     findings: &mut Findings,
 ) {
     for layer in &frame.vlmetalayers {
@@ -383,13 +383,13 @@ impl Findings {
     }
 
     /// Counts and prints a damaged part that is not a chunk.
-    fn add(&mut self, progress: &Progress, line: &str) {
+    fn add(&mut self, progress: &ByteProgress, line: &str) {
         self.damaged += 1;
         self.say(progress, line);
     }
 
     /// Prints a line about the frame that is checked.
-    fn say(&self, progress: &Progress, line: &str) {
+    fn say(&self, progress: &ByteProgress, line: &str) {
         progress.say(&format!("{}{line}", self.prefix));
     }
 
@@ -412,7 +412,7 @@ impl Findings {
         format!("checksums of {covered}{chunks} are right").replace("of none, ", "of ")
     }
 
-    fn note(&mut self, progress: &Progress, what: &str, damage: &Damage) {
+    fn note(&mut self, progress: &ByteProgress, what: &str, damage: &Damage) {
         let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
         let count = if unknown {
             &mut self.unknown

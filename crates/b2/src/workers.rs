@@ -33,6 +33,7 @@ impl<R> Results<R> {
     }
 }
 
+/// The results of the parts, and the function to which they are delivered in order. The threads share it.
 struct DeliveryQueue<R, D> {
     results: Mutex<Results<R>>,
     changed: Condvar,

@@ -16,7 +16,7 @@ const MIN_BLOCKSIZE: i64 = 128;
 /// The size of the first-level cache for which block sizes are chosen.
 const L1: i64 = 32 << 10;
 
-/// What the decisions depend on.
+/// The parameters on which the block size and the splits depend.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockParams {
     /// The compressor's code.

@@ -7,7 +7,7 @@ use super::hooks::{BlockPos, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch::{self, BorrowedScratch};
 use super::special;
-use super::store::{copy, in_pieces};
+use super::uncompressed::{copy, in_pieces};
 use super::work_stealing::StealingQueue;
 use super::workers::Workers;
 use oxiblosc_codecs::Codec;

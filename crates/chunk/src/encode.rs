@@ -12,7 +12,7 @@ use super::header::{
 use super::hooks::{Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::rules::Rules;
-use super::store::StoredChunk;
+use super::uncompressed::UncompressedChunk;
 use super::workers::Workers;
 use oxiblosc_codecs::Release;
 use oxiblosc_error::{Error, Result};
@@ -205,7 +205,7 @@ pub fn compress(
             header.flags = flags;
         }
     }
-    let stored = StoredChunk {
+    let stored = UncompressedChunk {
         params,
         source,
         hooks,

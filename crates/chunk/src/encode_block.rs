@@ -6,7 +6,7 @@ use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{Bufs, CodecState};
-use super::store::prefilter;
+use super::uncompressed::prefilter;
 use oxiblosc_codecs::{Codec, Dict, StreamContent};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, run_of};

@@ -28,7 +28,7 @@ pub struct ChunkEncoder<'a> {
     reference: Option<List<u8>>,
 }
 
-/// What the workers that encode a chunk share.
+/// The state that the workers of a chunk share.
 struct EncodeState<'a> {
     /// The next block that no worker has taken yet.
     next: AtomicUsize,

@@ -58,11 +58,11 @@ pub mod scratch;
 pub mod source;
 /// Chunks whose content follows from the header.
 pub mod special;
-mod store;
 #[cfg(test)]
 mod tests;
 /// Block sizes and splits.
 pub mod tune;
+mod uncompressed;
 /// A queue of work for several workers.
 pub mod work_stealing;
 /// Threads that work on chunks.

@@ -7,7 +7,7 @@ use oxiblosc_filters as filters;
 use oxiblosc_memory::{AlignedBuffer, List};
 use std::sync::{Mutex, MutexGuard};
 
-/// A block and its destination.
+/// A block and the bytes that are reserved for it.
 type ReservedBlock<'a> = (Encoded<'a>, &'a mut [u8]);
 
 /// Writes a block: a raw one by calling `raw`, another by copying the front of `bytes`.

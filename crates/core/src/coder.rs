@@ -106,7 +106,7 @@ pub trait SchunkDecoder: Sync {
     fn executor(&self) -> &dyn Executor;
 }
 
-/// What a program may set while a super-chunk is open.
+/// The settings that a program may change while a super-chunk is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramSettings {
     /// The parameters of the chunks to come, as a frame's header records them.

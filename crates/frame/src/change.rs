@@ -9,7 +9,7 @@ use oxiblosc_memory::{Collect, Edit, List};
 /// If one of many equal special chunks changes, the offsets of all have to be listed one by one: at most this many.
 const MOST_LISTED: usize = 1 << 23;
 
-/// A chunk that is put into a frame.
+/// A chunk that comes into a frame, or changes in it.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangedChunk<'a> {
     /// To be stored: all its bytes.

@@ -107,7 +107,7 @@ fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
     all
 }
 
-/// What is not written behind a frame before there is a record.
+/// Writes behind a frame that wait until the undo record is there.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DeferredWrites<'a> {
     /// The first byte of it, which comes last.

@@ -45,7 +45,7 @@ pub fn acl(file: &File) -> Result<Option<List<u8>>> {
     })
 }
 
-/// What is known of an attribute.
+/// The value of an attribute.
 enum AttributeValue {
     Bytes(List<u8>),
     Absent,

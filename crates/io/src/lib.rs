@@ -143,7 +143,7 @@ impl<'a> StorageLock<'a> {
         file.lock_exclusive().map(|()| Self(file))
     }
 
-    /// Takes [`Storage::try_lock_exclusive`], if nobody else has it.
+    /// Takes [`Storage::try_lock_exclusive`], if it is free.
     pub fn try_exclusive(file: &'a dyn Storage) -> Option<Self> {
         file.try_lock_exclusive().then(|| Self(file))
     }

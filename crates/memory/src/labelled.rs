@@ -3,7 +3,7 @@
 use oxiblosc_error::{Error, Result};
 use std::ffi::{CStr, c_char};
 
-/// The part in front of the string. `malloc` aligns for at least two pointers.
+/// The value in front of the string. `malloc` aligns for at least two pointers.
 #[repr(C)]
 struct Prefix<T>(T);
 

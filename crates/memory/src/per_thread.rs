@@ -20,7 +20,7 @@ pub struct PerThread<T> {
     value: PhantomData<fn() -> T>,
 }
 
-/// The memory of one thread.
+/// The value of one thread.
 struct ThreadValue<T> {
     /// How many functions that use the value are running on the thread.
     users: Cell<usize>,

@@ -16,7 +16,7 @@ mod state_lock;
 /// Says whether the change was made: not where only nested readers were left.
 fn change(lock: &StateLock<usize>) -> bool {
     let reserved = lock.reserve(None);
-    let before = *lock.nested().expect("nobody has it exclusively");
+    let before = *lock.nested().expect("no exclusive lock");
     let exclusive = lock.upgrade(None);
     let is_made = exclusive.is_some();
     if let Some(mut exclusive) = exclusive {

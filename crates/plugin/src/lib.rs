@@ -37,7 +37,7 @@ type Trace<'a> = &'a dyn Fn(fmt::Arguments);
 /// How long a plugin that was not found counts as missing, at least; as many times as long as it took to look for it, too.
 const MISSING_FOR: (Duration, u32) = (Duration::from_secs(1), 10);
 
-/// What is known of a plugin.
+/// Whether a plugin is loaded.
 enum PluginState {
     /// Nothing yet.
     Nothing,

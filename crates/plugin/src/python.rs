@@ -12,7 +12,7 @@ use oxiblosc_system::process::{self, PATH_SEPARATOR, PROGRAM_SUFFIX, is_absolute
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
-/// A longer path is none.
+/// The longest path that is accepted.
 const MAX_PATH: usize = 4096;
 /// How long an answer is waited for. Python takes a tenth of a second, from a slow disk a few.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use crate::capi::schunk::handle;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::geometry::check_room;
 
-/// Makes an array of a super-chunk that was just opened, and frees it if it is none.
+/// Makes an array of a super-chunk that was just opened. Frees the super-chunk if it is no array.
 ///
 /// # Safety
 /// `sc` is null or valid.

@@ -6,7 +6,7 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::SuperChunk;
-use oxiblosc_core::schunk::ChunkBytes;
+use oxiblosc_core::schunk::WholeChunk;
 use oxiblosc_core::schunk::chunks::Position;
 use oxiblosc_memory::Buffer;
 
@@ -174,8 +174,8 @@ unsafe fn get_for_c(
     })?;
     let len = bytes.len();
     let (start, owned) = match bytes {
-        ChunkBytes::Borrowed(bytes) => (bytes.as_ptr().cast_mut(), false),
-        ChunkBytes::Owned(buffer) => (buffer.into_raw(), true),
+        WholeChunk::Borrowed(bytes) => (bytes.as_ptr().cast_mut(), false),
+        WholeChunk::Owned(buffer) => (buffer.into_raw(), true),
     };
     unsafe_granted!((*chunk, *needs_free) = (start, owned));
     Ok(len)

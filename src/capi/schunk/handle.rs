@@ -47,6 +47,7 @@ enum Content {
     View(SchunkView),
 }
 
+/// A super-chunk that shows the chunks of another one.
 struct SchunkView {
     /// Kept alive by the view.
     base: *mut Handle,

@@ -56,7 +56,7 @@ pub(super) fn arrange(
     locations
 }
 
-/// Makes locations as many as the header expects, in a file of `size` bytes in which `found` chunks were found.
+/// Adds or removes locations until there are as many as the header expects, in a file of `size` bytes in which `found` chunks were found.
 fn fit(
     locations: &mut Vec<ChunkLocation>,
     expected: usize,

@@ -21,7 +21,7 @@ const STARTS: usize = 4 << 10;
 pub(super) struct Scan {
     /// Chunks, in the order of the file.
     pub chunks: Vec<(u64, ChunkHeader)>,
-    /// Before which of the chunks bytes lie that are none.
+    /// The chunks before which there are bytes that belong to no chunk.
     pub gaps: Vec<usize>,
     /// The index, if it was found behind the chunks.
     pub index: Option<SalvagedIndex>,

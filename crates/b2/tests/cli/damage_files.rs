@@ -189,7 +189,7 @@ pub fn content(path: &Path) -> Option<Content> {
         };
         let mut data = vec![0; header.nbytes];
         if s.decompress_chunk(nchunk, &mut data).is_err() {
-            // Of a codec or filter that nobody knows.
+            // Of an unknown codec or filter.
             data.clear();
         }
         blocks.push(sizes);

@@ -218,7 +218,7 @@ fn names_and_links_that_lead_elsewhere_do_no_harm() {
     assert!(taken.out == matrix());
     assert_eq!(folder.count(), before + 1);
 
-    // A directory that holds itself, a pipe that nobody writes to, and files that are no frames.
+    // A directory that holds itself, a pipe without a writer, and files that are no frames.
     let store = unpacked(&folder, "tree.b2z");
     if symlink(&store, Path::new(&store).join("loop")) {
         symlink("/dev/zero", Path::new(&store).join("zeros.b2nd"));

@@ -326,7 +326,7 @@ impl<'a> ArrayRef<'a> {
     /// their size. None if there are none.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a buffer of another size, and for items that there are not.
+    /// [`Error::InvalidParam`] for a buffer of another size, and for items outside the array.
     pub fn select<'s>(
         &'s self,
         lists: &[&[i64]],

@@ -5,7 +5,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 use oxiblosc_memory::grid::{self, Part};
 
-/// The items that a selection takes along one dimension.
+/// The items that are selected along one dimension.
 pub(super) enum AxisSelection {
     Range(Range),
     IndexList(IndexList),

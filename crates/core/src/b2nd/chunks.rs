@@ -1,7 +1,7 @@
 //! Where the blocks of an array come from.
 
 use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
-use crate::schunk::{ChunkBytes, Location};
+use crate::schunk::{Location, WholeChunk};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE};
@@ -80,10 +80,10 @@ pub fn with_chunk<T>(
 ///
 /// # Errors
 /// Those of input.
-pub fn whole<'a>(found: &Location<'a>) -> Result<Option<ChunkBytes<'a>>> {
+pub fn whole<'a>(found: &Location<'a>) -> Result<Option<WholeChunk<'a>>> {
     match found {
-        Location::Memory(bytes, _) => Ok(Some(ChunkBytes::Borrowed(bytes))),
+        Location::Memory(bytes, _) => Ok(Some(WholeChunk::Borrowed(bytes))),
         Location::Special(_) => Ok(None),
-        Location::File(stored) => Ok(Some(ChunkBytes::Owned(stored.whole()?))),
+        Location::File(stored) => Ok(Some(WholeChunk::Owned(stored.whole()?))),
     }
 }

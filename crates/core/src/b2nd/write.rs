@@ -7,7 +7,7 @@ use super::runs::Run;
 use super::select::{Selection, TouchedChunk};
 use crate::fill::Fill;
 use crate::schunk::parsed::patch_stored;
-use crate::schunk::{ChunkBytes, ChunkUpdate, Location, Update};
+use crate::schunk::{ChunkUpdate, Location, Update, WholeChunk};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::decompress;
@@ -149,7 +149,7 @@ impl Rewriter<'_> {
         let decoding = self.chunks.hooks(old, &bytes)?;
         // What had to be read whole is written anew.
         let mode = match bytes {
-            ChunkBytes::Borrowed(_) if self.in_place && old == nchunk => PatchMode::Edits,
+            WholeChunk::Borrowed(_) if self.in_place && old == nchunk => PatchMode::Edits,
             _ => PatchMode::Whole,
         };
         let source = (&chunk, &*decoding);

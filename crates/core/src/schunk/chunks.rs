@@ -22,14 +22,14 @@ use std::ops::Deref;
 const COPIED: usize = 64 << 10;
 
 /// All bytes of a chunk.
-pub enum ChunkBytes<'a> {
+pub enum WholeChunk<'a> {
     /// In memory that the super-chunk owns.
     Borrowed(&'a [u8]),
     /// In a buffer made for the caller.
     Owned(Buffer),
 }
 
-impl Deref for ChunkBytes<'_> {
+impl Deref for WholeChunk<'_> {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         match self {
@@ -76,24 +76,24 @@ impl State {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if there is none, [`Error::Data`] if it is not of the size that the frame says; those of input.
-    pub fn chunk(&self, nchunk: usize) -> Result<ChunkBytes<'_>> {
+    pub fn chunk(&self, nchunk: usize) -> Result<WholeChunk<'_>> {
         let bytes = self.chunk_bytes(nchunk)?;
         self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
         Ok(bytes)
     }
 
     /// The bytes of a chunk whose size has not been checked.
-    fn chunk_bytes(&self, nchunk: usize) -> Result<ChunkBytes<'_>> {
+    fn chunk_bytes(&self, nchunk: usize) -> Result<WholeChunk<'_>> {
         match self.store.find(nchunk)? {
             Location::Memory(bytes, _) => {
                 prefetch(bytes);
-                Ok(ChunkBytes::Borrowed(bytes))
+                Ok(WholeChunk::Borrowed(bytes))
             }
-            Location::File(stored) => stored.whole().map(ChunkBytes::Owned),
+            Location::File(stored) => stored.whole().map(WholeChunk::Owned),
             Location::Special(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
                 let chunk = self.special_chunk(kind, nbytes)?;
-                Buffer::copy_of(&chunk).map(ChunkBytes::Owned)
+                Buffer::copy_of(&chunk).map(WholeChunk::Owned)
             }
         }
     }

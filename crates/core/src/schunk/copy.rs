@@ -1,6 +1,6 @@
 //! Copies of super-chunks.
 
-use super::chunks::{ChunkBytes, Position};
+use super::chunks::{Position, WholeChunk};
 use super::recompress::recompress;
 use super::rules::StorageKind;
 use super::state::State;
@@ -31,7 +31,7 @@ impl Budget {
     }
 
     /// Takes the bytes of a chunk.
-    fn take(&mut self, chunk: &ChunkBytes) -> Result<()> {
+    fn take(&mut self, chunk: &WholeChunk) -> Result<()> {
         // A chunk that is only a header may have been made of its offset.
         if let Some(left) = &mut self.0
             && chunk.len() > EXTENDED_HEADER_LENGTH
@@ -161,8 +161,8 @@ impl SuperChunk {
                     _ => this,
                 });
                 chunks.push(match chunk {
-                    ChunkBytes::Borrowed(bytes) => Buffer::copy_of(bytes)?,
-                    ChunkBytes::Owned(chunk) => chunk,
+                    WholeChunk::Borrowed(bytes) => Buffer::copy_of(bytes)?,
+                    WholeChunk::Owned(chunk) => chunk,
                 })?;
             }
         }

@@ -1,6 +1,6 @@
 //! Lazy chunks: of a chunk on disk the header and the block starts, and a trailer that says where in the frame the rest is.
 
-use super::chunks::ChunkBytes;
+use super::chunks::WholeChunk;
 use super::state::State;
 use super::store::{ChunkStore, Location, lock};
 use super::superchunk::SuperChunk;
@@ -83,7 +83,7 @@ impl State {
     ///
     /// # Errors
     /// As for [`State::chunk`].
-    pub fn lazy_chunk(&self, nchunk: usize) -> Result<ChunkBytes<'_>> {
+    pub fn lazy_chunk(&self, nchunk: usize) -> Result<WholeChunk<'_>> {
         let (ChunkStore::Disk(_), Location::File(stored)) = (&self.store, self.store.find(nchunk)?)
         else {
             // In a transaction, where chunks are is not yet decided.
@@ -98,7 +98,7 @@ impl State {
         if header.special() != Special::None {
             let mut chunk = Buffer::zeroed(header.cbytes)?;
             stored.read(0, &mut chunk)?;
-            return Ok(ChunkBytes::Owned(chunk));
+            return Ok(WholeChunk::Owned(chunk));
         }
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
             // The table has room for as many blocks as the header claims, so there must be as much data.
@@ -121,7 +121,7 @@ impl State {
             let at = trailer + 12 + 4 * i;
             chunk[at..at + 4].copy_from_slice(&size.to_le_bytes());
         }
-        Ok(ChunkBytes::Owned(chunk))
+        Ok(WholeChunk::Owned(chunk))
     }
 
     /// What the trailer says of where a chunk is.

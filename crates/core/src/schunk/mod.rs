@@ -52,7 +52,7 @@ pub mod transaction;
 /// Where a program sees metalayers.
 pub mod windows;
 
-pub use chunks::ChunkBytes;
+pub use chunks::WholeChunk;
 pub use oxiblosc_frame::parameters::Parameters;
 pub use state::State;
 pub use store::{ChunkStore, ChunkUpdate, Location, Update};

@@ -1,7 +1,7 @@
 //! Super-chunks for Rust programs: create, open, copy, convert to a frame.
 
 use super::Parameters;
-use super::chunks::ChunkBytes;
+use super::chunks::WholeChunk;
 use super::copy::VlmetalayerCoder;
 use super::state::State;
 use super::store::ChunkStore;
@@ -318,8 +318,8 @@ impl SuperChunk {
         let state = self.read()?;
         state.check_index(nchunk)?;
         match state.chunk(nchunk)? {
-            ChunkBytes::Borrowed(bytes) => Buffer::copy_of(bytes),
-            ChunkBytes::Owned(chunk) => Ok(chunk),
+            WholeChunk::Borrowed(bytes) => Buffer::copy_of(bytes),
+            WholeChunk::Owned(chunk) => Ok(chunk),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Chunks that are compressed again with other parameters, several at once.
 
-use super::chunks::ChunkBytes;
+use super::chunks::WholeChunk;
 use super::ranges::is_plain;
 use super::state::State;
 use super::superchunk::SuperChunk;
@@ -107,7 +107,7 @@ fn needs_no_functions(params: &EncodeParams) -> bool {
 
 /// One chunk, and how it is to be.
 struct RecompressJob<'a> {
-    bytes: ChunkBytes<'a>,
+    bytes: WholeChunk<'a>,
     header: ChunkHeader,
     /// For work without the contexts.
     params: Option<EncodeParams>,

@@ -82,8 +82,8 @@ impl SuperChunk {
         state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
-        // If the first chunk cannot be read, or the chunks are not what the header says, the frame is refused, or its chunks differ in size. But
-        // another process may have changed the frame since the header was read, so that is judged once more.
+        // If the first chunk cannot be read, or the chunks contradict the header, the frame is refused, or its chunks differ in size. But another
+        // process may have changed the frame since the header was read, so this is checked again.
         let checked = match checked {
             Ok(None) => None,
             _ => opened.check_again()?,
@@ -96,8 +96,8 @@ impl SuperChunk {
         Ok(opened)
     }
 
-    /// As [`State::check_opened`], with the frame locked. Where it is opened without locking, a verdict counts only if nobody has changed the
-    /// frame meanwhile.
+    /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without locking, a verdict counts only if the frame has not
+    /// changed meanwhile.
     fn check_again(&self) -> Result<Option<Counts>> {
         for _ in 0..LOOKS {
             let state = self.read()?;

@@ -6,7 +6,7 @@ use oxiblosc_error::Result;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{List, boxed};
 
-/// One window.
+/// The window of one metalayer.
 struct LayerWindow<W> {
     /// The address of the metalayer's name, which identifies the metalayer.
     key: usize,

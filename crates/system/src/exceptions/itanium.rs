@@ -125,7 +125,7 @@ fn dispose(exception: *mut Exception) {
     // SAFETY: `call` returned it.
     let class = unsafe { (*exception).class };
     if CPP.contains(&(class & !0xff)) {
-        // C++ counts the exceptions that nobody caught. Its library is there if one was thrown.
+        // C++ counts the uncaught exceptions. Its library is there if one was thrown.
         // SAFETY: the names are C strings.
         let [begin, end] = [c"__cxa_begin_catch", c"__cxa_end_catch"]
             .map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
@@ -185,7 +185,7 @@ mod tests {
         DELETED.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Throws an exception of a language that nobody knows.
+    /// Throws an exception of an unknown language.
     fn throw() -> ! {
         let exception = Exception {
             class: u64::from_be_bytes(*b"TESTTEST"),

@@ -332,7 +332,7 @@ pub fn give_acl(file: &File, acl: Option<&mut [u8]>, mode: u32) -> u32 {
     if given { mode } else { mode & !0o077 }
 }
 
-/// Removes the access control list, if there is one. Gives whether there is none any more.
+/// Removes the access control list, if there is one. Returns whether the file has none now.
 fn remove_acl(file: &File) -> bool {
     let has_attributes = matches!(attributes::names(file, &mut []), Ok(Some(1..)));
     !has_attributes || attributes::remove(file, attributes::ACL).is_ok()

@@ -340,8 +340,8 @@ pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
 /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
 /// `each`, which end it.
 pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
-    struct Search(HANDLE);
-    impl Drop for Search {
+    struct FindHandle(HANDLE);
+    impl Drop for FindHandle {
         fn drop(&mut self) {
             // SAFETY: begun below, and ended once.
             unsafe { FindClose(self.0) };
@@ -358,7 +358,7 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Res
     if search == INVALID_HANDLE_VALUE {
         return Err(Error::NotFound);
     }
-    let search = Search(search);
+    let search = FindHandle(search);
     loop {
         let units = &entry.cFileName;
         let end = units

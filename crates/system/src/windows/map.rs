@@ -104,7 +104,7 @@ fn memory(len: usize, usable: bool) -> Result<NonNull<u8>> {
     NonNull::new(at.cast()).ok_or(Error::MemoryAlloc)
 }
 
-/// A view of the first `len` bytes of a file, which are there and more than none.
+/// A view of the first `len` bytes of a file, which is at least as long. `len` is not 0.
 fn view(file: &File, kind: MapMode, len: usize) -> Result<NonNull<u8>> {
     let (file, protection) = (file.as_raw_handle(), kind.protection() as u32);
     // SAFETY: an open handle; a mapping of all that the file has. It lives on in its view.

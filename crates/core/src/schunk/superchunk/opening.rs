@@ -32,7 +32,7 @@ const MORE: usize = 8;
 
 /// What a handle shows of its frame.
 #[derive(Clone, Debug, PartialEq)]
-struct Shown {
+struct ShownState {
     counts: Counts,
     nchunks: usize,
     shape: Option<Vec<i64>>,
@@ -42,18 +42,18 @@ struct Shown {
 /// All of it, and the data.
 #[derive(Clone, Debug, PartialEq)]
 struct FrameContent {
-    seen: Shown,
+    seen: ShownState,
     chunks: Vec<Vec<u8>>,
 }
 
 /// As C shows it, without looking for changes.
-fn seen(schunk: &SuperChunk, is_array: bool) -> Result<Shown> {
+fn seen(schunk: &SuperChunk, is_array: bool) -> Result<ShownState> {
     let state = schunk.read_known()?;
     let shape = |_| {
         let (meta, _) = read_metalayer(metalayer(state.metalayers())?, &state)?;
         Ok(meta.shape[..meta.ndim].to_vec())
     };
-    Ok(Shown {
+    Ok(ShownState {
         counts: state.counts(),
         nchunks: state.nchunks(),
         shape: is_array.then_some(()).map(shape).transpose()?,

@@ -47,7 +47,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 const FREE: RawFd = -1;
 const PLACES: usize = 128;
 
-/// Descriptors, and more of them. What is allocated stays: a child may find any place in the middle of a change.
+/// Places for descriptors, and the next block of them. Blocks are never freed, since a `fork` may happen while another thread changes a place.
 struct DescriptorBlock {
     places: [AtomicI32; PLACES],
     next: AtomicPtr<DescriptorBlock>,

@@ -11,7 +11,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 
 /// A chunk whose data are to be stored, after the prefilter if there is one.
-pub struct StoredChunk<'a> {
+pub struct UncompressedChunk<'a> {
     /// The parameters of its header, and the number of threads.
     pub params: &'a EncodeParams,
     /// Its data.
@@ -22,7 +22,7 @@ pub struct StoredChunk<'a> {
     pub exec: &'a dyn Executor,
 }
 
-impl StoredChunk<'_> {
+impl UncompressedChunk<'_> {
     /// Writes the chunk, and returns its size, or 0 if it does not fit.
     pub fn write(&self, mut header: ChunkHeader, dest: &mut [u8]) -> Result<usize> {
         header.flags |= flags::MEMCPYED;

@@ -7,7 +7,7 @@ use oxiblosc_frame::journal::{Patch, Record, overlay};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Buffer, List};
 
-/// A file, as it is without a change that was begun and not finished.
+/// A file as it was before a change that was begun and not committed.
 pub struct RolledBackFile<'a> {
     /// None where it is missing.
     file: Option<&'a dyn Storage>,
