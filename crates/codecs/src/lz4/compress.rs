@@ -392,7 +392,7 @@ unsafe fn put_adjacent_matches<F: Finder>(
         let mut literals = progress.at - progress.anchor;
         let mut back = 0;
         if literals > 0 {
-            // SAFETY: the limit is at most `from`, `from < *at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
+            // SAFETY: the limit is at most `from`, `from < progress.at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
             back = unsafe { match_len_backward(src, from, progress.at, literals.min(from)) };
             literals -= back;
         }
@@ -413,7 +413,7 @@ unsafe fn put_adjacent_matches<F: Finder>(
             }
             (literals, back) = (0, 0);
         }
-        // SAFETY: `progress.at <= last`, also behind short matches, which end `MF_LIMIT` bytes before the end of `src`; `from < *at`.
+        // SAFETY: `progress.at <= last`, also behind short matches, which end `MF_LIMIT` bytes before the end of `src`; `from < progress.at`.
         if !unsafe { put_match(src, dst, from, (literals, back), progress) }? {
             return Some(false);
         }

@@ -29,7 +29,7 @@ impl State {
         self.sizes_of(&self.counts, true)
     }
 
-    /// As [`Self::sizes`], if these were the counters; for `rereads` see [`ChunkStore::find_in`](crate::schunk::Store).
+    /// As [`Self::sizes`], if these were the counters; for `rereads` see [`ChunkStore::find_in`](crate::schunk::ChunkStore).
     pub(crate) fn sizes_of(&self, counts: &Counts, rereads: bool) -> Result<ChunkSizes> {
         if counts.chunksize > 0 {
             return Ok(ChunkSizes::Equal {
