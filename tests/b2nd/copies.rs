@@ -100,3 +100,37 @@ fn a_view_keeps_the_chunks_of_a_freed_array() {
     );
     assert_eq!(further.resize(&[1, 5, 15, 1], None), -12);
 }
+
+/// The second array's chunks are stored, and have the size of their data as long as they are not compressed again.
+#[test]
+fn arrays_that_are_joined_where_a_chunk_ends_keep_their_chunks() {
+    let libs = [Some(our_arrays()), reference_arrays()];
+    let libs = libs.map(|lib| lib.expect("the reference"));
+    for (len, aligned) in [(80, true), (70, false)] {
+        for axis in [0, 1] {
+            let mut shape = [80, 90];
+            shape[axis] = len;
+            let first = spec(&shape, &[20, 40], &[10, 20], 1);
+            let mut second = first.clone();
+            second.cparams.clevel = 0;
+            let data: Vec<u8> = (0..shape[0] * shape[1]).map(|i| (i / 999) as u8).collect();
+            let joined = libs.map(|lib| {
+                let (one, two) = (lib.array_of(&first, &data), lib.array_of(&second, &data));
+                let array = one.unwrap().joined(&first, &two.unwrap(), axis as i8);
+                let array = array.unwrap();
+                // SAFETY: the super-chunk of an array that is there.
+                let (nbytes, cbytes) = unsafe {
+                    let schunk = &*array.fields().sc;
+                    (schunk.nbytes, schunk.cbytes)
+                };
+                (array.to_buffer().unwrap(), nbytes, cbytes)
+            });
+            let [(ours, nbytes, cbytes), theirs] = &joined;
+            assert_eq!((ours, nbytes), (&theirs.0, &theirs.1));
+            if aligned {
+                assert_eq!(cbytes, &theirs.2, "axis {axis}");
+            }
+            assert_eq!(*cbytes > nbytes / 3, aligned, "axis {axis}");
+        }
+    }
+}

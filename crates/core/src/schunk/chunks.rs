@@ -11,6 +11,7 @@ use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
+use oxiblosc_chunk::repack::repack;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
@@ -27,6 +28,30 @@ pub enum WholeChunk<'a> {
     Borrowed(&'a [u8]),
     /// In a buffer made for the caller.
     Owned(Buffer),
+}
+
+impl WholeChunk<'_> {
+    /// The chunk in a buffer of its own.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn into_owned(self) -> Result<Buffer> {
+        match self {
+            Self::Borrowed(bytes) => Buffer::copy_of(bytes),
+            Self::Owned(bytes) => Ok(bytes),
+        }
+    }
+
+    /// As [`Self::into_owned`], without the free bytes that changes may have left in the chunk. A chunk that is damaged stays as it is.
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn into_packed(self) -> Result<Buffer> {
+        match repack(&self)? {
+            Some(packed) => Ok(packed),
+            None => self.into_owned(),
+        }
+    }
 }
 
 impl Deref for WholeChunk<'_> {

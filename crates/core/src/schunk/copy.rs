@@ -22,16 +22,19 @@ const MOST_APART: usize = 1 << 16;
 
 /// How many bytes the chunks may still have that are copied out of a contiguous frame: all of them no more than the frame has. In a damaged
 /// frame many chunks could share the same bytes, and the copy would be very much larger than the frame.
-struct Budget(Option<u64>);
+pub(crate) struct Budget(Option<u64>);
 
 impl Budget {
-    fn of(state: &State) -> Self {
+    pub(crate) fn of(state: &State) -> Self {
         let contiguous = state.keeping() == StorageKind::Contiguous;
         Self(contiguous.then_some(state.counts.compressed_bytes()))
     }
 
     /// Takes the bytes of a chunk.
-    fn take(&mut self, chunk: &WholeChunk) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Data`] where chunks have more bytes than the frame.
+    pub(crate) fn take(&mut self, chunk: &WholeChunk) -> Result<()> {
         // A chunk that is only a header may have been made of its offset.
         if let Some(left) = &mut self.0
             && chunk.len() > EXTENDED_HEADER_LENGTH
@@ -160,10 +163,7 @@ impl SuperChunk {
                     Some(other) if other != this => 0,
                     _ => this,
                 });
-                chunks.push(match chunk {
-                    WholeChunk::Borrowed(bytes) => Buffer::copy_of(bytes)?,
-                    WholeChunk::Owned(chunk) => chunk,
-                })?;
+                chunks.push(chunk.into_owned()?)?;
             }
         }
         if nbytes != counts.nbytes {

@@ -1,7 +1,6 @@
 //! Super-chunks for Rust programs: create, open, copy, convert to a frame.
 
 use super::Parameters;
-use super::chunks::WholeChunk;
 use super::copy::VlmetalayerCoder;
 use super::state::State;
 use super::store::ChunkStore;
@@ -317,10 +316,7 @@ impl SuperChunk {
     pub fn chunk(&self, nchunk: usize) -> Result<Buffer> {
         let state = self.read()?;
         state.check_index(nchunk)?;
-        match state.chunk(nchunk)? {
-            WholeChunk::Borrowed(bytes) => Buffer::copy_of(bytes),
-            WholeChunk::Owned(chunk) => Ok(chunk),
-        }
+        state.chunk(nchunk)?.into_owned()
     }
 
     /// How many chunks there are.
