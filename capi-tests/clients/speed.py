@@ -133,6 +133,153 @@ def cframe(codec):
     return lambda: blosc2.ndarray_from_cframe(b.to_cframe())[0]
 
 
+@arrays
+def rechunked(codec):
+    """copied into other chunks"""
+    b, cparams = made(codec), params(codec)
+    return lambda: b.copy(chunks=(500, 500), blocks=(50, 500), cparams=cparams)
+
+
+@arrays
+def sliced(codec):
+    """slice made an array"""
+    b = made(codec)
+    return lambda: b.slice((slice(100, 1900), slice(0, 900)))
+
+
+@arrays
+def joined(codec):
+    """concat of two"""
+    import blosc2
+
+    b = made(codec)
+    return lambda: blosc2.concat([b, b], axis=1)
+
+
+@arrays
+def stacked(codec):
+    """stack of two"""
+    import blosc2
+
+    b = made(codec)
+    return lambda: blosc2.stack([b, b])
+
+
+@arrays
+def grown(codec):
+    """resized and written, 20 times"""
+    import blosc2
+
+    a = numbers()
+
+    def grow():
+        b = blosc2.zeros((0, 1000), dtype=a.dtype, chunks=(100, 1000), cparams=params(codec))
+        for i in range(0, 2000, 100):
+            b.resize((i + 100, 1000))
+            b[i : i + 100] = a[i : i + 100]
+        return b
+
+    return grow
+
+
+@arrays
+def masked(codec):
+    """items where a mask is true"""
+    b, mask = made(codec), numbers() > 0
+    return lambda: b[mask]
+
+
+@arrays
+def mean(codec):
+    """mean along an axis"""
+    b = made(codec)
+    return lambda: b.mean(axis=0)
+
+
+def buffers(codec):
+    """A super-chunk of 80 chunks."""
+    import blosc2
+
+    return blosc2.SChunk(chunksize=200_000, data=numbers(), cparams={"typesize": 8, **params(codec)})
+
+
+@arrays
+def super_chunk(codec):
+    """super-chunk made, and its chunks read"""
+    return lambda: [chunk[0] for chunk in buffers(codec).iterchunks("f8")]
+
+
+@arrays
+def slices(codec):
+    """200 slices of a super-chunk"""
+    s = buffers(codec)
+    return lambda: [s[i : i + 500] for i in range(0, 1_900_000, 9500)]
+
+
+@arrays
+def inserted(codec):
+    """20 chunks inserted and deleted"""
+    s, a = buffers(codec), numbers()[:25]
+
+    def change():
+        for i in range(20):
+            s.insert_data(i, a, False)
+        for _ in range(20):
+            s.delete_chunk(0)
+
+    return change
+
+
+@arrays
+def metalayers(codec):
+    """100 variable-length metalayers"""
+    import blosc2
+
+    def change():
+        s = blosc2.SChunk(cparams=params(codec))
+        for i in range(100):
+            s.vlmeta[f"k{i}"] = list(range(50))
+        return [s.vlmeta[f"k{i}"] for i in range(100)]
+
+    return change
+
+
+@arrays
+def mapped(codec):
+    """opened through a memory map and read whole"""
+    import blosc2
+
+    made(codec, urlpath="m.b2nd", mode="w")
+    return lambda: blosc2.open("m.b2nd", mode="r", mmap_mode="r")[:]
+
+
+@arrays
+def strings(codec):
+    """strings written and read"""
+    import blosc2
+    import numpy as np
+
+    a = np.array([f"name{i % 977}" for i in range(300_000)])
+    return lambda: blosc2.asarray(a, cparams=params(codec))[:]
+
+
+@arrays
+def stored(codec):
+    """20 arrays in a TreeStore, written and read"""
+    import blosc2
+
+    a = numbers()[:50]
+
+    def store():
+        with blosc2.TreeStore("t.b2z", mode="w") as tree:
+            for i in range(20):
+                tree[f"/a{i}"] = a
+        with blosc2.TreeStore("t.b2z", mode="r") as tree:
+            return [tree[f"/a{i}"][:] for i in range(20)]
+
+    return store
+
+
 def appends(**place):
     import blosc2
 
