@@ -10,6 +10,8 @@ use common::folder::Folder;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use common::schunk_state::read;
+use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
+use oxiblosc_frame::offsets::Offsets;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -548,45 +550,73 @@ fn special_values_without_end_are_not_stored_one_by_one() {
     assert!(room[..80] == [0; 80] && room[80..] == chunk[..40]);
 }
 
+/// Which chunk's bytes each of four chunks has, and how the index says so.
+const SHARED: [(&str, [usize; 4]); 6] = [
+    ("listed", [0, 1, 1, 3]),
+    ("listed", [0, 0, 2, 2]),
+    ("listed", [3, 2, 1, 3]),
+    ("listed", [1, 1, 1, 3]),
+    ("listed", [1, 1, 1, 1]),
+    ("repeated", [1, 1, 1, 1]),
+];
+
 #[test]
-fn a_chunk_that_is_two_is_not_changed_where_it_is() {
+fn chunks_that_share_bytes_are_not_changed_where_they_are() {
+    // Random numbers are stored as they are, so that any byte of them could be changed in place.
+    for kind in [Kind::Timestamps, Kind::Random] {
+        change_chunks_that_share_bytes(kind);
+    }
+}
+
+fn change_chunks_that_share_bytes(kind: Kind) {
     let ours = our_schunks();
     let folder = Folder::new("shared");
     let (path, copy) = (folder.join("frame.b2frame"), folder.join("copy.b2frame"));
     let s = create(ours, true, Some(&path), 8);
     let items = 1000;
     for seed in 1..5 {
-        let data = Kind::Timestamps.bytes(8 * items, seed);
+        let data = kind.bytes(8 * items, seed);
         assert!(s.append_buffer(&data, data.len() as i32) > 0);
     }
-    // A write has the index stored as it is, so that two of its offsets can be made the same.
+    // A write has the index stored as it is, so that its offsets can be changed.
     assert_eq!(s.set_slice(0, 1, &[7; 8]), 0);
     let offsets = s.offsets().expect("a frame");
-    let bytes = |offsets: &[i64]| {
-        offsets
-            .iter()
-            .flat_map(|at| at.to_le_bytes())
-            .collect::<Vec<_>>()
-    };
-    let mut file = std::fs::read(&path).expect("a file");
-    let index = bytes(&offsets);
-    let at = file
-        .windows(index.len())
-        .rposition(|window| window == index);
+    let file = std::fs::read(&path).expect("a file");
+    let list =
+        |offsets: &[i64]| -> Vec<u8> { offsets.iter().flat_map(|at| at.to_le_bytes()).collect() };
+    let stored = list(&offsets);
+    let mut places = file.windows(stored.len());
+    let at = places.rposition(|window| window == stored);
     let at = at.expect("the index");
-    let shared = [offsets[0], offsets[1], offsets[1], offsets[3]];
-    file[at..at + index.len()].copy_from_slice(&bytes(&shared));
-    std::fs::write(&copy, file).expect("a file");
-    let s = ours.open_path(&copy).expect("a frame that opens");
-    assert_eq!(s.offsets().as_deref(), Some(&shared[..]));
-    let mut before = vec![0; 8 * items];
-    assert_eq!(s.decompress_chunk(2, &mut before), 8 * items as i64);
-    let start = items as i64 + 10;
-    assert_eq!(s.set_slice(start, start + 1, &[9; 8]), 0);
-    let mut after = vec![0; 8 * items];
-    assert_eq!(s.decompress_chunk(2, &mut after), 8 * items as i64);
-    assert!(after == before, "the other one is as it was");
-    assert_eq!(s.decompress_chunk(1, &mut after), 8 * items as i64);
-    before[80..88].fill(9);
-    assert!(after == before);
+    let data = |s: &Schunk| {
+        [0, 1, 2, 3].map(|nchunk| {
+            let mut data = vec![0; 8 * items];
+            assert_eq!(s.decompress_chunk(nchunk, &mut data), 8 * items as i64);
+            data
+        })
+    };
+    for (form, chunks) in SHARED {
+        let shared = chunks.map(|chunk| offsets[chunk]);
+        for nchunk in 0..4 {
+            let mut file = file.clone();
+            let (from, index) = match form {
+                "listed" => (at, list(&shared)),
+                _ => {
+                    let (offset, count) = (shared[0], 4);
+                    let index = Offsets::Repeated { offset, count }.encode();
+                    (at - EXTENDED_HEADER_LENGTH, index.expect("memory").to_vec())
+                }
+            };
+            file[from..from + index.len()].copy_from_slice(&index);
+            std::fs::write(&copy, file).expect("a file");
+            let what = format!("{kind:?}, {form} {chunks:?}, change of {nchunk}");
+            let s = ours.open_path(&copy).expect("a frame that opens");
+            assert_eq!(s.offsets().as_deref(), Some(&shared[..]), "{what}");
+            let mut expected = data(&s);
+            let start = (nchunk * items) as i64 + 10;
+            assert_eq!(s.set_slice(start, start + 1, &[9; 8]), 0, "{what}");
+            expected[nchunk][80..88].fill(9);
+            assert!(data(&s) == expected, "{what}");
+        }
+    }
 }

@@ -211,7 +211,8 @@ impl ArrayRef<'_> {
         let ndim = self.geometry.ndim;
         let begin = self.geometry.shape[axis];
         let new = on_heap(|| self.geometry.reshaped(&shape))?;
-        // As in the reference, chunks that lie alike are copied as they are.
+        // Where both arrays have chunks of the same shape and this one ends with whole chunks, those of `src` are copied without compressing
+        // them again, as in the reference.
         let (own, other) = (&self.geometry, &src.geometry);
         let (chunks, blocks) = (&own.chunkshape[..ndim], &own.blockshape[..ndim]);
         let first = begin.checked_div(chunks[axis].into()).unwrap_or(0);
