@@ -69,6 +69,17 @@ pub fn sum(pointer: *const u8, len: i32) -> u64 {
     })
 }
 
+/// What a codec reads, and where it writes.
+fn buffers<'a>(input: *const u8, len: i32, output: *mut u8, room: i32) -> (&'a [u8], &'a mut [u8]) {
+    // SAFETY: the library passes pointers that are good for the length that goes with them.
+    unsafe {
+        (
+            core::slice::from_raw_parts(input, len as usize),
+            core::slice::from_raw_parts_mut(output, room.max(0) as usize),
+        )
+    }
+}
+
 /// Stores every other byte twice less: a codec that halves what consists of pairs.
 pub extern "C" fn encode(
     input: *const u8,
@@ -91,13 +102,7 @@ pub extern "C" fn encode(
         return answer;
     }
     let half = len / 2;
-    // SAFETY: the library passes pointers that are good for the length that goes with them.
-    let (input, output) = unsafe {
-        (
-            core::slice::from_raw_parts(input, len as usize),
-            core::slice::from_raw_parts_mut(output, room.max(0) as usize),
-        )
-    };
+    let (input, output) = buffers(input, len, output, room);
     if len % 2 == 1 || half + 1 > room || input.chunks(2).any(|pair| pair[0] != pair[1]) {
         return 0;
     }
@@ -128,13 +133,7 @@ pub extern "C" fn decode(
     if answer != 0 {
         return answer;
     }
-    // SAFETY: the library passes pointers that are good for the length that goes with them.
-    let (input, output) = unsafe {
-        (
-            core::slice::from_raw_parts(input, len as usize),
-            core::slice::from_raw_parts_mut(output, room as usize),
-        )
-    };
+    let (input, output) = buffers(input, len, output, room);
     for (pair, from) in output.chunks_mut(2).zip(&input[1..]) {
         pair.fill(*from);
     }

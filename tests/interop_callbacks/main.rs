@@ -34,19 +34,33 @@ fn pairs(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Runs `work` with each library and compares what it returns and what the callbacks saw.
+/// Runs a test of both libraries, alone, and ends with what it reports.
+fn with_both(name: &str, test: impl FnOnce(&mut Report, [&'static Lib; 2])) {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let _turn = turn();
+    let mut report = Report::default();
+    test(&mut report, [ours, reference]);
+    report.finish(name);
+}
+
+/// Runs `work` with each library, while the callbacks return `answer`, and compares what it returns and what the callbacks saw.
 fn compare(
     report: &mut Report,
     what: &str,
     libs: [&'static Lib; 2],
+    answer: i32,
     mut work: impl FnMut(&'static Lib) -> Vec<i32>,
 ) {
     report.case();
+    ANSWER.store(answer, SeqCst);
     let [mine, theirs] = libs.map(|lib| {
         take();
         let codes = work(lib);
         (codes, take())
     });
+    ANSWER.store(0, SeqCst);
     report.check(mine.0 == theirs.0, "return codes", || {
         format!("{:?} and {:?}: {what}", mine.0, theirs.0)
     });
