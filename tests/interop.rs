@@ -16,7 +16,7 @@ use common::ctx::Ctx;
 use common::data::{Kind, Rng, mix};
 use common::library::{Lib, both};
 use common::pipelines::{PIPELINES, Pipeline};
-use common::report::{Report, difference};
+use common::report::{Report, difference, differing_results};
 
 const LEVELS: [u8; 4] = [0, 1, 5, 9];
 const TYPESIZES: [i32; 10] = [1, 2, 3, 4, 7, 8, 12, 16, 255, 300];
@@ -129,14 +129,8 @@ impl Row<'_> {
                 theirs_by_us == theirs_by_them,
                 "decompress of the reference's chunk",
                 || {
-                    let (a, b) = (&theirs_by_us, &theirs_by_them);
-                    format!(
-                        "{} and {}, {}: {}",
-                        a.0,
-                        b.0,
-                        difference(&a.1, &b.1),
-                        which()
-                    )
+                    let [a, b] = [&theirs_by_us, &theirs_by_them];
+                    format!("{}: {}", differing_results(a, b), which())
                 },
             );
             self.getitem(&theirs, &theirs_by_them.1, rng, &which, report);

@@ -8,7 +8,7 @@ use common::ctx::header_but_cbytes;
 use common::data::{Kind, Rng};
 use common::library::{Lib, both, ours};
 use common::pipelines::{CODECS, FILTERS};
-use common::report::{Report, difference};
+use common::report::{Report, difference, differing_results};
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::CString;
 
@@ -179,13 +179,7 @@ fn instrumented_codecs() {
                         let nbytes = reference.sizes(chunk).1[0] as usize;
                         let [a, b] = [ours, reference].map(|lib| lib.decompress(chunk, nbytes, 1));
                         report.check(a == b, "decompress", || {
-                            format!(
-                                "{} and {}, {}: {}",
-                                a.0,
-                                b.0,
-                                difference(&a.1, &b.1),
-                                which()
-                            )
+                            format!("{}: {}", differing_results(&a, &b), which())
                         });
                     }
                 }

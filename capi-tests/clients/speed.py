@@ -196,7 +196,7 @@ def mean(codec):
     return lambda: b.mean(axis=0)
 
 
-def buffers(codec):
+def schunk(codec):
     """A super-chunk of 80 chunks."""
     import blosc2
 
@@ -206,20 +206,20 @@ def buffers(codec):
 @arrays
 def super_chunk(codec):
     """super-chunk made, and its chunks read"""
-    return lambda: [chunk[0] for chunk in buffers(codec).iterchunks("f8")]
+    return lambda: [chunk[0] for chunk in schunk(codec).iterchunks("f8")]
 
 
 @arrays
 def slices(codec):
     """200 slices of a super-chunk"""
-    s = buffers(codec)
+    s = schunk(codec)
     return lambda: [s[i : i + 500] for i in range(0, 1_900_000, 9500)]
 
 
 @arrays
 def inserted(codec):
     """20 chunks inserted and deleted"""
-    s, a = buffers(codec), numbers()[:25]
+    s, a = schunk(codec), numbers()[:25]
 
     def change():
         for i in range(20):

@@ -97,6 +97,11 @@ impl Report {
     }
 }
 
+/// What two calls returned and wrote, and where that differs.
+pub fn differing_results(a: &(i32, Vec<u8>), b: &(i32, Vec<u8>)) -> String {
+    format!("{} and {}, {}", a.0, b.0, difference(&a.1, &b.1))
+}
+
 /// The first place where two buffers differ, for a message.
 pub fn difference(a: &[u8], b: &[u8]) -> String {
     match a.iter().zip(b).position(|(x, y)| x != y) {
