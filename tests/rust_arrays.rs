@@ -369,6 +369,54 @@ fn new_arrays_have_what_was_asked_for() {
     assert!(all_of(&empty).is_empty());
 }
 
+/// What is made of an array, named.
+type Derivation = (&'static str, fn(Array) -> Result<Array, Error>);
+
+const DERIVATIONS: [Derivation; 6] = [
+    ("slice", |array| {
+        array.slice((&[1, 2], &[19, 14]), CUT, storage(Place::Memory))
+    }),
+    ("other chunks", |array| {
+        let other = Chunking {
+            chunks: &[5, 9],
+            blocks: &[2, 3],
+        };
+        array.copy_to(other, storage(Place::Memory))
+    }),
+    ("another codec", |array| {
+        let mut storage = storage(Place::Memory);
+        storage.cparams.codec = codec::ZSTD;
+        array.copy_to(CUT, storage)
+    }),
+    ("behind a part of a chunk", |array| joined(20, &array)),
+    ("behind whole chunks", |array| joined(16, &array)),
+    ("an item written", |array| {
+        array.write(&[0, 0], &[1, 1], &[0; 4])?;
+        Ok(array)
+    }),
+];
+
+/// Zeros in `len` rows, and an array behind them.
+fn joined(len: i64, array: &Array) -> Result<Array, Error> {
+    let zeros = make(Place::Memory, &[len, 15], Initial::Zeros)?;
+    zeros.join(array, 0)?;
+    Ok(zeros)
+}
+
+/// Memory that had the data of another array does not show where an array has nothing.
+#[test]
+fn items_that_were_never_written_show_no_other_array() {
+    for (name, derive) in DERIVATIONS {
+        for place in [Place::Memory, Place::Frame] {
+            let of = |initial| derive(make(place, &[20, 15], initial)?);
+            let before = of(Initial::Item(&[7; 4])).expect("an array");
+            assert!(all_of(&before).contains(&7), "{name}");
+            let never = of(Initial::Uninit).expect("an array");
+            assert!(all_of(&never).iter().all(|byte| *byte == 0), "{name}");
+        }
+    }
+}
+
 #[test]
 fn super_chunks_become_files() {
     let folder = Folder::new("rust-arrays-saved");
