@@ -384,8 +384,6 @@ impl<'a> ArrayRef<'a> {
             size = size.checked_mul(len).ok_or(Error::InvalidParam)?;
         }
         let buffer = memory.ensure(size)?;
-        // Items that were never written are not written here, either.
-        buffer.fill(0);
         let (start, end, shape_of_it) = (&start[..ndim], &end[..ndim], &shape[..ndim]);
         self.read_slice(start, end, shape_of_it, buffer)?;
         Ok(Some((shape, buffer)))
