@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The command line: commands, their arguments and options. The doc comments of its fields are the help texts.
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
@@ -24,29 +24,29 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Shows what is in a frame: header, codec, filters, metalayers, chunks; of a store of python-blosc2, what is under its keys
+    /// Shows what is in a frame: header, codec, filters, metalayers, chunks; lists the frames of a store of python-blosc2
     #[command(
         after_help = "Examples:\n  b2 info temperature.b2nd\n  b2 info --json --chunks 0 data.b2frame | jq .ratio\n  b2 info store.b2z\n  b2 info store.b2z --key /group/matrix"
     )]
     Info(InfoArgs),
     /// Decompresses everything and says what is damaged; exit code 1 if anything is
     ///
-    /// In a frame with checksums (`b2 compress --checksum`) any damage is found. Without them, damage that leaves the data decompressible is not found,
-    /// except with zlib, whose streams have checksums of their own.
+    /// In a frame with checksums (`b2 compress --checksum`) any damage is found. Without them, damage is not found if the data can still be
+    /// decompressed, except with zlib, whose streams have checksums of their own.
     #[command(
         after_help = "Examples:\n  b2 verify temperature.b2nd && echo fine\n  b2 verify --quiet archive/*.b2nd"
     )]
     Verify(VerifyArgs),
-    /// Brings back what is readable of a damaged or truncated frame into a new one; exit code 1 if anything is lost
+    /// Copies what is readable of a damaged or truncated frame into a new one; exit code 1 if anything is lost
     ///
     /// The damaged frame is only read. Chunks that are lost become chunks of zeros, so that all others stay where they were;
-    /// of a damaged chunk the blocks that can be read are kept. Of each chunk and block it says whether it is right (its checksum fits,
-    /// and it is known which it is), wrong (its checksum does not fit, or it cannot be read), or unknown.
+    /// the readable blocks of a damaged chunk are kept. Each chunk and block is reported as right (its checksum fits, and its place
+    /// is certain), wrong (its checksum does not fit, or it cannot be read), or unknown.
     #[command(after_help = "Example:\n  b2 repair broken.b2nd repaired.b2nd")]
     Repair(RepairArgs),
     /// Compresses a file into a frame; an .npy file into an array
     ///
-    /// What is not asked for is chosen by samples of the file, and said at the end.
+    /// Parameters that are not given are chosen by samples of the file, and printed at the end.
     #[command(
         after_help = "Examples:\n  b2 compress series.f64 --typesize 8\n  b2 compress temperature.npy --codec zstd --level 9\n  tar c folder | b2 compress - -o folder.tar.b2frame"
     )]
@@ -90,13 +90,13 @@ pub enum Shell {
 /// How many threads to use.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Threads {
-    /// Threads to use; 0 for one a processor
+    /// Threads to use; 0: one for each processor, at most 64
     #[arg(long, short = 't', value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i16).range(0..=512))]
     threads: i16,
 }
 
 impl Threads {
-    /// The number.
+    /// The number of threads, 1 to 512.
     pub fn count(self) -> i16 {
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         match self.threads {
@@ -106,19 +106,19 @@ impl Threads {
     }
 }
 
-/// What a command reads.
+/// The argument that says what a command reads.
 #[derive(Args, Debug)]
 pub struct Source {
     /// A frame (file or directory), a chunk, or a store of python-blosc2; - reads standard input, and pipes with a name are read like it
     #[arg(value_name = "FRAME")]
     path: PathBuf,
-    /// Takes the frame with this key out of a store (.b2d, .b2z, .b2e); b2 info lists them
+    /// Reads the frame with this key of a store (.b2d, .b2z, .b2e); b2 info lists the keys
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 }
 
 impl Source {
-    /// Opens it.
+    /// Opens the path, or the frame with the key in it. Fails if there is nothing to read.
     pub fn open(&self) -> Result<Input> {
         match &self.key {
             None => Input::new(&self.path),
@@ -153,7 +153,7 @@ pub struct VerifyArgs {
     pub threads: Threads,
 }
 
-/// What lost chunks become.
+/// What `repair` puts in the place of lost chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Fill {
     /// Zeros
@@ -172,20 +172,20 @@ pub struct RepairArgs {
     /// The new frame
     #[arg(value_name = "NEW")]
     pub output: PathBuf,
-    /// What lost chunks become
+    /// What takes the place of lost chunks
     #[arg(long, value_enum, default_value = "zeros")]
     pub fill: Fill,
-    /// Says what became of each chunk in JSON
+    /// Reports on each chunk, in JSON
     #[arg(long)]
     pub json: bool,
-    /// Replaces NEW if it is there: a file, or a directory with a frame and nothing else
+    /// Replaces NEW if it exists: a file, or a directory with a frame and nothing else
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]
     pub threads: Threads,
 }
 
-/// How to compress.
+/// The options that say how to compress.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Coding {
     /// blosclz, lz4, lz4hc, zlib or zstd; for arrays zfp-acc:EXPONENT, zfp-prec:BITS, zfp-rate:PERCENT (these lose precision), ndlz:SIDE
@@ -203,13 +203,13 @@ pub struct Coding {
     /// Gives every chunk a dictionary (zstd, lz4 and lz4hc)
     #[arg(long)]
     pub dict: bool,
-    /// Gives the frame checksums, so that any damage of it is found
+    /// Adds checksums to the frame, so that any damage to it is found
     #[arg(long)]
     pub checksum: bool,
 }
 
 impl Coding {
-    /// Whether anything was asked for.
+    /// Whether an option is given that changes how data are compressed. (Checksums are added without compressing again.)
     pub fn is_given(&self) -> bool {
         self.codec.is_some()
             || self.level.is_some()
@@ -218,7 +218,7 @@ impl Coding {
             || self.dict
     }
 
-    /// `settings` with what was asked for.
+    /// `settings`, changed by the options that are given. Fails if a name or a parameter is unknown.
     pub fn apply(&self, settings: Settings) -> Result<Settings> {
         let mut settings = settings;
         if let Some(name) = &self.codec {
@@ -252,23 +252,24 @@ pub struct CompressArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub coding: Coding,
-    /// Bytes of an item of FILE, 4 for float32: what makes the shuffles work [an .npy file knows; else what suits samples of FILE]
+    /// Bytes of an item of FILE, such as 4 for float32: the shuffles need it [default: that of an .npy file; else the one that suits
+    /// samples of FILE best]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
     pub typesize: Option<i32>,
-    /// Bytes of a chunk, such as 4M; for an array items along each dimension, such as 100,200 [4M; 8M for much text]
+    /// Bytes of a chunk, such as 4M; for an array, items along each dimension, such as 100,200 [default: 4M; 8M for large files of text]
     #[arg(long, value_name = "SIZE")]
     pub chunks: Option<String>,
-    /// Bytes of a block, such as 64K; for an array items along each dimension [text and other single bytes with zstd: a chunk, which takes
-    /// less room; smaller ones are read in part quicker, and of a damaged one less is lost]
+    /// Bytes of a block, such as 64K; for an array, items along each dimension [default for text and other single bytes with zstd: a whole
+    /// chunk, which compresses better; smaller blocks make it quicker to read a part, and less is lost if one is damaged]
     #[arg(long, value_name = "SIZE")]
     pub blocks: Option<String>,
     /// Makes a directory with a file for each chunk
     #[arg(long)]
     pub sparse: bool,
-    /// Takes an .npy file as bytes like any other
+    /// Compresses an .npy file as plain bytes, not as an array
     #[arg(long)]
     pub raw: bool,
-    /// Replaces FRAME if it is there: a file, or a directory with a frame and nothing else
+    /// Replaces FRAME if it exists: a file, or a directory with a frame and nothing else
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]
@@ -280,13 +281,13 @@ pub struct CompressArgs {
 pub struct DecompressArgs {
     #[command(flatten)]
     pub input: Source,
-    /// The file; - writes to a pipe [default: FRAME without its ending, or with .npy for an array]
+    /// The file; - writes to standard output [default: FRAME without its ending, or with .npy for an array]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Writes the bytes of an array's items without the header of an .npy file
     #[arg(long)]
     pub raw: bool,
-    /// Replaces FILE if it is there
+    /// Replaces FILE if it exists
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]
@@ -298,7 +299,7 @@ pub struct DecompressArgs {
 pub struct ConvertArgs {
     #[command(flatten)]
     pub input: Source,
-    /// The new one; - writes to a pipe
+    /// The new frame; - writes to standard output
     #[arg(value_name = "NEW")]
     pub output: PathBuf,
     /// Makes a directory with a file for each chunk
@@ -309,13 +310,13 @@ pub struct ConvertArgs {
     pub contiguous: bool,
     #[command(flatten)]
     pub coding: Coding,
-    /// Bytes of a chunk, such as 4M; for an array items along each dimension, such as 100,200
+    /// Bytes of a chunk, such as 4M; for an array, items along each dimension, such as 100,200
     #[arg(long, value_name = "SIZE")]
     pub chunks: Option<String>,
-    /// Bytes of a block, such as 64K; for an array items along each dimension
+    /// Bytes of a block, such as 64K; for an array, items along each dimension
     #[arg(long, value_name = "SIZE")]
     pub blocks: Option<String>,
-    /// Replaces NEW if it is there: a file, or a directory with a frame and nothing else
+    /// Replaces NEW if it exists: a file, or a directory with a frame and nothing else
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]
@@ -328,29 +329,29 @@ pub struct BenchArgs {
     /// Data to try: any file, an .npy file, or a frame
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// Bytes of an item [an .npy file or a frame knows]
+    /// Bytes of an item [default: that of an .npy file or a frame, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
     pub typesize: Option<i32>,
-    /// Data to use: so many bytes from the whole of FILE
+    /// Bytes to try, taken evenly from all of FILE
     #[arg(long, value_name = "SIZE", default_value = "16M")]
     pub sample: String,
     /// Bytes of a chunk
     #[arg(long, value_name = "SIZE", default_value = "4M")]
     pub chunk: String,
-    /// Seconds to spend, about
+    /// Seconds to spend, roughly
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub seconds: u32,
-    /// Writes a plot here
+    /// Writes a plot to this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Replaces the plot if it is there
+    /// Replaces the plot if it exists
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]
     pub threads: Threads,
 }
 
-/// A number of bytes: `4096`, `64K`, `4M`, `1G`.
+/// Parses a number of bytes, at least 1: `4096`, `64K`, `4M`, `1G`.
 pub fn size(text: &str) -> Result<usize> {
     let (digits, shift) = match text.chars().last().map(|c| c.to_ascii_uppercase()) {
         Some('K') => (&text[..text.len() - 1], 10),
@@ -364,7 +365,7 @@ pub fn size(text: &str) -> Result<usize> {
         .ok_or_else(|| Failure::say(format!("'{text}' is no size; write 65536, 64K or 4M")))
 }
 
-/// Lengths along dimensions: `100,200`.
+/// Parses the lengths along `ndim` dimensions, each at least 1: `100,200`.
 pub fn lengths(text: &str, ndim: usize) -> Result<Vec<i32>> {
     let lengths: Option<Vec<i32>> = text
         .split(',')

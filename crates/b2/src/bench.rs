@@ -1,4 +1,4 @@
-//! `b2 bench`: what codecs, levels, filters and block sizes make of a person's own data.
+//! `b2 bench`: measures codecs, levels, filters and block sizes on the user's own data.
 
 use crate::args::{BenchArgs, size};
 use crate::chunks::each_chunk_of;
@@ -24,31 +24,32 @@ use std::time::{Duration, Instant};
 
 /// Levels that are tried.
 const LEVELS: [u8; 3] = [1, 5, 9];
-/// Blocks that are tried with the best of them, in bytes.
+/// Sizes of blocks that are tried with the best settings, in bytes.
 const BLOCKS: [i32; 4] = [32 << 10, 128 << 10, 512 << 10, 2 << 20];
-/// How often one thing is measured, and how long, at least ...
+/// How often each thing is measured at least,
 const RUNS: usize = 3;
+/// and for how long at least,
 const LEAST: Duration = Duration::from_millis(60);
-/// ... unless it takes this long.
+/// unless it takes this long.
 const MOST: Duration = Duration::from_secs(2);
-/// What compresses less than this is not recommended.
+/// Settings with a lower ratio are not recommended.
 const WORTH: f64 = 1.02;
 
-/// One way to compress, measured. Speeds are in bytes of data a second.
+/// The measurement of one way to compress. Speeds are in bytes of uncompressed data per second.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The way.
+    /// The parameters.
     pub settings: Settings,
-    /// Bytes of data over bytes of chunks.
+    /// Uncompressed over compressed bytes.
     pub ratio: f64,
-    /// Compressing.
+    /// The speed of compression.
     pub compress: f64,
-    /// Decompressing.
+    /// The speed of decompression.
     pub decompress: f64,
 }
 
 impl Measured {
-    /// The filters in a word.
+    /// The names of the filters.
     pub fn filters(&self) -> String {
         let names = filter_names(&self.settings.filters, &self.settings.filters_meta);
         if names.is_empty() {
@@ -67,7 +68,7 @@ impl Measured {
         )
     }
 
-    /// Whether another is better in one respect and no worse in the others.
+    /// Whether another way is better in one respect and no worse in the others.
     fn is_beaten_by(&self, other: &Self) -> bool {
         let (a, b) = (self, other);
         let no_worse =
@@ -91,7 +92,7 @@ impl Sample {
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
-    // Known to be possible before the measurements.
+    // Opened first, so that an error does not come only after the measurements.
     let plot = match &args.svg {
         Some(path) => Some(Output::new(path, args.force, Some(&input))?.public()),
         None => None,
@@ -190,7 +191,7 @@ fn ways(typesize: i32, threads: i16) -> Vec<Settings> {
     ways
 }
 
-/// Other blocks for the way that compresses best, and for the one that is quickest among those that compress half as well.
+/// Settings with other sizes of blocks: for the way that compresses best, and for the quickest one that compresses at least half as well.
 fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
     let largest = sample.chunks.iter().map(Vec::len).max().unwrap_or(0);
     let Some(smallest) = rows.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else {
@@ -251,8 +252,8 @@ fn measure(
     })
 }
 
-/// The shortest of several times, in seconds. What else the machine does makes a time longer, never shorter; the first run also
-/// fetches memory from the system.
+/// The shortest time of several runs, in seconds. Other work of the machine makes a run longer, never shorter; the first run also fetches
+/// memory from the system.
 fn shortest(
     mut run: impl FnMut() -> std::result::Result<(), oxiblosc_error::Error>,
 ) -> std::result::Result<f64, oxiblosc_error::Error> {
@@ -271,13 +272,13 @@ fn shortest(
     Ok(shortest)
 }
 
-/// Those that no other beats.
+/// Which of the rows no other beats (the Pareto front).
 fn front(rows: &[Measured]) -> Vec<bool> {
     let unbeaten = |row: &Measured| !rows.iter().any(|other| row.is_beaten_by(other));
     rows.iter().map(unbeaten).collect()
 }
 
-/// A speed as people read it: millions of bytes a second.
+/// A speed in millions of bytes per second.
 pub fn speed(bytes_a_second: f64) -> String {
     let millions = bytes_a_second / 1e6;
     let digits = usize::from(millions < 10.0);
@@ -337,7 +338,7 @@ fn advise(rows: &[Measured], out: &mut impl Write) -> Result<()> {
     let highest = most(&|row| row.ratio).map_or(1.0, |row| row.ratio);
     let choices = [
         ("smallest", most(&|row| row.ratio)),
-        // Ratio against the best, and speeds by their orders of magnitude.
+        // The ratio counts as a share of the best one, the speeds by their orders of magnitude.
         (
             "balanced",
             most(&|row| {
@@ -366,7 +367,7 @@ fn advise(rows: &[Measured], out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Data from all over the input.
+/// Takes chunks of data from all parts of the input.
 fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
     let most = size(&args.sample)?;
     let chunk = size(&args.chunk)?.min(MAX_BUFFERSIZE as usize);
@@ -416,7 +417,7 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
         .contexts(1)
         .map_err(|error| Failure::of(input.name(), error))?;
     let nchunks = frame.nchunks();
-    // Where chunks differ in size, as large as they are on average.
+    // The size of a chunk; if chunks differ in size, their average.
     let size = match frame.chunk_nbytes(0) {
         0 => frame.header.nbytes.max(0) as usize / nchunks.max(1),
         size => size,

@@ -1,4 +1,4 @@
-//! Whether a chunk can be decompressed, and which blocks of it can.
+//! Checks whether a chunk, or each of its blocks, can be decompressed, and whether header and chunks of a frame agree.
 
 use crate::library::{SuperChunk, zeros};
 use crate::source::{Frame, array_meta};
@@ -8,19 +8,19 @@ use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
 use oxiblosc_error::Error;
 use std::ops::Range;
 
-/// Chunks with more data than this are decompressed block by block, so that a small file cannot ask for much memory.
+/// Chunks with more bytes of data than this are decompressed block by block, so that a small file cannot make the tool allocate much memory.
 const WHOLE: usize = 64 << 20;
 
-/// What was wrong with a chunk.
+/// What is wrong with a chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// What the library said.
+    /// The error of the library.
     pub error: Error,
-    /// The blocks that cannot be decompressed, where the others can.
+    /// The blocks that cannot be decompressed, in order; empty if it is not known which.
     pub blocks: Vec<usize>,
 }
 
-/// The blocks of a chunk that can be asked for one by one: where the data of each are, in bytes.
+/// The range of each block in the data of a chunk, in bytes; none if its blocks cannot be decompressed one by one.
 pub fn blocks(header: &ChunkHeader) -> Option<impl Iterator<Item = Range<usize>> + use<>> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;
@@ -32,7 +32,7 @@ pub fn blocks(header: &ChunkHeader) -> Option<impl Iterator<Item = Range<usize>>
     whole.then_some(ranges)
 }
 
-/// Decompresses one block.
+/// Decompresses the block with this range of bytes into the front of `data`.
 pub fn block(
     contexts: &SuperChunk,
     chunk: &[u8],
@@ -48,7 +48,7 @@ pub fn block(
     }
 }
 
-/// Decompresses a chunk; `expected` is how many bytes of data it is to have, where that is known.
+/// Checks that a chunk can be decompressed, and that it has `expected` bytes of data, if that is known.
 pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Result<(), Damage> {
     let all = |error| Damage {
         error,
@@ -62,7 +62,7 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
     match header.special() {
         Special::Unknown(_) => return Err(all(Error::Data)),
         Special::None => {}
-        // There is nothing in it that could be wrong.
+        // It has no blocks.
         _ => return Ok(()),
     }
     if header.nbytes <= WHOLE {
@@ -92,12 +92,11 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
     }
 }
 
-/// Whether a chunk has items of the size that its frame says. If not, shuffles are undone in another way than they were
-/// done, without an error.
+/// Checks that a chunk has items of the size that its frame says. With another size the shuffles give wrong data without an error.
 pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
     let said = ChunkHeader::parse(chunk).map(|header| i32::from(header.typesize));
     match said {
-        // Large items are said to be of one byte.
+        // The header of a chunk has one byte for the size of items, and says 1 for larger ones.
         Ok(1) if typesize > MAX_TYPESIZE as i32 => Ok(()),
         Ok(said) if said == typesize => Ok(()),
         _ => Err(Damage {
@@ -107,8 +106,8 @@ pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
     }
 }
 
-/// What is wrong with the data size that the header of a frame says, where its chunks have `all` bytes together. Where they all have
-/// the same size each is checked against that.
+/// What is wrong with the data size in the header of a frame whose chunks have `all` bytes of data together. If the header says that all
+/// chunks have the same size this is not checked: each chunk is checked against that size.
 pub fn data_size(frame: &Frame, all: Option<u64>) -> Option<String> {
     let said = frame.header.nbytes.max(0) as u64;
     let all = all.filter(|all| frame.header.chunksize <= 0 && *all != said)?;
@@ -119,8 +118,8 @@ pub fn data_size(frame: &Frame, all: Option<u64>) -> Option<String> {
     ))
 }
 
-/// What is wrong with a frame as an array: its metalayer must make sense, its chunks must be as many and as large as the shapes say,
-/// and so must their blocks, of which one has `blocksize` bytes.
+/// What is wrong with a frame as an array. Its metalayer must make sense, and the number and size of its chunks and the size of its blocks
+/// must follow from the shapes. `blocksize` is the size of a block in one of the chunks, in bytes.
 pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
     let content = frame.array()?;
     let (header, nchunks) = (&frame.header, frame.nchunks());
@@ -148,7 +147,7 @@ pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
     None
 }
 
-/// How many chunks an array has, and the bytes of a chunk and of a block, if its metalayer makes sense.
+/// How many chunks an array has, and the sizes of a chunk and a block in bytes; none if its metalayer makes no sense.
 fn array_sizes(content: &[u8], typesize: i32) -> Option<(usize, usize, usize)> {
     let meta = array_meta(content)?;
     let shapes = meta
@@ -162,11 +161,12 @@ fn array_sizes(content: &[u8], typesize: i32) -> Option<(usize, usize, usize)> {
         }
     }
     let array = meta.geometry().ok()?;
-    // More than a chunk can have is another size, too.
+    // If it overflows it is larger than any chunk, so it cannot match.
     let chunk = array.chunk_nbytes(typesize).unwrap_or(usize::MAX);
     Some((array.nchunks().ok()?, chunk, array.block_nbytes(typesize)))
 }
 
+/// The blocks that cannot be decompressed, in order.
 fn damaged_blocks(contexts: &SuperChunk, chunk: &[u8], header: &ChunkHeader) -> Vec<usize> {
     let typesize = usize::from(header.typesize);
     let Some(ranges) = blocks(header) else {

@@ -1,4 +1,4 @@
-//! What can be kept of a chunk of a damaged frame, and what is known of it.
+//! Repairs a chunk of a damaged frame, and says which of its blocks are intact.
 
 use crate::check;
 use crate::integrity::Integrity;
@@ -12,34 +12,34 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
 use oxiblosc_memory::Buffer;
 
-/// Where a chunk's header has the size of an item.
+/// The position of the size of an item in a chunk's header.
 const TYPESIZE: usize = 3;
-/// The first id of a filter that is registered.
+/// The first id of registered filters.
 const FIRST_REGISTERED: u8 = 32;
 
-/// What is known of a chunk.
+/// The state of a repaired chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is known of its blocks, except the wrong ones.
+    /// The state of its blocks, except the wrong ones.
     pub state: Integrity,
-    /// How many blocks it has, where that is known.
+    /// The number of its blocks; 0 if it is unknown.
     pub nblocks: usize,
-    /// The blocks that are wrong: others take their place.
+    /// The blocks that are lost, in order. Blocks of zeros replace them.
     pub wrong: Vec<usize>,
-    /// The blocks in which one bit was put right. Their checksums fit then; that there was more damage is not likely, but possible.
+    /// The blocks in which one bit was corrected, in order. Their checksums fit now. More damage is unlikely, but possible.
     pub one_bit: Vec<usize>,
-    /// Whether one bit was put right in what all blocks depend on.
+    /// Whether one bit of its front was corrected: of header, block starts or dictionary, which all blocks depend on.
     pub front_one_bit: bool,
     /// Whether the checksums of all blocks but the wrong ones fit, even if it is not known which chunk it is.
     pub fits: bool,
-    /// Whether the checksum of its front does not fit, so that its blocks may decompress to anything.
+    /// Whether the checksum of its front does not fit, so that the data of its blocks may be wrong.
     pub front_wrong: bool,
-    /// Whether there is nothing in its place, since its size is unknown.
+    /// Whether the chunk was left out, since its size is unknown.
     pub missing: bool,
 }
 
 impl Verdict {
-    /// For a chunk whose blocks are all in the same state.
+    /// That of a chunk in which all blocks are in the same state.
     pub fn whole(state: Integrity, nblocks: usize) -> Self {
         Self {
             state,
@@ -58,42 +58,42 @@ impl Verdict {
         self.wrong.is_empty() && self.one_bit.is_empty()
     }
 
-    /// For a chunk that is lost entirely.
+    /// That of a chunk that is lost entirely.
     pub fn lost() -> Self {
         Self::whole(Integrity::Damaged, 0)
     }
 }
 
-/// Reads chunks and repairs them.
+/// Reads a chunk and repairs it.
 pub struct ChunkRepair<'a> {
     /// Contexts of the damaged frame.
     pub contexts: &'a mut SuperChunk,
     /// How the new frame's chunks are compressed.
     pub settings: &'a Settings,
-    /// What the headers of its chunks look like.
+    /// Headers of intact chunks of the frame, one of each kind.
     pub templates: &'a [ChunkHeader],
-    /// Whether it is known which chunk is which.
+    /// Whether the order of the chunks is certain.
     pub in_order: bool,
-    /// Whether the header's metalayers are right, which some codecs and filters ask.
+    /// Whether the header with the fixed-length metalayers, which some codecs and filters need, is intact.
     pub metalayers: bool,
-    /// Bytes of the chunk's data, where that is known.
+    /// Bytes of the chunk's data, if that is known.
     pub expected: Option<usize>,
 }
 
-/// A chunk that can be kept, or not, and what is known of it.
+/// The chunk for the new frame, if it can be kept, and its state.
 type Kept = (Option<Buffer>, Verdict);
 
 fn lost() -> Kept {
     (None, Verdict::lost())
 }
 
-/// Whether a chunk has a codec or filter that is not the format's own: such may look at the shape of the array.
+/// Whether a chunk has a registered codec or filter: these may need the array's metalayer.
 fn asks_metalayers(header: &ChunkHeader) -> bool {
     Codec::from_format(header.flags >> 5).is_none()
         || header.filters.iter().any(|id| *id >= FIRST_REGISTERED)
 }
 
-/// The chunk at the front of `room`, if its front is right but for one bit of the header, or of the value that it repeats.
+/// The chunk at the front of `room`, if correcting one bit of the header, or of the value that it repeats, makes its checksum fit.
 fn with_header_bit(room: &[u8]) -> Option<Rebuilt> {
     let mut bytes = Buffer::copy_of(room).ok()?;
     let bits = 8 * bytes.len().min(EXTENDED_HEADER_LENGTH + MAX_TYPESIZE);
@@ -115,7 +115,7 @@ fn with_header_bit(room: &[u8]) -> Option<Rebuilt> {
 }
 
 impl ChunkRepair<'_> {
-    /// The chunk at a place.
+    /// Reads and repairs the chunk at a place.
     pub fn chunk_at(&mut self, place: u64, chunks: &ChunkFinder) -> Kept {
         let read = chunks.read(place);
         if let Some(chunk) = read.as_ref().filter(|chunk| is_proven(chunk)) {
@@ -137,7 +137,7 @@ impl ChunkRepair<'_> {
         }
     }
 
-    /// The chunk with the front that its checksum says it had.
+    /// The chunk with a front that makes its checksum fit: rebuilt from its own header or those of other chunks, or with one bit corrected.
     fn with_front_rebuilt(&self, room: &[u8], read: Option<&[u8]>) -> Option<Rebuilt> {
         let own = read.and_then(|chunk| ChunkHeader::parse(chunk).ok());
         let others = self.templates.iter().map(|template| {
@@ -154,12 +154,12 @@ impl ChunkRepair<'_> {
             let rebuilt = rebuild::rebuild(&header, room).ok().flatten();
             rebuilt.filter(|rebuilt| is_proven(&rebuilt.chunk))
         });
-        // A chunk of another writer has no checksums, and nothing that one bit could put right.
+        // A chunk that a writer without checksums made: its checksum is not damaged, it has none.
         let is_other = own.is_some_and(|own| {
             !own.has_checksums() && read.is_some_and(|chunk| Chunk::parse(&own, chunk).is_ok())
         });
         let rebuilt = rebuilt.filter(|rebuilt| rebuilt.proven || !is_other);
-        // What is proven counts more than what one bit makes of it.
+        // Prefer a front that is proven to one with a corrected bit.
         rebuilt
             .reduce(|best, other| {
                 if other.proven && !best.proven {
@@ -171,7 +171,7 @@ impl ChunkRepair<'_> {
             .or_else(|| (!is_other).then(|| with_header_bit(room)).flatten())
     }
 
-    /// A chunk whose front is right, so that what it says of itself counts; for sure, or as far as one bit tells.
+    /// A chunk whose front is intact, so that its own header decides; if not `is_sure`, after one bit was corrected.
     fn proven(&mut self, chunk: &[u8], is_sure: bool) -> Kept {
         let header = ChunkHeader::parse(chunk);
         let asks = header.as_ref().is_ok_and(asks_metalayers);
@@ -199,7 +199,7 @@ impl ChunkRepair<'_> {
         (chunk, verdict)
     }
 
-    /// A chunk whose front is wrong: its blocks may decompress to anything.
+    /// A chunk whose front is damaged: its blocks may decompress to wrong data.
     fn doubtful(&mut self, header: &ChunkHeader, chunk: &[u8]) -> Kept {
         if self
             .expected
@@ -237,7 +237,7 @@ impl ChunkRepair<'_> {
         self.checked(&chunk, self.expected, Integrity::Unknown)
     }
 
-    /// The chunk as it is if all of it can be read; else one of those of its blocks that can; else none.
+    /// The chunk as it is if it can be decompressed; else one with the blocks that can be; none if there are no such blocks.
     fn checked(&mut self, chunk: &[u8], expected: Option<usize>, state: Integrity) -> Kept {
         let Ok(header) = ChunkHeader::parse(chunk) else {
             return lost();
@@ -249,7 +249,7 @@ impl ChunkRepair<'_> {
                     Verdict::whole(state, header.nblocks),
                 );
             }
-            // The codec is not built in: only checksums can say that the chunk is damaged.
+            // This build lacks the codec or filter, so only checksums can show damage.
             Err(damage) if matches!(damage.error, Error::CodecSupport | Error::FilterPipeline) => {
                 let parsed = Chunk::parse(&header, chunk);
                 return match parsed.and_then(|chunk| chunk.check_checksums()) {
@@ -268,7 +268,7 @@ impl ChunkRepair<'_> {
         }
     }
 
-    /// The chunk without the blocks that are wrong, and those that cannot be decompressed.
+    /// The chunk with zeros in place of the blocks in `wrong`, and of those that cannot be decompressed.
     fn without(&mut self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Kept {
         self.try_without(chunk, wrong, state).unwrap_or_else(lost)
     }
@@ -307,8 +307,8 @@ impl ChunkRepair<'_> {
         Some((Some(chunk), verdict))
     }
 
-    /// The same for blocks of variable length. Those that are wrong come back as zeros, each as long as it says itself if that can be, and
-    /// in any case as long together as they were.
+    /// The same for blocks of variable length. Each lost block is as long as it says itself, if these lengths add up to the size of the
+    /// chunk. Otherwise each has one byte, and the last one the rest.
     fn without_variable(
         &mut self,
         header: &ChunkHeader,

@@ -1,4 +1,4 @@
-//! The chunks of a frame on their way to their data, one after the other or side by side.
+//! Reads and decompresses the chunks of a frame, by one thread or several.
 
 use crate::failure::{Failure, Result, describe};
 use crate::input::Input;
@@ -12,7 +12,7 @@ use oxiblosc_memory::Buffer;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Reads the chunks of a frame. Each thread decompresses them with a context of its own.
+/// Reads the chunks of a frame. Each thread decompresses them with its own contexts.
 pub struct ChunkReader<'a> {
     input: &'a Input,
     header: Arc<Header>,
@@ -21,7 +21,7 @@ pub struct ChunkReader<'a> {
 }
 
 impl<'a> ChunkReader<'a> {
-    /// Of a frame that was read from `input`.
+    /// A reader for a frame that was read from `input`.
     pub fn of(frame: &Frame, input: &'a Input) -> Self {
         Self {
             input,
@@ -31,26 +31,26 @@ impl<'a> ChunkReader<'a> {
         }
     }
 
-    /// Where the data of a chunk begin, where all chunks but the last have the same size.
+    /// The position of the first byte of a chunk in the data of the frame; none if its chunks differ in size.
     pub fn start(&self, nchunk: usize) -> Option<u64> {
         let size = u64::try_from(self.header.chunksize).ok()?;
         size.checked_mul(nchunk as u64).filter(|_| size > 0)
     }
 
-    /// A state for each thread that gets chunks.
+    /// A state for each worker thread. `make` is told how many threads each state may use itself.
     pub fn each_thread<S>(
         &self,
         threads: i16,
         make: impl Fn(i16) -> std::result::Result<S, Error>,
     ) -> Result<Vec<S>> {
-        // What is not known may be large.
+        // An unknown size may be large.
         let size = self.start(1).unwrap_or(u64::MAX);
         each_thread(threads, self.nchunks as u64, size, |threads| {
             make(threads).map_err(|error| Failure::of(self.input.name(), error))
         })
     }
 
-    /// Gives the chunks of the frame, one after the other, with their numbers.
+    /// A function that returns the chunks of the frame one after the other, with their numbers.
     pub fn take_from<'f>(
         &'f self,
         frame: &'f mut Frame,
@@ -65,7 +65,7 @@ impl<'a> ChunkReader<'a> {
         }
     }
 
-    /// Gives the data of the whole frame, decompressed by `contexts`, in parts of `size` bytes.
+    /// A function that returns the data of the whole frame, decompressed by `contexts`, in parts of `size` bytes. The last may have fewer.
     pub fn cut<'f>(
         &'f self,
         frame: &'f mut Frame,
@@ -90,7 +90,7 @@ impl<'a> ChunkReader<'a> {
         }
     }
 
-    /// Decompresses a chunk into a buffer, and says how much of that is its data.
+    /// Decompresses a chunk. Returns a buffer, and how many bytes at its front are the data.
     pub fn decompress(
         &self,
         contexts: &SuperChunk,
@@ -115,7 +115,7 @@ impl<'a> ChunkReader<'a> {
         ))
     }
 
-    /// Decompresses a chunk into `data`, which grows as it has to; gives how much of that is its data.
+    /// Decompresses a chunk into the front of `data`, which grows if necessary. Returns the bytes of data.
     fn decompress_into(
         &self,
         contexts: &SuperChunk,
@@ -152,7 +152,7 @@ impl<'a> ChunkReader<'a> {
     }
 }
 
-/// Gives the data of some chunks of a frame, until `each` says that it has enough.
+/// Calls `each` with the data of the chunks in `chosen`, until it breaks.
 pub fn each_chunk_of(
     frame: &mut Frame,
     contexts: &SuperChunk,

@@ -1,4 +1,4 @@
-//! `b2 compress`: a file into a frame, an .npy file into an array.
+//! `b2 compress`: makes a frame of a file, and an array of an .npy file.
 
 use crate::args::{CompressArgs, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
@@ -20,16 +20,16 @@ use oxiblosc_system::files::read_exact_at;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a chunk, unless something else is asked for.
+/// The default size of a chunk, in bytes.
 pub const CHUNK: usize = 4 << 20;
-/// The same for many single bytes, such as text, and from how many on: what stood long before is found again, and each of several threads
-/// still gets some chunks.
+/// The default size of a chunk in large files of single bytes, such as text: matches can be further apart.
 const CHUNK_OF_BYTES: usize = 8 << 20;
+/// The file size from which on it is used, so that each of several threads still gets some chunks.
 const MANY_BYTES: u64 = 128 << 20;
-/// Bytes of a block of an array, unless something else is asked for.
+/// The default size of a block of an array, in bytes: at most this.
 const BLOCK: usize = 256 << 10;
 
-/// What is used where nothing is asked for.
+/// The parameters for options that are not given. `typesize` is in bytes.
 pub fn defaults(typesize: i32, threads: i16) -> Settings {
     let mut filters = [filter_id::NONE; 6];
     if typesize > 1 {
@@ -88,16 +88,17 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// What is to be compressed.
+/// The input, by how it can be read.
 enum Given {
     File(Input),
     Pipe(PipedInput),
 }
 
-/// What was compressed.
+/// What the summary line says.
 struct Done {
+    /// Bytes of uncompressed data.
     nbytes: u64,
-    /// The parameters that were taken, in words.
+    /// The parameters that were used, in words.
     how: String,
 }
 
@@ -113,7 +114,7 @@ fn begins_as_npy(input: &Input) -> Result<bool> {
     Ok(front == MAGIC)
 }
 
-/// The name of the frame, where none is given.
+/// The default name of the frame.
 fn named(input: &Path, array: bool) -> PathBuf {
     if array && input.extension().is_some_and(|ending| ending == "npy") {
         return input.with_extension("b2nd");
@@ -123,8 +124,8 @@ fn named(input: &Path, array: bool) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The sizes of chunks and blocks of plain bytes; where they are not asked for, a chunk has `default` bytes, and a block what the library
-/// takes.
+/// The sizes of a chunk and a block of plain bytes, in bytes. If none is given, a chunk has `default` bytes, and the size of a block is 0:
+/// the library chooses it. The size of a chunk is rounded down to whole items.
 pub fn plain_sizes(
     chunks: Option<&str>,
     blocks: Option<&str>,
@@ -142,8 +143,8 @@ pub fn plain_sizes(
     Ok((chunk, block as i32))
 }
 
-/// The sizes of chunks and blocks of a file of `size` bytes, or 0 where the size is unknown. Zstd finds again what stood anywhere before in its
-/// block, so that blocks of single bytes, which no filter puts in order, are as large as chunks.
+/// The sizes of a chunk and a block of a file of `size` bytes (0 if its size is unknown). Zstd finds matches anywhere in a block, so single
+/// bytes that no filter reorders get blocks as large as chunks.
 fn file_sizes(args: &CompressArgs, settings: &Settings, size: u64) -> Result<(usize, i32)> {
     let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
     let far = settings.codec == Codec::Zstd.code() as u8
@@ -168,7 +169,7 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
     }
 }
 
-/// Compresses a file that is no array.
+/// Compresses a file as plain bytes.
 fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let mut file = input.open()?;
     let size = file.metadata()?.len();
@@ -206,7 +207,8 @@ fn compress_pipe(args: &CompressArgs, mut pipe: PipedInput, output: &Output) -> 
     compress_bytes(args, settings, &mut pipe.bytes(), 0, output)
 }
 
-/// How to compress bytes, of which `read` gives parts of the first `size`; they tell which size of items they have, if nothing else does.
+/// The parameters for plain bytes. If no size of items is given it is chosen by samples: `read` returns `len` bytes at a position among the
+/// first `size`.
 fn plain_settings(
     args: &CompressArgs,
     size: u64,
@@ -302,7 +304,8 @@ fn compress_bytes(
     Ok(Done { nbytes, how })
 }
 
-/// A box of no more than `most` bytes: a shape whose longest side is halved until it is small enough.
+/// The shape of a box of at most `most` bytes in an array of this shape: its longest side is halved until it is small enough. Each side has
+/// at least one item.
 pub fn fitting(shape: &[i64], itemsize: usize, most: usize) -> Vec<i32> {
     let within = |length: i64| length.clamp(1, i32::MAX.into()) as i32;
     let mut lengths: Vec<i32> = shape.iter().map(|length| within(*length)).collect();
@@ -311,7 +314,7 @@ pub fn fitting(shape: &[i64], itemsize: usize, most: usize) -> Vec<i32> {
         sizes.product::<u128>().saturating_mul(itemsize as u128)
     };
     while nbytes(&lengths) > most as u128 {
-        // Of equal sides the first, so that what lies side by side stays together.
+        // Of equal sides the first one is halved, so that rows stay contiguous.
         let longest = (0..lengths.len()).rev().max_by_key(|d| lengths[*d]);
         match longest {
             Some(d) if lengths[d] > 1 => lengths[d] -= lengths[d] / 2,
@@ -321,7 +324,8 @@ pub fn fitting(shape: &[i64], itemsize: usize, most: usize) -> Vec<i32> {
     lengths
 }
 
-/// How an array is to be cut.
+/// The layout of an array, with the lengths of chunks and blocks that are given, or default ones. They are at most those of the array.
+/// Fails if there are too many dimensions, or lengths for another number of dimensions.
 pub fn array_shape(
     shape: &[i64],
     dtype: &str,
@@ -366,7 +370,7 @@ pub fn array_shape(
     })
 }
 
-/// Items of a box, in bytes.
+/// The size of the items from `start` to before `stop`, in bytes.
 pub fn box_size(start: &[i64], stop: &[i64], itemsize: usize) -> usize {
     let lengths = start
         .iter()
@@ -434,7 +438,7 @@ mod tests {
         assert_eq!(sizes("-l 1", 1, 1 << 30), (8 * M, 8 << 20));
         assert_eq!(sizes("--chunks 1M", 1, 1 << 30), (M, 1 << 20));
         assert_eq!(sizes("--chunks 1G", 1, 0), (1024 * M, 8 << 20));
-        // Who asks for something else gets it, and what is no text to Zstd has blocks as the library makes them.
+        // Other sizes can be asked for. Other codecs, filters, dictionaries and larger items have blocks as the library makes them.
         assert_eq!(sizes("--blocks 64K", 1, 1 << 30), (4 * M, 64 << 10));
         for other in ["-c lz4", "--filters bitshuffle", "--dict"] {
             assert_eq!(sizes(other, 1, 1 << 30), (4 * M, 0), "{other}");

@@ -1,4 +1,4 @@
-//! `b2 convert`: a frame into another one, in another place, or compressed in another way.
+//! `b2 convert`: copies a frame to a file or directory, as it is or compressed with other parameters.
 
 use crate::args::ConvertArgs;
 use crate::chunks::ChunkReader;
@@ -75,7 +75,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// A new frame with the metalayers of the old one.
+/// A new frame with the fixed-length metalayers of `frame`.
 fn with_metalayers(
     frame: &Frame,
     place: Place,
@@ -88,7 +88,7 @@ fn with_metalayers(
     Ok(new)
 }
 
-/// Gives the variable-length metalayers, decompressed.
+/// Calls `each` with name and decompressed content of each variable-length metalayer.
 fn each_vlmeta(
     frame: &Frame,
     contexts: &SuperChunk,
@@ -106,7 +106,7 @@ fn each_vlmeta(
     Ok(())
 }
 
-/// Chunk by chunk, as they are.
+/// Copies the chunks without decompressing them.
 fn copy(
     frame: &mut Frame,
     (input, to): (&Input, &str),
@@ -148,12 +148,12 @@ fn copy(
     finish(frame, (input, to), settings.threads, new)
 }
 
-/// The size of a chunk, and the settings with the size of a block.
+/// The size of a chunk in bytes, and the settings with the size of a block.
 fn sizes_of(args: &ConvertArgs, frame: &Frame, settings: Settings) -> Result<(usize, Settings)> {
     let typesize = usize::try_from(settings.typesize).unwrap_or(1);
     let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
     let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, CHUNK)?;
-    // The blocks of an array are of the size that its shapes say; others may be chosen anew for the new codec.
+    // The size of an array's blocks follows from their shape. Others can have another size for the new codec.
     let blocksize = match frame.array() {
         Some(_) => block_of(frame),
         None => blocksize,
@@ -167,7 +167,7 @@ fn sizes_of(args: &ConvertArgs, frame: &Frame, settings: Settings) -> Result<(us
     ))
 }
 
-/// Compresses the data again.
+/// Decompresses the data and compresses them again, in the same order.
 fn recompress(
     args: &ConvertArgs,
     frame: &mut Frame,
@@ -194,7 +194,7 @@ fn recompress(
         progress.add(size);
         Ok(())
     };
-    // Some codecs ask for the metalayers.
+    // Some codecs need the metalayers.
     let make = |threads| with_metalayers(frame, Place::Memory, &settings.with_threads(threads));
     if args.chunks.is_some() {
         let states = each_thread(settings.threads, 0, chunk as u64, |threads| {
@@ -222,7 +222,7 @@ fn recompress(
     finish(frame, (input, to), settings.threads, new)
 }
 
-/// Bytes of a block of an array.
+/// The size of a block of an array, in bytes.
 fn block_of(frame: &Frame) -> i32 {
     let meta = frame.array().and_then(array_meta);
     let items = meta.and_then(|meta| {
@@ -234,6 +234,7 @@ fn block_of(frame: &Frame) -> i32 {
         .unwrap_or(frame.header.parameters.blocksize)
 }
 
+/// Adds the variable-length metalayers to the new frame and closes it.
 fn finish(
     frame: &Frame,
     (input, to): (&Input, &str),
@@ -248,7 +249,7 @@ fn finish(
     new.close().map_err(|error| Failure::of(to, error))
 }
 
-/// The shape of an array with the chunks and blocks that were asked for.
+/// The layout of the array, with the lengths of chunks and blocks that are given.
 fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<ArrayLayout> {
     let damaged = || {
         Failure::say(format!(
@@ -273,7 +274,7 @@ fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<ArrayLa
     )
 }
 
-/// An array with other chunks or blocks.
+/// Copies an array to one with other chunks or blocks.
 fn reshape(
     args: &ConvertArgs,
     frame: &mut Frame,

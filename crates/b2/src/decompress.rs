@@ -1,4 +1,4 @@
-//! `b2 decompress`: a frame into a file, an array into an .npy file.
+//! `b2 decompress`: writes the data of a frame to a file, and an array to an .npy file.
 
 use crate::args::DecompressArgs;
 use crate::chunks::ChunkReader;
@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Bytes of an array that a thread decompresses at once, at most, where a chunk has less.
+/// The most bytes of an array that a thread decompresses at a time, unless a single chunk has more.
 const SLAB: u64 = 32 << 20;
 
 /// Runs the command.
@@ -77,7 +77,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Refuses frames of python-blosc2 whose bytes are not data.
+/// Fails for frames of python-blosc2 whose bytes are not the user's data.
 fn refuse_without_data(frame: &Frame, input: &Input) -> Result<()> {
     if let Some(what) = frame.stands_for() {
         return Err(Failure::say(format!(
@@ -94,7 +94,7 @@ fn refuse_without_data(frame: &Frame, input: &Input) -> Result<()> {
     Ok(())
 }
 
-/// The name of the file, if none is given.
+/// The default name of the file.
 fn named(input: &Path, npy: bool) -> Result<PathBuf> {
     let known = ["b2frame", "b2nd", "b2", "cdata"];
     let ending = input
@@ -111,7 +111,7 @@ fn named(input: &Path, npy: bool) -> Result<PathBuf> {
     }
 }
 
-/// Decompresses the chunks side by side. Into a file each is written at its place, into a pipe one after the other.
+/// Decompresses the chunks by several threads. In a file each is written at its position; to a pipe they are written in order.
 fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i16) -> Result<()> {
     let mut frame = frame;
     let chunks = ChunkReader::of(&frame, input);
@@ -153,7 +153,7 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
     )
 }
 
-/// The dtype of an array's file, and bytes of an item.
+/// The dtype for an .npy file, and the bytes of an item. A dtype that NumPy would not read becomes raw bytes of the same size.
 fn dtype_of(meta: &Meta, frame: &Frame) -> (String, usize) {
     let size = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let plain = |text: &&str| {
@@ -179,7 +179,7 @@ struct ItemFile<'a> {
 }
 
 impl<'a> ItemFile<'a> {
-    /// Creates the file with its header, as long as it will be with `nbytes` bytes of items.
+    /// Creates the file with its header, and sets its length for `nbytes` bytes of items.
     fn create(
         output: &'a Output,
         header: &[u8],
@@ -220,7 +220,7 @@ fn damaged(input: &Input, start: &[i64], error: Error) -> Failure {
     ))
 }
 
-/// Decompresses an array box by box. Each is written to its places in the file.
+/// Decompresses an array box by box, and writes the items of each to their positions in the file.
 fn decompress_array(
     args: &DecompressArgs,
     frame: &Frame,
@@ -279,7 +279,7 @@ fn decompress_array(
     )
 }
 
-/// Bytes of all items of an array; none if they are too many.
+/// The size of an array, in bytes; none if it is more than a `u64`.
 fn nbytes_of(shape: &[i64], itemsize: usize) -> Option<u64> {
     let mut lengths = shape.iter();
     lengths.try_fold(itemsize as u64, |nbytes, length| {
@@ -287,8 +287,8 @@ fn nbytes_of(shape: &[i64], itemsize: usize) -> Option<u64> {
     })
 }
 
-/// Boxes of whole chunks that are as wide as the array, so that their items lie side by side in the file, where that takes
-/// no more than [`SLAB`] bytes.
+/// The shape of the boxes in which an array is decompressed: whole chunks, joined along the last dimensions as long as a box has no more
+/// than [`SLAB`] bytes. The items of a box that is as wide as the array are contiguous in the file.
 fn slabs(shape: &[i64], chunks: &[i32], itemsize: usize) -> Vec<i32> {
     let mut lengths = chunks.to_vec();
     for d in (1..shape.len()).rev() {
@@ -302,7 +302,7 @@ fn slabs(shape: &[i64], chunks: &[i32], itemsize: usize) -> Vec<i32> {
     lengths
 }
 
-/// Bytes of a box.
+/// The size of a box, in bytes; at most `u64::MAX`.
 pub fn slab_size(lengths: &[i32], itemsize: usize) -> u64 {
     let sizes = lengths.iter().map(|length| (*length).max(0) as u64);
     sizes.fold(itemsize as u64, u64::saturating_mul)

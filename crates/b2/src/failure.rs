@@ -1,45 +1,45 @@
-//! Why a command did not do what it was asked for.
+//! How a command ends, and the error messages.
 
 use oxiblosc_error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// How a command ends when all is well, or when what it found is not.
+/// How a command that could be done ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing to complain of.
+    /// All is well.
     Fine,
-    /// The data are damaged, and that was said.
+    /// The data are damaged. The command has printed how.
     Damaged,
 }
 
 /// A command that could not be done.
 #[derive(Debug)]
 pub enum Failure {
-    /// One line for the person who asked.
+    /// The message, which is one line.
     Said(String),
-    /// One line for each of several things, which stand there already.
+    /// The command has printed its messages itself.
     AlreadySaid,
     /// The reader of the output has closed its end, as `head` does: ends the program without a message.
     BrokenPipe,
 }
 
-/// What every part of the tool returns.
+/// The result of every part of the tool.
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// Says it.
+    /// A failure with this message.
     pub fn say(text: impl Into<String>) -> Self {
         Self::Said(text.into())
     }
 
-    /// A failure of the library, about `what`.
+    /// An error of the library; the message begins with `what`.
     pub fn of(what: impl fmt::Display, error: Error) -> Self {
         Self::Said(format!("{what}: {}", describe(error)))
     }
 
-    /// A failure of the system, about a path.
+    /// An error of the operating system; the message begins with the path.
     pub fn at(path: &Path, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::BrokenPipe;
@@ -64,7 +64,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// An error of the library in words that stand behind a colon.
+/// The message of an error of the library, in lower case, as it stands behind a colon.
 pub fn describe(error: Error) -> String {
     match error {
         Error::Registered(code) => format!("error {code}"),

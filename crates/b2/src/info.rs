@@ -1,4 +1,4 @@
-//! `b2 info`: what is in a frame or a chunk.
+//! `b2 info`: shows what is in a frame, a chunk or a store.
 
 use crate::args::InfoArgs;
 use crate::failure::{Outcome, Result, describe};
@@ -21,14 +21,14 @@ use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::offsets::ChunkPlace;
 use std::io::{IsTerminal, Write};
 
-/// Chunks whose headers are read for the picture, at most.
+/// The most chunks whose headers are read for the picture.
 const SAMPLES: usize = 1 << 14;
 /// Variable-length metalayers larger than this are not decoded, only named.
 const MOST_META: usize = 16 << 20;
-/// Columns of the picture where the output is no terminal.
+/// Columns of the picture if the output is no terminal.
 const WIDTH: usize = 72;
 
-/// A chunk as the table shows it.
+/// A row of the table of chunks. Sizes are in bytes, and none if the chunk cannot be read.
 struct ChunkRow {
     nchunk: usize,
     place: String,
@@ -42,6 +42,7 @@ struct ChunkRow {
 struct FrameInfo {
     fields: Vec<(&'static str, String)>,
     json: Vec<(String, Json)>,
+    /// Names, sizes in bytes, and contents.
     metalayers: Vec<(String, usize, Json)>,
     vlmetalayers: Vec<(String, usize, Json)>,
     rows: Vec<ChunkRow>,
@@ -53,7 +54,7 @@ struct FrameInfo {
 pub fn run(args: &InfoArgs) -> Result<Outcome> {
     let mut out = Vec::new();
     let printed = print(args, &mut out);
-    // What could be found out, also where the rest could not.
+    // After an error this is the part before it.
     tell(&out);
     printed.map(|()| Outcome::Fine)
 }
@@ -76,7 +77,7 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
             }
             return Ok(());
         }
-        // It is a frame, too.
+        // An EmbedStore in a file is also a frame.
         if !args.json {
             writeln!(out)?;
         }
@@ -111,7 +112,7 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// How a chunk's data are stored.
+/// How a chunk's data are stored: by which codec, as they are, or as a special value.
 fn kind_of(header: &ChunkHeader) -> String {
     match header.special() {
         Special::None if header.is_memcpyed() => "stored".into(),
@@ -123,7 +124,7 @@ fn kind_of(header: &ChunkHeader) -> String {
     }
 }
 
-/// What the items of a chunk of special values are.
+/// What the items of a chunk of special values are, in words.
 pub fn special_name(special: Special) -> String {
     match special {
         Special::None => "data".into(),
@@ -196,7 +197,7 @@ fn chunk_fields(header: &ChunkHeader) -> Vec<(&'static str, String, Json)> {
     ]
 }
 
-/// The first rows and the last ones, where there are more chunks than `most`.
+/// The rows of the table: all chunks, or the first and last ones if there are more than `most`.
 fn rows(frame: &mut Frame, most: usize) -> Vec<ChunkRow> {
     let nchunks = frame.nchunks();
     let shown = nchunks.min(most);
@@ -259,7 +260,7 @@ impl ChunkRow {
     }
 }
 
-/// The shares of chunks, or of some of them where there are very many.
+/// The shares of all chunks, or of some of them if there are more than [`SAMPLES`].
 fn shares(frame: &mut Frame) -> Vec<Share> {
     let nchunks = frame.nchunks();
     let count = nchunks.min(SAMPLES);
@@ -410,7 +411,7 @@ fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, us
     layers.collect()
 }
 
-/// Columns of the terminal, if the output goes to one.
+/// The width of the terminal, or [`WIDTH`] if the output goes elsewhere.
 fn terminal_width() -> usize {
     if !std::io::stdout().is_terminal() {
         return WIDTH;

@@ -1,4 +1,4 @@
-//! What a command is to read: a file, a directory, or what comes through a pipe.
+//! What a command reads: a file, a directory, or a pipe.
 
 use crate::failure::{Failure, Result};
 use crate::scratch::ScratchFolder;
@@ -11,35 +11,36 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are copied at once.
+/// Bytes that are copied at a time.
 const PART: u64 = 1 << 20;
-/// What to say of bytes whose checksum in the archive is another one.
+/// The message for bytes that do not match their checksum in the archive.
 pub const ALTERED: &str = "is not what the archive's checksum says";
 
-/// Something to read from.
+/// A file or directory that can be read at any position.
 pub struct Input {
     path: PathBuf,
     name: String,
-    /// What was named: a path, which may be a store that holds it. None for a pipe.
+    /// The path on the command line, which may be the store that contains the frame. None for a pipe.
     origin: Option<PathBuf>,
-    /// The file whose mode and owner count, if that is another one than the one that is read.
+    /// The file whose mode and owner the output gets, if it is not `path`.
     rights_of: Option<PathBuf>,
-    /// The folder of a copy, where one had to be made.
+    /// The folder of `path`, if that is a temporary copy.
     _copy: Option<ScratchFolder>,
-    /// Whether it is other than the archive that it is from says.
+    /// Whether it does not match its checksum in the archive.
     altered: bool,
 }
 
-/// What can be read once, from its beginning to its end.
+/// A pipe, which can be read once, from its beginning to its end.
 pub struct PipedInput {
     name: String,
-    /// What was read already.
+    /// Bytes that have been read.
     front: Vec<u8>,
     rest: Box<dyn Read + Send>,
 }
 
 impl PipedInput {
-    /// What comes through the pipe that is named: `-` is standard input. None for what can be read again: files, directories, disks.
+    /// Opens the pipe or character device at `path`; `-` is standard input. None for files, directories and disks, which can be read at
+    /// any position.
     pub fn at(path: &Path) -> Result<Option<Self>> {
         let stream = |name: String, rest| Self {
             name,
@@ -61,7 +62,7 @@ impl PipedInput {
         Ok(Some(stream(path.display().to_string(), rest)))
     }
 
-    /// As many bytes from its beginning, or all where there are fewer.
+    /// The first `len` bytes, or all if there are fewer.
     pub fn front(&mut self, len: usize) -> Result<&[u8]> {
         let more = len.saturating_sub(self.front.len()) as u64;
         let read = self.rest.by_ref().take(more).read_to_end(&mut self.front);
@@ -69,12 +70,12 @@ impl PipedInput {
         Ok(&self.front)
     }
 
-    /// All its bytes.
+    /// All bytes, from the beginning.
     pub fn bytes(self) -> impl Read + Send {
         Cursor::new(self.front).chain(self.rest)
     }
 
-    /// All its bytes in a file that goes away afterwards.
+    /// Copies all bytes into a temporary file.
     pub fn spooled(self) -> Result<Input> {
         let (scratch, path, mut into) = spool()?;
         let name = self.name.clone();
@@ -91,7 +92,8 @@ impl PipedInput {
 }
 
 impl Input {
-    /// The file or directory at `path`, which must be there. What comes through a pipe is put into a file that goes away afterwards.
+    /// The file or directory at `path`. A pipe is copied into a temporary file. Fails if nothing exists at the path, and for devices that
+    /// may have no end.
     pub fn new(path: &Path) -> Result<Self> {
         match PipedInput::at(path)? {
             Some(_) if is_device(path) => Err(Failure::say(format!(
@@ -110,7 +112,7 @@ impl Input {
         }
     }
 
-    /// The frame with a key in the store at `path`. One that has no file of its own is copied into one that goes away afterwards.
+    /// The frame with a key in the store at `path`. If it has no file of its own it is copied into a temporary one.
     pub fn member(path: &Path, key: &str) -> Result<Self> {
         let whole = Self::new(path)?;
         let store = Store::open(&whole)?
@@ -128,7 +130,6 @@ impl Input {
                 Ok(Self {
                     path,
                     name,
-                    // A copy has the mode of what it is a copy of.
                     rights_of: Some(store.file_of_embedded(&whole.path)),
                     origin: whole.origin,
                     _copy: Some(scratch),
@@ -138,32 +139,32 @@ impl Input {
         }
     }
 
-    /// Where it is.
+    /// The path to read.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What to call it.
+    /// Its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What must not be written to while this is read: what was named, and what is within it.
+    /// The path on the command line, if it is no pipe. Neither it nor anything in it may be overwritten while this is read.
     pub fn origin(&self) -> Option<&Path> {
         self.origin.as_deref()
     }
 
-    /// Whether it has the path that was named.
+    /// Whether the path on the command line is the one that is read, not a store that contains it.
     pub fn is_named(&self) -> bool {
         self.origin.as_deref() == Some(&self.path)
     }
 
-    /// Whether it is other than the archive that it is from says.
+    /// Whether it does not match its checksum in the archive.
     pub fn is_altered(&self) -> bool {
         self.altered
     }
 
-    /// Refuses data that are other than the archive that they are from says.
+    /// Fails if the data do not match their checksum in the archive.
     pub fn refuse_altered(&self) -> Result<()> {
         match self.altered {
             true => Err(Failure::say(format!("{}: {ALTERED} ({REPAIR})", self.name))),
@@ -176,9 +177,8 @@ impl Input {
         File::open(&self.path).map_err(|error| Failure::at(&self.path, &error))
     }
 
-    /// Whose mode and owner what is made of it gets: the file's, or that of the file with a directory's header.
+    /// The mode and owner for what is made of it: those of the file, or of the file with the header in a directory. None for a pipe.
     pub fn rights(&self) -> Option<GivenRights> {
-        // What came through a pipe has none.
         self.origin.as_ref()?;
         let path = self.rights_of.as_ref().unwrap_or(&self.path);
         let rights = GivenRights::of(&frame_file(path)).ok()?;
@@ -186,13 +186,13 @@ impl Input {
     }
 }
 
-/// Whether it is a device such as `/dev/zero`. What comes through a pipe has an end.
+/// Whether it is a device such as `/dev/zero`, which may have no end.
 fn is_device(path: &Path) -> bool {
     path != Path::new("-")
         && std::fs::metadata(path).is_ok_and(|there| system::is_character_device(&there))
 }
 
-/// A new file that goes away with its folder.
+/// Creates a temporary file, which is removed with its folder.
 fn spool() -> Result<(ScratchFolder, PathBuf, File)> {
     let folder = std::env::temp_dir();
     let scratch = ScratchFolder::new(&folder).map_err(|error| Failure::at(&folder, &error))?;
@@ -201,7 +201,7 @@ fn spool() -> Result<(ScratchFolder, PathBuf, File)> {
     Ok((scratch, path, file))
 }
 
-/// Copies all of it; gives its checksum, as archives have it.
+/// Copies all bytes, and returns their CRC-32, as zip archives have it.
 fn copy(from: &dyn Storage, mut into: &File, name: &str) -> Result<u32> {
     let failed = |error| Failure::of(name, error);
     let size = from.size().map_err(failed)?;

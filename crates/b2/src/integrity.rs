@@ -1,18 +1,18 @@
-//! What is known of a part of a frame.
+//! Whether a part of a frame is intact.
 
-/// Whether a part is as it was written.
+/// Whether a part of a frame is as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
     /// Its checksum fits.
     Intact,
     /// Its checksum does not fit, or it cannot be read.
     Damaged,
-    /// There is no checksum, or it could not be told.
+    /// There is no checksum, or nothing else proves it.
     Unknown,
 }
 
 impl Integrity {
-    /// That of a part which is certainly as it was written if `proven` says so.
+    /// [`Self::Intact`] if `proven`, else [`Self::Unknown`].
     pub fn proven_if(proven: bool) -> Self {
         match proven {
             true => Self::Intact,
@@ -20,7 +20,7 @@ impl Integrity {
         }
     }
 
-    /// What to call it.
+    /// The word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Intact => "right",

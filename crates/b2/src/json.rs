@@ -1,4 +1,4 @@
-//! JSON on its way out.
+//! JSON, as it is written.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -11,7 +11,7 @@ pub enum Json {
     Bool(bool),
     /// A whole number.
     Int(i128),
-    /// A number; what JSON has no number for becomes `null`.
+    /// A number. Infinities and NaN, which JSON does not have, become `null`.
     Float(f64),
     /// Text.
     Text(String),
@@ -22,7 +22,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// An object of what is named here.
+    /// An object with these members.
     pub fn object<const N: usize>(members: [(&str, Json); N]) -> Self {
         Self::Object(
             members
@@ -31,7 +31,7 @@ impl Json {
         )
     }
 
-    /// A list of what can be a value.
+    /// A list of these values.
     pub fn list<T: Into<Json>>(values: impl IntoIterator<Item = T>) -> Self {
         Self::List(values.into_iter().map(Into::into).collect())
     }
@@ -98,7 +98,7 @@ fn write_text(text: &str, f: &mut Formatter) -> fmt::Result {
             '\\' => f.write_str("\\\\")?,
             '\n' => f.write_str("\\n")?,
             '\t' => f.write_str("\\t")?,
-            // Also those that a terminal would take as a command.
+            // A terminal would take some of those above 0x7f as commands, too.
             c if c.is_control() => write!(f, "\\u{:04x}", c as u32)?,
             c => f.write_char(c)?,
         }

@@ -1,4 +1,4 @@
-//! The library as the tool uses it: contexts and super-chunks for data on their way in or out, and arrays.
+//! The library as the tool uses it: super-chunks, whose contexts compress and decompress, and arrays.
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
@@ -14,33 +14,33 @@ use oxiblosc_memory::{Buffer, CStrBuf};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What most of this gives.
+/// The result of most functions here.
 type Done<T> = std::result::Result<T, Error>;
 
-/// A path as files are opened by.
+/// A path as the library opens files by it. Fails if it contains a null byte.
 pub fn c_path(path: &Path) -> Result<CStrBuf> {
     path_bytes(path)
         .and_then(|bytes| CStrBuf::new(bytes).ok())
         .ok_or_else(|| Failure::say(format!("{}: not a path", path.display())))
 }
 
-/// Zeros, or an error where there is no memory for them; what is never written takes none.
+/// A buffer of zeros. Pages of large buffers take no memory until they are written to.
 pub fn zeros(len: usize) -> Done<Buffer> {
     Buffer::zeroed(len)
 }
 
-/// Whether an environment variable of the library asks for something.
+/// Whether an environment variable of the library is set, and neither empty nor `0`.
 fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
 }
 
-/// Whether what is made is to survive a loss of power.
+/// Whether outputs must survive a loss of power.
 pub fn is_durable() -> bool {
     is_set("BLOSC_DURABLE")
 }
 
-/// Frames are locked, and new ones have checksums, if the environment says so, as it does for all programs of the library; checksums
-/// also where they are asked for. What is made is synced once, when it is whole.
+/// Locking and checksums follow the environment, as in all programs that use the library; `checksums` adds checksums. Single changes are
+/// not durable, since the finished output is synced once.
 fn protection(checksums: bool) -> Protection {
     Protection {
         locking: is_set("BLOSC_LOCKING"),
@@ -77,26 +77,26 @@ fn storage<'a>(place: Place<'a>, settings: &Settings) -> StorageParams<'a> {
 
 pub use oxiblosc_core::Place;
 
-/// A super-chunk: contexts with the metalayers that some codecs ask for, and a place for chunks.
+/// A super-chunk: contexts that know the metalayers, which some codecs need, and storage for chunks.
 pub struct SuperChunk(oxiblosc_core::SuperChunk);
 
 impl SuperChunk {
-    /// A new one without chunks; what is at the place already must be gone.
+    /// A new one without chunks. Fails if something exists at the place.
     pub fn new(place: Place, settings: &Settings) -> Done<Self> {
         oxiblosc_core::SuperChunk::create(storage(place, settings)).map(Self)
     }
 
-    /// Puts a fixed-length metalayer into it, which has no chunks yet.
+    /// Adds a fixed-length metalayer. To be called before the first chunk is added.
     pub fn add_meta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
         self.0.add_metalayer(name, content).map(drop)
     }
 
-    /// Puts a variable-length metalayer into it, uncompressed as it is given.
+    /// Adds a variable-length metalayer. `content` is not compressed yet.
     pub fn add_vlmeta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
         add_vlmeta(&self.0, name, content)
     }
 
-    /// Puts a chunk behind the last one.
+    /// Appends a chunk. Fails if it is not exactly as long as its header says.
     pub fn append_chunk(&mut self, chunk: &[u8]) -> Done<()> {
         if ChunkHeader::parse(chunk)?.cbytes != chunk.len() {
             return Err(Error::InvalidHeader);
@@ -114,8 +114,8 @@ impl SuperChunk {
         self.0.compress(data, self.0.has_checksums()?)
     }
 
-    /// Compresses data into a chunk for another super-chunk, with checksums or not. It is the front of `room`, which grows as it has to;
-    /// gives its length.
+    /// Compresses data into a chunk for another super-chunk, with checksums if `checksums`. The chunk is written to the front of `room`,
+    /// which grows if necessary. Returns its length in bytes.
     pub fn compress_into(&self, data: &[u8], checksums: bool, room: &mut Buffer) -> Done<usize> {
         let more = if checksums {
             checksum::room(data.len())
@@ -130,23 +130,23 @@ impl SuperChunk {
         self.0.encoder()?.compress(data, room, checksums)
     }
 
-    /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.
+    /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`. Returns the bytes of data.
     pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
         let header = ChunkHeader::parse(chunk)?;
         self.0.decoder()?.decompress(&header, chunk, data)
     }
 
-    /// Decompresses `count` items of a chunk, from item `start` on, into `data`.
+    /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size in bytes.
     pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
         let decoder = self.0.decoder()?;
         oxiblosc_core::context::decompress_items(decoder, chunk, start, count, data)
     }
 
-    /// Puts the frame in order and closes it.
+    /// Finishes the frame and closes it.
     pub fn close(self) -> Done<()> {
         match self.0.close_frame() {
             Ok(_) => Ok(()),
-            // There is none.
+            // The chunks are in memory, without a frame.
             Err(Error::Failure) => Ok(()),
             Err(error) => Err(error),
         }
@@ -158,7 +158,7 @@ fn add_vlmeta(schunk: &oxiblosc_core::SuperChunk, name: &[u8], content: &[u8]) -
     schunk.add_vlmetalayer(name, content, &encoder).map(drop)
 }
 
-/// How an array is cut, and what its items are.
+/// The shapes of an array, and the type of its items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayLayout {
     /// Items along each dimension.
@@ -167,7 +167,7 @@ pub struct ArrayLayout {
     pub chunks: Vec<i32>,
     /// Items of a block along each dimension.
     pub blocks: Vec<i32>,
-    /// The dtype in NumPy's way.
+    /// The dtype as NumPy writes it.
     pub dtype: String,
 }
 
@@ -175,7 +175,7 @@ pub struct ArrayLayout {
 pub struct Array(oxiblosc_core::Array);
 
 impl Array {
-    /// A new one, of zeros, with metalayers by name beside its own; what is at the place already must be gone.
+    /// A new array of zeros, with additional metalayers (names and contents). Fails if something exists at the place.
     pub fn new(
         place: Place,
         settings: &Settings,
@@ -192,27 +192,27 @@ impl Array {
         oxiblosc_core::Array::zeros(&layout, storage(place, settings)).map(Self)
     }
 
-    /// Opens an array in a file or directory, to be read by so many threads.
+    /// Opens an array in a file or directory. `threads` decompress a read.
     pub fn open(path: &Path, threads: i16) -> Done<Self> {
         oxiblosc_core::Array::open(path, threads, protection(false)).map(Self)
     }
 
-    /// Reads the items from `start` to before `stop` into `items`, which has exactly that many, in C order.
+    /// Reads the items from `start` to before `stop` into `items`, in C order. `items` has exactly as many bytes as they have.
     pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Done<()> {
         self.0.read(start, stop, items)
     }
 
-    /// Writes the items from `start` to before `stop`, which lie in C order.
+    /// Writes the items from `start` to before `stop`, which are in C order.
     pub fn write(&mut self, start: &[i64], stop: &[i64], items: &[u8]) -> Done<()> {
         self.0.write(start, stop, items)
     }
 
-    /// Puts a variable-length metalayer into the array.
+    /// Adds a variable-length metalayer. `content` is not compressed yet.
     pub fn add_vlmeta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
         add_vlmeta(self.0.schunk(), name, content)
     }
 
-    /// Puts the frame in order and closes it.
+    /// Finishes the frame and closes it.
     pub fn close(self) -> Done<()> {
         self.0.schunk().close_frame().map(drop)
     }

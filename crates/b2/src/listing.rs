@@ -10,7 +10,7 @@ use crate::text::{bytes, clean, grouped, plural, ratio};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Names of columns that are shown of a table.
+/// The most columns of a table that are named.
 const COLUMNS: usize = 12;
 
 /// The line of a member.
@@ -23,7 +23,7 @@ struct MemberRow {
     json: Vec<(String, Json)>,
 }
 
-/// What is printed of a store, as text or as JSON.
+/// What is printed of a store, as text or as JSON. Texts are safe for terminals.
 pub struct Listing {
     name: String,
     kind: &'static str,
@@ -117,7 +117,7 @@ impl Listing {
         }
     }
 
-    /// For a person.
+    /// Prints the listing for a person.
     pub fn print(&self, out: &mut impl Write) -> Result<()> {
         let nbytes: u64 = self.rows.iter().filter_map(|row| row.nbytes).sum();
         let count = plural(self.rows.len(), "frame", "frames");
@@ -169,7 +169,7 @@ impl Listing {
         Ok(())
     }
 
-    /// For a program; what is also said of a frame is left to that.
+    /// The members of the JSON object for a program.
     pub fn into_json(self) -> Vec<(String, Json)> {
         let tables = self.tables.into_iter().map(|(root, columns)| {
             let root = if root.is_empty() { "/".into() } else { root };
@@ -203,7 +203,7 @@ fn cleaned(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| clean(line.as_bytes())).collect()
 }
 
-/// The columns of the table at a key, by the frames that are there.
+/// The names of the columns of the table at a key: each has a frame.
 fn columns(store: &Store, root: &str) -> Vec<String> {
     let prefix = format!("{root}/_cols/");
     let names = store

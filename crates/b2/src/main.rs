@@ -1,14 +1,14 @@
-//! `b2`: a tool for people who hold a Blosc2 file.
+//! `b2`: a command-line tool for Blosc2 files.
 //!
-//! - [`args`]: what can be asked for
+//! - [`args`]: the command line
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
-//! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`integrity`]: frames as they lie on disk, whole or damaged
+//! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`integrity`]: reading frames, whole or damaged
 //! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
-//! - [`report`]: what `repair` says
-//! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
-//! - [`npy`], [`msgpack`], [`json`]: formats of others
-//! - [`input`], [`output`], [`placing`], [`scratch`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
+//! - [`report`]: the report of `repair`
+//! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
+//! - [`npy`], [`msgpack`], [`json`]: other file formats
+//! - [`input`], [`output`], [`placing`], [`scratch`]: files and pipes; [`progress`], [`picture`], [`plot`], [`text`]: what people see
 #![forbid(unsafe_code)]
 
 mod args;
@@ -55,7 +55,7 @@ use std::process::ExitCode;
 
 /// The exit code when data are damaged.
 const DAMAGED: u8 = 1;
-/// The exit code when a command could not be done, or what it says could not be written; also that of wrong arguments.
+/// The exit code when a command failed, when its output could not be written, or when its arguments are wrong.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -92,7 +92,7 @@ fn run(command: &Command) -> Result<Outcome> {
     }
 }
 
-/// The help, or the version. A terminal gets it in colours.
+/// Prints the help or the version, in colours on a terminal.
 fn help(text: &clap::Error) -> Result<Outcome> {
     match std::io::stdout().is_terminal() {
         true => text.print()?,
@@ -114,7 +114,7 @@ fn completions(shell: Shell) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// The manual page: the tool, then each command with its arguments.
+/// Prints the manual page: the tool, then each command with its arguments.
 fn manual() -> Result<Outcome> {
     let mut tool = Cli::command();
     tool.build();
@@ -168,7 +168,7 @@ fn manual() -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Text as a manual page wants it.
+/// Escapes text for a manual page.
 fn roff(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let line = line.replace('\\', "\\e").replace('-', "\\-");

@@ -1,12 +1,13 @@
-//! Msgpack, as metalayers hold it, into something that can be shown.
+//! Decodes msgpack, the format of metalayers, into values that can be shown. See <https://github.com/msgpack/msgpack/blob/master/spec.md>.
 
 use crate::json::Json;
 
-/// Values within values within values, at most.
+/// How deep values may be nested.
 const MAX_DEPTH: usize = 32;
-/// Bytes of a binary value that are shown.
+/// The most bytes of a binary value that are shown.
 const SHOWN: usize = 32;
 
+/// The bytes that are not decoded yet. Its functions return none where the bytes are no msgpack.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -33,7 +34,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn list(&mut self, count: usize, depth: usize) -> Option<Json> {
-        // Every value takes a byte at least: a count beyond that is a lie.
+        // Every value takes at least one byte, so a larger count is wrong.
         if count > self.0.len() {
             return None;
         }
@@ -110,7 +111,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes as they are: text if they can be, else the first of them in hexadecimal.
+/// An object with the number of bytes, and the first of them in hexadecimal.
 pub fn binary(bytes: &[u8]) -> Json {
     let shown = &bytes[..bytes.len().min(SHOWN)];
     let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -121,7 +122,7 @@ pub fn binary(bytes: &[u8]) -> Json {
     ])
 }
 
-/// What bytes say: msgpack if all of them are, else text, else bytes.
+/// Decodes bytes as msgpack; if they are none, or something follows, shows them as text or as bytes.
 pub fn show(bytes: &[u8]) -> Json {
     let mut cursor = Cursor(bytes);
     if let Some(value) = cursor.value(MAX_DEPTH)

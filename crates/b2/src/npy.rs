@@ -1,16 +1,17 @@
-//! Files of NumPy arrays, read and written in boxes, so that no array has to fit into memory.
+//! Files of NumPy arrays (`.npy`), read and written box by box, so that the array need not fit into memory. The format is described in
+//! NumPy's `lib/format.py`.
 
 use crate::failure::{Failure, Result};
 use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
 use std::io::Read;
 
-/// What such a file begins with.
+/// The first bytes of such a file.
 pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// The longest header that is read.
+/// The longest header that is read, in bytes.
 const MOST: usize = 1 << 20;
 
-/// Orders of bytes, as a dtype begins with them.
+/// The byte orders with which a dtype may begin.
 const ORDERS: [char; 4] = ['<', '>', '|', '='];
 
 /// An array in a file.
@@ -20,15 +21,15 @@ pub struct Npy {
     pub shape: Vec<i64>,
     /// The dtype as NumPy describes it: `<f8`, or a list of fields.
     pub dtype: String,
-    /// Whether the first dimension is the one whose neighbours lie side by side.
+    /// Whether the items are in Fortran order: neighbours along the first dimension are contiguous.
     pub fortran: bool,
     /// Bytes of an item.
     pub itemsize: usize,
-    /// Where the items begin in the file.
+    /// The position of the first item in the file.
     pub data: u64,
 }
 
-/// The value of a name in a header, which is a dictionary in Python's words.
+/// The value of a key in a header, which is a dictionary as Python writes it.
 fn value<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     let entries = header.trim().strip_prefix('{')?.strip_suffix('}')?;
     parts(entries).find_map(|entry| {
@@ -38,12 +39,12 @@ fn value<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The letter of a dtype that is no list of fields.
+/// The letter of the kind of a dtype that is no list of fields.
 fn kind_of(dtype: &str) -> Option<char> {
     dtype.trim_start_matches(ORDERS).chars().next()
 }
 
-/// Bytes of an item of a dtype that is no list of fields.
+/// Bytes of an item of a dtype that is no list of fields; none for other kinds than numbers, texts, raw bytes and times.
 pub fn itemsize_of(dtype: &str) -> Option<usize> {
     let kind = kind_of(dtype)?;
     let rest = dtype.trim_start_matches(ORDERS);
@@ -62,8 +63,9 @@ pub fn itemsize_of(dtype: &str) -> Option<usize> {
 /// Why the size of an item is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unsized {
-    /// It is an object of Python, or has one in it.
+    /// It is or contains a Python object, of which the file has a pickle.
     Objects,
+    /// The dtype is not understood.
     Unknown,
 }
 
@@ -103,13 +105,13 @@ fn field_size(field: &str) -> std::result::Result<usize, Unsized> {
         .ok_or(Unsized::Unknown)
 }
 
-/// Items of a field with a shape: `(2, 3)`, or one length.
+/// The number of items in a field with this shape: `(2, 3)`, or one length.
 fn items_of_shape(shape: &str) -> Option<usize> {
     let lengths = shape.trim_matches(['(', ')']);
     parts(lengths).try_fold(1usize, |n, length| n.checked_mul(length.parse().ok()?))
 }
 
-/// The parts of a list in Python's words, between commas that are in no brackets and no quotes.
+/// The elements of a list as Python writes it: split at commas outside of brackets and quotes.
 fn parts(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     let (mut quote, mut escaped) = (None, false);
@@ -130,7 +132,7 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
     .filter(|part| !part.is_empty())
 }
 
-/// Reads the text of the header of a file, and where the items begin. An error says why that is not possible.
+/// Reads the header of a file. Returns its text, and the position of the first item. The error says why it cannot be read.
 fn read_header(mut file: &File) -> std::result::Result<(String, u64), String> {
     let mut read = |bytes: &mut [u8]| file.read_exact(bytes).map_err(|_| "too short");
     let mut front = [0; 10];
@@ -155,7 +157,7 @@ fn read_header(mut file: &File) -> std::result::Result<(String, u64), String> {
 }
 
 impl Npy {
-    /// Reads the header of a file.
+    /// Reads the header of a file, and checks it against the length of the file. `name` stands in the messages of errors.
     pub fn parse(file: &File, name: &str) -> Result<Self> {
         let bad =
             |why: &str| Failure::say(format!("{name}: not an .npy file that can be read: {why}"));
@@ -202,7 +204,7 @@ impl Npy {
         })
     }
 
-    /// The bytes before the items, for an array in C order.
+    /// The header of a file with an array in C order: all bytes before the first item.
     pub fn header(shape: &[i64], dtype: &str) -> Vec<u8> {
         let descr = if dtype.starts_with('[') {
             dtype.to_string()
@@ -211,7 +213,7 @@ impl Npy {
         };
         let shape = crate::summary::tuple(shape);
         let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
-        // The items begin at a multiple of 64; the header ends with a line feed.
+        // The format asks for a header that ends with a line feed, and items that begin at a multiple of 64.
         let wide = text.len() > usize::from(u16::MAX) - 64;
         let front = if wide { 12 } else { 10 };
         let len = (front + text.len() + 1).next_multiple_of(64) - front;
@@ -238,7 +240,7 @@ impl Npy {
                 Ok(read_exact_at(file, run, self.data + at * size as u64)?)
             });
         }
-        // Neighbours are along the first dimension: the box is read as it lies, and turned round in memory.
+        // In Fortran order the box is read as that of the transposed array, and transposed in memory.
         let reversed = |dims: &[i64]| dims.iter().rev().copied().collect::<Vec<i64>>();
         let mut lying = vec![0; items.len()];
         runs(
@@ -273,8 +275,8 @@ impl Npy {
     }
 }
 
-/// Calls `each` for every run of items of a box that lie side by side in an array in C order: where it begins in the
-/// array, where in the box, and how many there are.
+/// Calls `each` for every run of items in a box that are contiguous in an array in C order: with the index of its first item in the
+/// array, that in the box, and the number of items.
 pub fn runs(
     shape: &[i64],
     start: &[i64],
@@ -314,7 +316,8 @@ pub fn runs(
     }
 }
 
-/// Every box of at most `lengths` items along each dimension that an array of this shape is cut into, in C order.
+/// The boxes of `lengths` items along each dimension (fewer at the end) into which an array of this shape is cut: their first items, and
+/// those behind the last, in C order.
 pub fn boxes(shape: &[i64], lengths: &[i32]) -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
     let (shape, lengths) = (shape.to_vec(), lengths.to_vec());
     let grid: Vec<i64> = shape

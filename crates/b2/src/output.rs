@@ -1,4 +1,4 @@
-//! Where a command puts what it makes: nothing appears under the name that was asked for before it is whole.
+//! The file or directory that a command makes: it appears under its name only when it is complete. Also the lines that a command prints.
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
@@ -12,42 +12,44 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
-/// Links that are followed, one to the next.
+/// Links that are followed at most, one to the next.
 const MAX_LINKS: usize = 40;
 
-/// What to call standard output.
+/// The name of standard output in messages.
 const STANDARD: &str = "standard output";
 
-/// Where lines for its reader go. It takes a descriptor, of which there may be none left later: see [`prepare`].
+/// Standard output for [`say`]. It needs a descriptor, and later there may be none left: see [`prepare`].
 static LINES: LazyLock<Mutex<io::Result<Box<dyn Write + Send>>>> =
     LazyLock::new(|| Mutex::new(system::standard_output()));
 
-/// Why the reader of the output was not told something.
+/// The first error of a write to standard output.
 static UNSAID: OnceLock<io::Error> = OnceLock::new();
 
-/// Something to be written.
+/// What a command makes.
 pub struct Output {
-    /// Where it is made.
+    /// The folder in which it is made.
     scratch: ScratchFolder,
     target: Target,
-    /// Whose mode and owner it gets: what it is made of, or else what it replaces.
+    /// The mode and owner of what is read, which it gets; if there are none, those of what it replaces.
     source: Option<GivenRights>,
     replaced: Option<GivenRights>,
     keep_times: bool,
     name: String,
 }
 
-/// Where it goes.
+/// Where the output goes.
 enum Target {
-    /// Bytes one after the other: standard output, a device, a pipe with a name.
+    /// A sequence of bytes: standard output, a device, a named pipe.
     Stream(Box<dyn Write + Send>),
     /// A file or directory.
     Path { to: PathBuf, replace: bool },
 }
 
 impl Output {
-    /// A file or directory at `path`, made of `input`; `-` is standard output. One that is there already is replaced only if
-    /// `replace`. Links are followed. What is neither file nor directory is written to as it is.
+    /// A file or directory at `path`, made of `input`; `-` is standard output. What exists at the path is replaced only if `replace`.
+    /// Links are followed. Pipes and devices are written to.
+    ///
+    /// Fails if something exists and may not be replaced, if the output would overwrite the input or lie in it, and if it is a terminal.
     pub fn new(path: &Path, replace: bool, input: Option<&Input>) -> Result<Self> {
         let failed = |error: io::Error| Failure::at(path, &error);
         let refused = |why: &str| Err(Failure::say(format!("{}: {why}", path.display())));
@@ -62,7 +64,7 @@ impl Output {
             if system::is_block_device(&there) && !replace {
                 return refused("is a block device (--force overwrites it)");
             }
-            // What a link such as `/dev/stdout` says may be no path.
+            // The target of a link such as `/dev/stdout` may be no path, so the link itself is opened.
             let to = File::options().write(true).open(path).map_err(failed)?;
             let is_terminal = to.is_terminal();
             stream(Box::new(to), is_terminal)?
@@ -107,29 +109,29 @@ impl Output {
         })
     }
 
-    /// It gets the times of what it is made of, as it holds the same data.
+    /// Gives the output the modification time of the input, since it holds the same data.
     pub fn keep_times(mut self) -> Self {
         self.keep_times = true;
         self
     }
 
-    /// It does not get the mode of what is read, as it does not tell the data.
+    /// Does not give the output the mode of the input, since it does not show the data.
     pub fn public(mut self) -> Self {
         self.source = None;
         self
     }
 
-    /// Where to make it.
+    /// The path in the scratch folder at which to make it.
     pub fn path(&self) -> PathBuf {
         self.scratch.path("new")
     }
 
-    /// Whether it goes to where bytes come one after the other.
+    /// Whether the output goes to standard output, a pipe or a device.
     pub fn is_stream(&self) -> bool {
         matches!(self.target, Target::Stream(_))
     }
 
-    /// Makes a file, or gives the stream.
+    /// Returns the stream, or creates the file and returns it.
     pub fn writer(&mut self) -> Result<Box<dyn Write + Send + '_>> {
         let path = self.path();
         match &mut self.target {
@@ -138,29 +140,29 @@ impl Output {
         }
     }
 
-    /// Makes a file.
+    /// Creates the file.
     pub fn create(&self) -> Result<File> {
         create(&self.path(), &self.name)
     }
 
-    /// What to call it.
+    /// Its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes that were made.
+    /// The size of what was made, in bytes.
     pub fn size(&self) -> u64 {
         size_of(&self.path())
     }
 
-    /// Puts it where it was asked for.
+    /// Moves the output to its path, or copies it to the stream.
     pub fn finish(mut self) -> Result<()> {
         let from = self.path();
         let name = self.name.clone();
         let failed = |error: io::Error| Failure::at(Path::new(&name), &error);
         match &mut self.target {
             Target::Stream(stream) => {
-                // What came through `writer` is there already.
+                // What was written by `writer` has gone to the stream already, and there is no file.
                 if from.exists() {
                     let mut from = File::open(&from).map_err(|error| Failure::at(&from, &error))?;
                     io::copy(&mut from, stream).map_err(failed)?;
@@ -185,7 +187,7 @@ impl Output {
     }
 }
 
-/// A new file for what is called `name`.
+/// Creates a file. `name` stands in the message of an error.
 fn create(path: &Path, name: &str) -> Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -203,26 +205,26 @@ fn stream(to: Box<dyn Write + Send>, is_terminal: bool) -> Result<Target> {
     Ok(Target::Stream(to))
 }
 
-/// What is at the end of a path, if bytes go there one after the other: a pipe, a device.
+/// The metadata of the pipe or device that a path leads to; none if it leads to a file, a directory or nothing.
 fn stream_at(path: &Path) -> Option<Metadata> {
     let there = std::fs::metadata(path).ok()?;
     (!there.is_file() && !there.is_dir()).then_some(there)
 }
 
-/// Where the links at `path` lead to, whether anything is there or not.
+/// Follows the links at `path` to the end, even if nothing exists there.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         match std::fs::read_link(&path) {
             Ok(to) => path = parent(&path).join(to),
-            // No link, or nothing there.
+            // It is no link, or nothing exists.
             Err(_) => return Ok(path),
         }
     }
     Err(io::Error::other("too many links, one to the next"))
 }
 
-/// Whether a folder is another one, or within it.
+/// Whether `folder` is `other`, or lies in it.
 fn is_within(folder: &Path, other: &Path) -> bool {
     match (folder.canonicalize(), other.canonicalize()) {
         (Ok(folder), Ok(other)) => folder.starts_with(&other),
@@ -230,7 +232,7 @@ fn is_within(folder: &Path, other: &Path) -> bool {
     }
 }
 
-/// Whether two paths lead to the same thing, or one to something within the other.
+/// Whether two paths lead to the same file or directory, or one of them into the other.
 fn are_nested(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => {
@@ -241,7 +243,7 @@ fn are_nested(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Gives a file, or a directory and the files in it, the mode of `source`, and its owner and group as far as this user may.
+/// Gives a file, or a directory and the files in it, these rights as far as this user may; a file also gets the time if `times`.
 fn give_attributes(path: &Path, rights: &GivenRights, times: bool) -> io::Result<()> {
     if path.is_dir() {
         for file in std::fs::read_dir(path)? {
@@ -256,7 +258,7 @@ fn give_attributes(path: &Path, rights: &GivenRights, times: bool) -> io::Result
     system::give_rights(path, rights)
 }
 
-/// Bytes of a file, or of the files in a directory.
+/// The size of a file, or of all files in a directory, in bytes; 0 if it cannot be read.
 pub fn size_of(path: &Path) -> u64 {
     let Ok(there) = std::fs::metadata(path) else {
         return 0;
@@ -271,17 +273,17 @@ pub fn size_of(path: &Path) -> u64 {
         .sum()
 }
 
-/// Before anything else is opened: makes sure that lines can be said.
+/// Opens standard output. To be called first, so that there is a descriptor for it.
 pub fn prepare() {
     LazyLock::force(&LINES);
 }
 
-/// A line for the reader of the output. Where it cannot be written the command goes on, and [`is_unsaid`] tells.
+/// Prints a line to standard output. If that fails the command goes on, and [`is_unsaid`] reports it at the end.
 pub fn say(line: &str) {
     tell(format!("{line}\n").as_bytes());
 }
 
-/// As [`say`], for text that has its ends of lines.
+/// Prints text to standard output as it is. If that fails the command goes on, as with [`say`].
 pub fn tell(text: &[u8]) {
     if UNSAID.get().is_some() {
         return;
@@ -295,7 +297,7 @@ pub fn tell(text: &[u8]) {
     }
 }
 
-/// Whether something could not be said. The person is told why, unless the reader has just gone away, as `head` does.
+/// Whether something could not be written to standard output. Prints why, unless the reader has closed its end, as `head` does.
 pub fn is_unsaid() -> bool {
     let error = UNSAID.get();
     if let Some(error) = error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
@@ -304,9 +306,9 @@ pub fn is_unsaid() -> bool {
     error.is_some()
 }
 
-/// A line for the person who gave the command.
+/// Prints a message to standard error.
 pub fn complain(text: &str) {
-    // Names from files may hold what a terminal would take as a command, or several lines.
+    // Names from files may contain line ends, and bytes that a terminal takes as commands.
     let line: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })

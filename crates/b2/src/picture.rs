@@ -1,14 +1,15 @@
-//! A picture, in a terminal, of how well the parts of a file compress.
+//! A bar chart, in text, of how well the parts of a file compress.
 
-/// Rows of the picture, and steps in a row.
+/// Rows of the picture.
 const ROWS: usize = 6;
+/// The heights that a bar can have in a row.
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The part of a chunk that is left after compression, 0 to 1 (or a little more); `None` for one that takes no room.
+/// Compressed over uncompressed bytes of a chunk: 0 to 1, or more if it became larger. `None` for a chunk of special values.
 pub type Share = Option<f64>;
 
-/// Columns of chunks, side by side: a column is the mean of the chunks in it. The picture is 100 % high, or as high as its highest column.
-/// Below the columns, dots stand under those that hold nothing but special chunks.
+/// The lines of the picture, at most about `width` characters wide. A column shows the mean of the chunks in it. The picture is 100 % high,
+/// or as high as its highest column. Dots stand below columns that contain special chunks only.
 pub fn columns(shares: &[Share], width: usize) -> Vec<String> {
     if shares.is_empty() || width == 0 {
         return Vec::new();
@@ -27,11 +28,11 @@ pub fn columns(shares: &[Share], width: usize) -> Vec<String> {
     if means.iter().all(Option::is_none) {
         return vec!["·".repeat(count * wide)];
     }
-    // The picture is as high as all the data, or as a column that is higher, as chunks of little data may be.
+    // Chunks of little data may be larger than the data.
     let highest = means.iter().flatten().copied().fold(1.0, f64::max);
     let steps = |share: f64| {
         let full = (ROWS * (STEPS.len() - 1)) as f64;
-        // What is there can be seen.
+        // However small it is, it can be seen.
         ((share / highest * full).round() as usize).max(1)
     };
     let mut lines: Vec<String> = (0..ROWS)

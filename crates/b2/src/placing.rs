@@ -1,4 +1,5 @@
-//! Puts a finished output into its place, and removes what was there before, so that at any moment one of them is there.
+//! Moves a finished output to its path, and removes what existed there. If the system can exchange two names, one of both exists there at
+//! any moment.
 
 use crate::failure::describe;
 use crate::library::{c_path, is_durable};
@@ -11,12 +12,12 @@ use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a directory is not replaced.
+/// The message for a directory that is not replaced.
 pub const OTHER_THINGS: &str = "is a directory with other things in it than a frame";
-/// The file by which processes take turns with a frame that is a directory.
+/// The name of the lock file in the directory of a frame.
 const LOCK: &str = ".b2lock";
 
-/// Whether a directory may be replaced: there is a frame in it and nothing else, or nothing at all.
+/// Whether a directory may be replaced: it is empty, or contains a frame and nothing else.
 pub fn is_frame_or_empty(path: &Path) -> bool {
     let Ok(mut entries) = std::fs::read_dir(path) else {
         return false;
@@ -26,7 +27,7 @@ pub fn is_frame_or_empty(path: &Path) -> bool {
     entries.all(|entry| is_frame && entry.is_ok_and(|entry| is_of_frame(&entry, &header)))
 }
 
-/// Whether it is one of the files of a frame.
+/// Whether a directory entry is one of the files of a frame. `header` is the path of the file with its header.
 fn is_of_frame(entry: &DirEntry, header: &Path) -> bool {
     let name = entry.file_name();
     let is_chunk = |name: &str| {
@@ -40,7 +41,7 @@ fn is_of_frame(entry: &DirEntry, header: &Path) -> bool {
     is_known && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// The folder that a path is in.
+/// The directory that contains a path.
 pub fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent.to_path_buf(),
@@ -49,9 +50,9 @@ pub fn parent(path: &Path) -> PathBuf {
     }
 }
 
-/// Moves a file or directory out of a folder to its place. What is replaced goes into the folder, or comes back if the move fails. If
-/// the environment says so, all of it is on the disk when this returns: first what is moved, so that at no moment a loss of power
-/// leaves its name without it, and then the name.
+/// Moves the file or directory `from` out of the scratch folder to `to`. What is replaced goes into the scratch folder, or back to its path
+/// if the move fails. With `BLOSC_DURABLE` the content is synced before the move, and the name after it, so that a loss of power never leaves
+/// the name without its content.
 pub fn place(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
     let durable = is_durable();
     if durable {
@@ -64,7 +65,7 @@ pub fn place(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool)
     }
 }
 
-/// Returns once a file, or a directory with its files, would survive a loss of power.
+/// Syncs a file, or a directory and the files in it.
 fn sync(path: &Path) -> io::Result<()> {
     let name = as_c(path)?;
     match path.is_dir() {
@@ -79,7 +80,7 @@ fn as_c(path: &Path) -> io::Result<CStrBuf> {
 
 fn put(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
     if !replace && from.is_file() {
-        // Unlike a renaming, this fails if something has come there meanwhile.
+        // Unlike a rename, this fails if something has been created there meanwhile.
         match std::fs::hard_link(from, to) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
             done => return done,
@@ -93,7 +94,7 @@ fn put(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io
         return std::fs::rename(from, to);
     };
     if there.is_dir() && !is_frame_or_empty(to) {
-        // Something has come there meanwhile.
+        // Something has been created there meanwhile.
         return Err(io::Error::other(OTHER_THINGS));
     }
     if from.is_file() && !there.is_dir() {
@@ -103,7 +104,7 @@ fn put(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io
     swapped.or_else(|_| move_aside(scratch, from, to, |from, to| std::fs::rename(from, to)))
 }
 
-/// Puts one thing in the place of another where the system cannot exchange them: for a moment there is neither.
+/// Replaces `to` by `from` if the system cannot exchange them: for a moment neither exists at `to`.
 fn move_aside(
     scratch: &mut ScratchFolder,
     from: &Path,

@@ -1,19 +1,19 @@
-//! What [`bench`](crate::bench) measured as a picture: ratio against speed.
+//! Plots what [`bench`](crate::bench) measured, ratio against speed, as SVG.
 
 use crate::bench::{Measured, speed};
 use crate::settings::codec_name;
 use std::fmt::Write;
 
-/// Of each of the two panels, in pixels: from the left, width, from the top, height.
+/// The left edges of the two panels, in pixels; below their width, upper edge and height.
 const LEFT: [f64; 2] = [70.0, 545.0];
 const WIDTH: f64 = 400.0;
 const TOP: f64 = 90.0;
 const HEIGHT: f64 = 400.0;
 
-/// What is along the x axis of a panel.
+/// The value on the x axis of a panel.
 type Value = fn(&Measured) -> f64;
 
-/// A colour for each codec; they can be told apart by eyes of all kinds.
+/// A colour for each codec, from the palette of Okabe and Ito, which colour-blind people can tell apart, too.
 fn colour(codec: u8) -> &'static str {
     match codec {
         0 => "#0072b2",
@@ -32,7 +32,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// A logarithmic scale.
+/// A logarithmic scale from `low` to `high`.
 struct Scale {
     low: f64,
     high: f64,
@@ -43,14 +43,14 @@ impl Scale {
         let (low, high) = values.fold((f64::MAX, f64::MIN_POSITIVE), |(low, high), value| {
             (low.min(value), high.max(value))
         });
-        // Some room on both sides, and some width where all are alike.
+        // Leave some margin on both sides, and some width if all values are alike.
         Self {
             low: (low / 1.15).max(1e-9),
             high: (high * 1.15).max(low * 1.5),
         }
     }
 
-    /// 0 to 1.
+    /// The place of a value on the scale: 0 to 1.
     fn at(&self, value: f64) -> f64 {
         (value / self.low).ln() / (self.high / self.low).ln()
     }
@@ -101,16 +101,16 @@ fn mark(filters: &str, x: f64, y: f64, style: &str, title: &str) -> String {
 /// One of the two panels.
 struct Panel<'a> {
     name: &'a str,
-    /// What is along its x axis.
+    /// The value on its x axis.
     value: Value,
     left: f64,
     speeds: Scale,
-    /// Along the y axis of both.
+    /// The y axis of both panels.
     ratios: &'a Scale,
 }
 
 impl Panel<'_> {
-    /// Where a row is.
+    /// The position of a row, in pixels.
     fn at(&self, row: &Measured) -> (f64, f64) {
         (self.x((self.value)(row)), self.y(row.ratio))
     }
@@ -123,7 +123,7 @@ impl Panel<'_> {
         TOP + (1.0 - self.ratios.at(ratio)) * HEIGHT
     }
 
-    /// Its name, the lines of its scales, and its frame. Writing to a string does not fail.
+    /// Draws its name, the lines of its scales, and its frame. Writing to a string does not fail.
     fn axes(&self, out: &mut String) {
         let Self { name, left, .. } = self;
         let _ = writeln!(
@@ -156,14 +156,14 @@ impl Panel<'_> {
         );
     }
 
-    /// A mark for each row, and the names of the best where there is room.
+    /// Draws a mark for each row, and the names of the best ones if there is room.
     fn marks(&self, rows: &[Measured], best: &[bool], out: &mut String) {
         let points: Vec<(f64, f64)> = rows.iter().map(|row| self.at(row)).collect();
         let mut taken: Vec<(f64, f64)> = Vec::new();
         for (row, best) in rows.iter().zip(best) {
             let (x, y) = self.at(row);
             *out += &mark(&row.filters(), x, y, &style(row, *best), &title(row));
-            // A name where there is room for it: to the right, or to the left at the edge.
+            // The name stands to the right of its mark, or to the left near the right edge.
             let right = x <= self.left + WIDTH - 70.0;
             let covers = |(u, v): &(f64, f64), from: f64| {
                 let along = if right { u - x } else { x - u };
@@ -188,7 +188,7 @@ impl Panel<'_> {
     }
 }
 
-/// How the mark of a row is drawn: those that nothing beats are filled.
+/// The style of a mark: those that nothing beats are filled.
 fn style(row: &Measured, best: bool) -> String {
     let colour = colour(row.settings.codec);
     if best {
@@ -200,7 +200,7 @@ fn style(row: &Measured, best: bool) -> String {
     }
 }
 
-/// What a mark says when it is pointed at.
+/// The tooltip of a mark.
 fn title(row: &Measured) -> String {
     format!(
         "{}, {}: ratio {:.2}, {} and {} MB/s",

@@ -1,11 +1,10 @@
-//! How far a command is, shown to a person only.
+//! A progress bar, shown on terminals only.
 
 use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
-/// A bar that fills while `total` bytes are worked on; nothing where the messages of the tool do not go to a
-/// terminal.
+/// A progress bar that counts bytes, on standard error. Nothing is shown if that is no terminal.
 pub struct ByteProgress(ProgressBar);
 
 impl ByteProgress {
@@ -23,12 +22,12 @@ impl ByteProgress {
         Self(bar)
     }
 
-    /// As many bytes more are done.
+    /// Counts `count` more bytes.
     pub fn add(&self, count: usize) {
         self.0.inc(count as u64);
     }
 
-    /// A line for the reader of the output, above the bar.
+    /// Prints a line to standard output, above the bar.
     pub fn say(&self, line: &str) {
         self.0.suspend(|| say(line));
     }

@@ -1,4 +1,4 @@
-//! `b2 repair`: brings back all that is readable into a new frame. The damaged one is only read.
+//! `b2 repair`: copies all that is readable of a damaged frame into a new one. The damaged one is only read.
 
 use crate::args::{Fill, RepairArgs};
 use crate::chunk_repair::{ChunkRepair, Verdict};
@@ -100,7 +100,7 @@ fn new_frame(
     Ok(frame)
 }
 
-/// Writes the new frame, and returns what became of each chunk.
+/// Writes the new frame, and returns the state of each chunk.
 fn rebuild(
     args: &RepairArgs,
     salvage: &mut Salvage,
@@ -146,7 +146,7 @@ fn rebuild(
         let added = chunk.map(|chunk| frame.append_chunk(&chunk));
         verdicts.push(match added {
             Some(Ok(())) => verdict,
-            // It cannot have been a chunk of this frame.
+            // The frame does not take a chunk of this size, so it was never one of its chunks.
             Some(Err(Error::ChunkAppend)) | None => Verdict {
                 missing: true,
                 ..Verdict::lost()
@@ -160,8 +160,8 @@ fn rebuild(
     Ok(verdicts)
 }
 
-/// What takes the place of a lost chunk of `nbytes` bytes. A lost chunk of unknown size is left out, and nothing is put among chunks of
-/// variable-length blocks.
+/// The chunk that replaces a lost one of `nbytes` bytes of data. None if the size is unknown, and among chunks of variable-length blocks:
+/// then the lost chunk is left out.
 fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Buffer> {
     let kind = match fill {
         Fill::Zeros => Special::Zero,
@@ -172,7 +172,7 @@ fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Buffer> 
     copied(&special_chunk(kind, nbytes, header))
 }
 
-/// Copies the metalayers of variable length, and notes which of them are lost.
+/// Copies the variable-length metalayers, and notes which of them are lost.
 fn copy_vlmetalayers(
     salvage: &mut Salvage,
     contexts: &SuperChunk,

@@ -1,4 +1,4 @@
-//! What `b2 repair` says of what it did.
+//! The report of `b2 repair`.
 
 use crate::chunk_repair::Verdict;
 use crate::integrity::Integrity;
@@ -8,10 +8,10 @@ use crate::salvage::Salvage;
 use crate::text::{clean, plural, ranges};
 use std::path::Path;
 
-/// Ranges of chunks that are named.
+/// The most ranges of chunks or blocks in a line.
 const RANGES: usize = 20;
 
-/// Why nothing is known of a chunk.
+/// Reasons for which the state of a chunk is unknown.
 const UNPLACED: &str = "the checksums fit, but where they belong is not known for sure";
 const DOUBTFUL: &str = "header, block starts or dictionary are wrong, so that the data may be";
 const UNCHECKED: &str = "no checksums";
@@ -28,16 +28,16 @@ fn why_unknown(verdict: &Verdict) -> &'static str {
 
 /// What became of a frame.
 pub struct Report<'a> {
-    /// What was found of it.
+    /// The parts of it that were found.
     pub salvage: &'a Salvage,
-    /// What is known of each chunk.
+    /// The state of each chunk.
     pub verdicts: &'a [Verdict],
-    /// The new frame.
+    /// The path of the new frame.
     pub output: &'a Path,
 }
 
 impl Report<'_> {
-    /// Whether nothing is lost, and nothing doubtful except where there are no checksums.
+    /// Whether nothing is lost, and nothing is in doubt, except for lack of checksums.
     pub fn is_complete(&self) -> bool {
         let fine = |verdict: &Verdict| {
             verdict.state != Integrity::Damaged
@@ -50,7 +50,7 @@ impl Report<'_> {
             && self.salvage.lost.is_empty()
     }
 
-    /// The chunks all of whose blocks are in this state.
+    /// The chunks in which all blocks are in this state.
     fn chunks(&self, state: Integrity) -> Vec<usize> {
         let all = self.verdicts.iter().enumerate();
         all.filter(|(_, verdict)| verdict.state == state && verdict.is_uniform())
@@ -58,7 +58,7 @@ impl Report<'_> {
             .collect()
     }
 
-    /// For a person.
+    /// Prints the report for a person.
     pub fn print(&self) {
         let (right, unknown) = (
             self.chunks(Integrity::Intact),
@@ -106,7 +106,7 @@ impl Report<'_> {
         }
     }
 
-    /// Prints the chunks whose blocks are in different states.
+    /// Prints the chunks in which blocks are in different states.
     fn print_blocks(&self) {
         let partly = self.verdicts.iter().enumerate();
         let partly = partly.filter(|(_, verdict)| !verdict.is_uniform());
@@ -135,7 +135,7 @@ impl Report<'_> {
         }
     }
 
-    /// For a program.
+    /// The report for a program.
     pub fn json(&self) -> Json {
         let parts = &self.salvage.parts;
         let count = |state| Json::from(self.chunks(state).len());

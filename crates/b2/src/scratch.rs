@@ -1,4 +1,4 @@
-//! Folders for what is not finished. They go away with the value, and when a signal ends the program.
+//! Temporary folders for unfinished outputs. They are removed when the value is dropped, and when a signal ends the program.
 
 use crate::system::{self, Reserve};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -6,26 +6,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often a name that is taken is replaced by another.
+/// How often something is tried: names that may be taken, and removing a folder while another thread writes to it.
 const TRIES: usize = 100;
 
-/// The folders there are, each with what removing it takes where the process may open no more files. Locked while one is made, so that a
-/// signal finds either none or the whole entry.
+/// All folders, each with descriptors that are closed to remove it if the process may open no more files. Locked while a folder is made,
+/// so that a signal finds either no folder or its complete entry.
 static FOLDERS: Mutex<Vec<(PathBuf, Reserve)>> = Mutex::new(Vec::new());
 
 fn folders() -> MutexGuard<'static, Vec<(PathBuf, Reserve)>> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder that only this user can look into.
+/// A temporary folder that only this user can look into.
 pub struct ScratchFolder {
     path: PathBuf,
-    /// Whether it stays, since it holds what must not be lost.
+    /// Whether it is not removed, since it contains something that must not be lost.
     kept: bool,
 }
 
 impl ScratchFolder {
-    /// A new one in `parent`. Its name is short, whatever is to be made in it.
+    /// A new folder in `parent`.
     pub fn new(parent: &Path) -> io::Result<Self> {
         system::before_end(end);
         let mut folders = folders();
@@ -49,13 +49,13 @@ impl ScratchFolder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// A path in it.
+    /// The path of a file in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Runs `change`, during which what is in the folder must not be lost: no signal ends the program before it has returned. Where it
-    /// fails in a way that leaves something in the folder, which it says, the folder stays for good.
+    /// Runs `change`, during which the folder contains something that must not be lost: no signal ends the program until it returns.
+    /// `change` returns its result, and whether something was left in the folder, which is then never removed.
     pub fn guarded<T>(&mut self, change: impl FnOnce() -> (T, bool)) -> T {
         let mut folders = folders();
         let (result, keep) = change();
@@ -74,23 +74,23 @@ impl Drop for ScratchFolder {
         }
         let mut folders = folders();
         folders.retain(|(path, _)| *path != self.path);
-        // What cannot be removed stays; `drop` has no way to report it.
+        // `drop` cannot report that this failed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
-/// Whether signals wait.
+/// Whether signals have to wait, because the folders are locked.
 #[cfg(test)]
 pub fn is_locked() -> bool {
     FOLDERS.try_lock().is_err()
 }
 
-/// Removes all folders. They stay locked, so that no more are made.
+/// Removes all folders, and keeps the lock, so that no more are made.
 fn end() {
     let mut folders = folders();
     for (folder, reserve) in folders.drain(..) {
         drop(reserve);
-        // The other threads go on, and may put a file into a folder that is being removed.
+        // The other threads are still running, and may create a file in the folder while it is being removed.
         for _ in 0..TRIES {
             match std::fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {}

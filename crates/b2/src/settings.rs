@@ -1,4 +1,4 @@
-//! How to compress: what the options say, and what goes into the library.
+//! Parameters of compression, and the names of codecs, filters and split modes.
 
 use crate::failure::{Failure, Result};
 use crate::text::plural;
@@ -18,27 +18,27 @@ pub struct Settings {
     pub level: u8,
     /// The pipeline.
     pub filters: [u8; MAX_FILTERS],
-    /// A meta byte a filter.
+    /// A meta byte for each filter.
     pub filters_meta: [u8; MAX_FILTERS],
-    /// An item.
+    /// Bytes of an item.
     pub typesize: i32,
-    /// A block, or 0 to leave it to the library.
+    /// Bytes of a block; 0: the library chooses.
     pub blocksize: i32,
-    /// 1 to 4.
+    /// 1 to 4: see [`SPLIT_MODES`].
     pub splitmode: i32,
     /// Whether chunks get a dictionary.
     pub dict: bool,
     /// Whether a new frame gets checksums.
     pub checksums: bool,
-    /// Threads.
+    /// How many threads compress or decompress.
     pub threads: i16,
 }
 
-/// The modes by which blocks are split into streams, as they are called and numbered.
+/// The modes by which blocks are split into streams: names and codes.
 pub const SPLIT_MODES: [(&str, i32); 4] =
     [("always", 1), ("never", 2), ("auto", 3), ("compatible", 4)];
 
-/// Filters by name. Those that the format does not define itself are registered ones.
+/// Filters by name: the format's own, and registered ones.
 const FILTERS: [(&str, u8); 9] = [
     ("none", filter_id::NONE),
     ("shuffle", filter_id::SHUFFLE),
@@ -51,7 +51,7 @@ const FILTERS: [(&str, u8); 9] = [
     ("inttrunc", filter_id::INT_TRUNC),
 ];
 
-/// Codecs that are registered with the format but not part of its core.
+/// Registered codecs by name.
 const PLUGINS: [(&str, u8); 6] = [
     ("ndlz", NDLZ),
     ("zfp-acc", ZFP_ACCURACY),
@@ -102,7 +102,7 @@ pub fn codec_of(text: &str) -> Result<(u8, u8)> {
     }
 }
 
-/// The number behind a colon, which goes into a meta byte.
+/// Parses the number behind a colon, -128 to 255, into a meta byte.
 fn parameter(meta: &str, what: &str, name: &str) -> Result<u8> {
     let number = meta.parse::<i16>().ok();
     let number = number.filter(|n| (-128..=255).contains(n));
@@ -112,12 +112,12 @@ fn parameter(meta: &str, what: &str, name: &str) -> Result<u8> {
 }
 
 impl Settings {
-    /// The same for so many threads.
+    /// These settings with another number of threads.
     pub fn with_threads(self, threads: i16) -> Self {
         Self { threads, ..self }
     }
 
-    /// Whether the codec takes numbers of arrays, and not any bytes.
+    /// Whether the codec compresses arrays of numbers only, not plain bytes.
     pub fn is_for_numbers(&self) -> bool {
         matches!(self.codec, NDLZ | ZFP_ACCURACY | ZFP_PRECISION | ZFP_RATE)
     }
@@ -151,7 +151,7 @@ impl Settings {
     }
 }
 
-/// Shown while compressing.
+/// The summary that `b2 compress` prints.
 impl Display for Settings {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         let codec = codec_name(self.codec);

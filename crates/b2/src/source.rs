@@ -1,4 +1,4 @@
-//! Frames and chunks as they lie on disk, read without ever writing to them.
+//! Reads frames and chunks. Nothing is ever written to them.
 
 use crate::failure::{Failure, Result, describe};
 use crate::input::Input;
@@ -25,7 +25,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Files that cannot be written: a change that another process left half done is read as done, and not finished here.
+/// A back end that opens files for reading only. An unfinished change of another process is rolled back in memory, not in the file.
 struct ReadOnly;
 
 impl Backend for ReadOnly {
@@ -45,7 +45,7 @@ impl Backend for ReadOnly {
     }
 }
 
-/// A file that is open already, whatever its path is.
+/// A back end for one file that is open already. Paths are ignored.
 struct OneFile(Shared<dyn Storage>);
 
 impl Backend for OneFile {
@@ -63,37 +63,37 @@ impl Backend for OneFile {
 
 /// A frame in a file or directory.
 pub struct Frame {
-    /// What the header says.
+    /// The header.
     pub header: Arc<Header>,
-    /// Where things are, as the header says.
+    /// The lengths in the header.
     pub extent: Extent,
     /// The variable-length metalayers: their contents are chunks.
     pub vlmetalayers: Vec<Metalayer>,
-    /// Which checksums there are besides those of chunks.
+    /// Which parts besides the chunks have checksums.
     pub coverage: Coverage,
     disk: Disk,
 }
 
-/// What to do about a frame that cannot be opened.
+/// The advice for a frame that cannot be opened.
 pub const REPAIR: &str = "b2 repair may bring back what is readable";
 
-/// What a command was given to read.
+/// The input of a command.
 pub enum FrameOrChunk {
     /// A frame.
     Frame(Box<Frame>),
-    /// A chunk alone.
+    /// The bytes of a single chunk.
     Chunk(Vec<u8>),
 }
 
 /// A chunk of a frame.
 pub enum StoredChunk {
-    /// As many bytes of data, all told by the offset.
+    /// A chunk of special values, which is only an offset in the index, and its bytes of data.
     Special(Special, usize),
-    /// The chunk.
+    /// The bytes of the chunk.
     Bytes(Buffer),
 }
 
-/// Where a chunk is, and how much data it has if all of it is told by that.
+/// Where a chunk is, and its bytes of data if it is one of special values.
 pub struct Located(Found<Stored>, usize);
 
 impl Located {
@@ -127,7 +127,7 @@ impl Frame {
         Self::open_by(oxiblosc_io::shared(ReadOnly)?, &name, kind)
     }
 
-    /// Opens the frame that is all of a file.
+    /// Opens the frame in a file, which contains nothing else.
     pub fn open_in(file: Shared<dyn Storage>) -> std::result::Result<Self, Error> {
         let backend = oxiblosc_io::shared(OneFile(file))?;
         Self::open_by(backend, c"the file", FrameKind::Contiguous)
@@ -161,17 +161,17 @@ impl Frame {
         })
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub fn nchunks(&self) -> usize {
         self.offsets().len()
     }
 
-    /// Where they are.
+    /// The offsets of the chunks.
     pub fn offsets(&self) -> &Offsets {
         self.disk.offsets()
     }
 
-    /// Bytes of the data of a chunk, where all chunks but the last have the same.
+    /// Bytes of data of a chunk, as the header of the frame says; 0 if its chunks differ in size.
     pub fn chunk_nbytes(&self, nchunk: usize) -> usize {
         let size = self.header.chunksize.max(0) as u64;
         let start = size.saturating_mul(nchunk as u64);
@@ -185,7 +185,7 @@ impl Frame {
         self.locate(nchunk)?.read()
     }
 
-    /// Says where a chunk is, so that it can be read while others are.
+    /// Finds a chunk, so that it can be read later, by another thread.
     pub fn locate(&mut self, nchunk: usize) -> std::result::Result<Located, Error> {
         let found = self.disk.find(nchunk)?;
         Ok(Located(found, self.chunk_nbytes(nchunk)))
@@ -202,7 +202,7 @@ impl Frame {
         }
     }
 
-    /// The parameters that chunks of this frame are made with.
+    /// The parameters with which the chunks of this frame are compressed.
     pub fn settings(&self, threads: i16) -> Settings {
         Settings {
             checksums: self.coverage.is_any(),
@@ -210,7 +210,7 @@ impl Frame {
         }
     }
 
-    /// What of the frame, besides its chunks, has checksums.
+    /// The parts besides the chunks that have checksums, in words.
     pub fn covered(&self) -> &'static str {
         match self.coverage {
             Coverage::All => "header, index and metalayers",
@@ -219,12 +219,12 @@ impl Frame {
         }
     }
 
-    /// Contexts for chunks of this frame.
+    /// Contexts for the chunks of this frame.
     pub fn contexts(&self, threads: i16) -> std::result::Result<SuperChunk, Error> {
         contexts(&self.header, threads)
     }
 
-    /// What python-blosc2 takes the frame for, if it stands for data that are computed or lie elsewhere.
+    /// What the frame is for python-blosc2, if its data are computed or stored elsewhere.
     pub fn stands_for(&self) -> Option<&'static str> {
         // Metalayers of python-blosc2 4.14, as its `schunk.py` looks for them.
         let kinds: [(&[u8], &str); 3] = [
@@ -239,25 +239,25 @@ impl Frame {
         kind.map(|(_, what)| *what)
     }
 
-    /// The content of the metalayer that makes this an array.
+    /// The content of the array's metalayer, if the frame is an array.
     pub fn array(&self) -> Option<&[u8]> {
         array_layer(&self.header.metalayers)
     }
 }
 
-/// The content of the metalayer that makes a frame an array.
+/// The content of the array's metalayer, if there is one.
 pub fn array_layer(metalayers: &[Metalayer]) -> Option<&[u8]> {
     let find = |name: &[u8]| metalayers.iter().find(|layer| layer.name == name);
     let layer = find(NAME).or_else(|| find(OLD_NAME))?;
     Some(&layer.content)
 }
 
-/// What an array's metalayer says, where it can be read.
+/// Parses an array's metalayer; none if it makes no sense.
 pub fn array_meta(content: &[u8]) -> Option<Meta<'_>> {
     Meta::parse(content, true).ok().map(|(meta, _)| meta)
 }
 
-/// The parameters that a header names.
+/// The parameters of compression in a header.
 pub fn settings_of(header: &Header, threads: i16) -> Settings {
     let parameters = &header.parameters;
     Settings {
@@ -275,10 +275,10 @@ pub fn settings_of(header: &Header, threads: i16) -> Settings {
     }
 }
 
-/// Contexts for the chunks of a frame with this header, with the metalayers that codecs may ask for.
+/// Contexts for the chunks of a frame with this header, with its metalayers, which some codecs need.
 pub fn contexts(header: &Header, threads: i16) -> std::result::Result<SuperChunk, Error> {
     let settings = Settings {
-        // What counts for decompression stands in the chunks.
+        // Decompression takes these from the chunks.
         blocksize: 0,
         dict: false,
         ..settings_of(header, threads)
@@ -290,7 +290,7 @@ pub fn contexts(header: &Header, threads: i16) -> std::result::Result<SuperChunk
     Ok(contexts)
 }
 
-/// Contexts for chunks without a header of a frame.
+/// Contexts for chunks that belong to no frame, or to one whose header is lost.
 pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
     let settings = Settings {
         codec: codec::BLOSCLZ,
@@ -308,7 +308,7 @@ pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
     SuperChunk::new(crate::library::Place::Memory, &settings)
 }
 
-/// A chunk whose items are all the same.
+/// A chunk of special values, with `nbytes` bytes of data, for a frame with this header.
 pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     let typesize = usize::try_from(header.parameters.typesize)
         .unwrap_or(1)
@@ -321,7 +321,7 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
         kind => kind,
     };
     let typesize = if typesize > MAX_TYPESIZE { 1 } else { typesize };
-    // What the header says may be wrong; there is nothing in the blocks.
+    // The header may be damaged. Any size will do, since the blocks are empty.
     let blocksize = match usize::try_from(header.parameters.blocksize) {
         Ok(size) if (1..=nbytes).contains(&size) => size,
         _ => nbytes.max(1),
@@ -339,7 +339,7 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     chunk
 }
 
-/// The content of a variable-length metalayer, if it is no larger than `most`.
+/// The decompressed content of a variable-length metalayer. Fails with [`Error::MaxBufsizeExceeded`] if it has more than `most` bytes.
 pub fn vlmeta_content(
     contexts: &SuperChunk,
     layer: &Metalayer,
@@ -355,7 +355,7 @@ pub fn vlmeta_content(
     Ok(content)
 }
 
-/// The chunk that a file is, if it is nothing else.
+/// The chunk in a file, if the file contains a chunk and nothing else.
 fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     let mut file = input.open()?;
     let size = file.metadata()?.len();
@@ -376,7 +376,7 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     Ok((chunk.len() == header.cbytes).then_some(chunk))
 }
 
-/// Refuses a store: one of its frames has to be chosen.
+/// Fails for a store that is not a frame itself: the user has to choose one of its frames.
 pub fn refuse_store(input: &Input) -> Result<()> {
     match Store::open(input)? {
         Some(store) if !store.is_file() => Err(Failure::say(format!(
@@ -389,7 +389,7 @@ pub fn refuse_store(input: &Input) -> Result<()> {
 }
 
 impl FrameOrChunk {
-    /// Opens what is there.
+    /// Opens a frame or a chunk.
     pub fn open(input: &Input) -> Result<Self> {
         match Self::try_open(input)? {
             Ok(source) => Ok(source),
@@ -401,7 +401,7 @@ impl FrameOrChunk {
         }
     }
 
-    /// Opens what is there; a frame that cannot be opened is told apart from a file that is no frame.
+    /// Opens a frame or a chunk. The inner error is that of a frame that cannot be opened, the outer one that of a file that is neither.
     pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Error>> {
         let path = input.path();
         refuse_store(input)?;

@@ -1,4 +1,4 @@
-//! What the header of a frame says, for a person and for a program.
+//! What `b2 info` shows of the header of a frame, for a person and for a program.
 
 use crate::input::Input;
 use crate::json::Json;
@@ -7,7 +7,7 @@ use crate::source::{Frame, array_meta};
 use crate::text::{self, bytes, clean, ratio};
 use oxiblosc_frame::header::FrameKind;
 
-/// What the header of a frame says, in words that both forms of the report use.
+/// The fields of a header, in the words that both forms of the report use.
 pub struct Summary<'a> {
     frame: &'a Frame,
     input: &'a Input,
@@ -160,7 +160,7 @@ pub fn joined(filters: &[String]) -> String {
     }
 }
 
-/// An array's shapes, as text and as data.
+/// An array's shapes and dtype, as text and as JSON.
 pub fn array_fields(meta: &oxiblosc_core::b2nd::meta::Meta) -> (String, Json) {
     let ndim = meta.ndim;
     let shape = &meta.shape[..ndim];
@@ -183,7 +183,7 @@ pub fn array_fields(meta: &oxiblosc_core::b2nd::meta::Meta) -> (String, Json) {
     (text, json)
 }
 
-/// Lengths as Python writes them.
+/// Lengths as a Python tuple.
 pub fn tuple<T: ToString>(lengths: &[T]) -> String {
     let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
     match &lengths[..] {

@@ -1,12 +1,12 @@
-//! What differs between kinds of systems, beside what `oxiblosc-system` has.
+//! What differs between operating systems, besides what `oxiblosc-system` has.
 
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
-/// The rights that a new file or directory gets: those of another one.
+/// The mode, owner and access control list of a file, to be given to another one.
 pub struct GivenRights {
-    /// What is known of it.
+    /// The file's metadata.
     pub source: Metadata,
     /// Its access control list, if it has one.
     #[cfg(unix)]
@@ -14,7 +14,7 @@ pub struct GivenRights {
 }
 
 impl GivenRights {
-    /// Those of what is at a path.
+    /// Those of the file or directory at a path.
     pub fn of(path: &Path) -> io::Result<Self> {
         Ok(Self {
             source: std::fs::metadata(path)?,
@@ -40,20 +40,20 @@ mod kind {
     use std::path::Path;
     use std::sync::Once;
 
-    /// What comes in at a standard stream.
+    /// Standard input. Fails if it is closed, or not open for reading.
     pub fn standard_input() -> io::Result<File> {
         let mut input = opened(stdin_was_closed(), io::stdin())?;
-        // Fails where it can only be written to.
+        // Fails if it is open for writing only.
         let _ = input.read(&mut [])?;
         Ok(input)
     }
 
-    /// What goes out at a standard stream, without a buffer.
+    /// Standard output, without a buffer. Fails if it is closed.
     pub fn standard_output() -> io::Result<Box<dyn Write + Send>> {
         Ok(Box::new(opened(stdout_was_closed(), io::stdout())?))
     }
 
-    /// A standard stream that tells all errors: those of `std` take it for empty, and what is written for written, if it is not open for
+    /// A standard stream that reports all errors. Those of `std` behave as empty, or discard what is written, if the stream is not open for
     /// reading or writing.
     fn opened(was_closed: bool, stream: impl AsFd) -> io::Result<File> {
         match was_closed {
@@ -67,20 +67,20 @@ mod kind {
         DirBuilder::new().mode(0o700).create(path)
     }
 
-    /// Files that are held open so that others can be opened once they are closed.
+    /// Files that are kept open, so that closing them lets the process open others.
     pub type Reserve = [File; 2];
 
-    /// As many as removing a directory, and one in it, takes.
+    /// Opens as many files as are needed to remove a directory and one in it.
     pub fn reserve(path: &Path) -> io::Result<Reserve> {
         Ok([File::open(path)?, File::open(path)?])
     }
 
-    /// Whether it is a disk.
+    /// Whether it is a block device, such as a disk.
     pub fn is_block_device(there: &Metadata) -> bool {
         there.file_type().is_block_device()
     }
 
-    /// Whether it is a device that gives bytes one after the other.
+    /// Whether it is a character device, such as `/dev/zero`.
     pub fn is_character_device(there: &Metadata) -> bool {
         there.file_type().is_char_device()
     }
@@ -92,11 +92,11 @@ mod kind {
         acl(&file).ok()?.map(|list| list.to_vec())
     }
 
-    /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Users that may read the
-    /// files of a directory may also search it. A file gets the source's access control list, too, and of a directory then its owner alone
-    /// has rights.
+    /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Users who may read the files of a
+    /// directory may also search it. A file gets the access control list of the source, too. A directory gets no list: if the source has
+    /// one, only the owner has rights to the directory, since the mode alone could allow more than the list.
     pub fn give_rights(path: &Path, GivenRights { source, list }: &GivenRights) -> io::Result<()> {
-        // The bits for searching a directory would be those for executing a file.
+        // The bits that let users search a directory would let them execute a file.
         let mut mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
         if path.is_dir() {
             if list.is_some() {
@@ -104,7 +104,7 @@ mod kind {
             }
             mode |= (mode & 0o444) >> 2;
         }
-        // The group alone may be possible. Without either the mode says the same of another owner, as with other compressors.
+        // Often a user may only change the group. If neither can be changed the mode is set all the same, as other compressors do.
         let _ = chown(path, Some(source.uid()), Some(source.gid()))
             .or_else(|_| chown(path, None, Some(source.gid())));
         if !path.is_dir() {
@@ -113,21 +113,21 @@ mod kind {
         std::fs::set_permissions(path, Permissions::from_mode(mode))
     }
 
-    /// From now on a signal by which users and systems end a program calls `run` first; to write more than the system allows is an
-    /// error of the write and no signal.
+    /// From now on a signal that ends the program calls `run` first. Writing more than the limit on file sizes is an error of the write, not
+    /// a signal.
     pub fn before_end(run: fn()) {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             let ignored = ignored();
             let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ];
             let watched = signals.iter().filter(|n| ignored >> (**n - 1) & 1 == 0);
-            // Without it a signal leaves the folders where they are.
+            // If this fails a signal leaves the temporary folders behind.
             if let Ok(mut signals) = Signals::new(watched) {
                 std::thread::spawn(move || {
                     let ending = |signal: &i32| *signal != SIGXFSZ;
                     for signal in signals.forever().filter(ending) {
                         run();
-                        // It ends the program as the signal would have.
+                        // Ends the program as the signal would have.
                         let _ = emulate_default_handler(signal);
                     }
                 });
@@ -135,7 +135,7 @@ mod kind {
         });
     }
 
-    /// The signals that this program was started to ignore, as a mask: `nohup` and shells in scripts do that.
+    /// The signals that the program was started with as ignored, as a bit mask. `nohup` and shells without job control do that.
     fn ignored() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -152,12 +152,12 @@ mod kind {
     use std::os::windows::io::AsHandle;
     use std::path::Path;
 
-    /// What comes in at a standard stream.
+    /// Standard input. Fails if it is closed.
     pub fn standard_input() -> io::Result<File> {
         opened(io::stdin())
     }
 
-    /// What goes out at a standard stream, without a buffer. A terminal takes what `std` translates for it.
+    /// Standard output, without a buffer. For a terminal it is that of `std`, which translates the text to the terminal's encoding.
     pub fn standard_output() -> io::Result<Box<dyn Write + Send>> {
         Ok(match io::stdout().is_terminal() {
             true => Box::new(io::stdout()),
@@ -170,29 +170,29 @@ mod kind {
         stream.as_handle().try_clone_to_owned().map(File::from)
     }
 
-    /// Makes a directory. Who can look into it is what the one around it says.
+    /// Makes a directory, with the rights that the directory around it passes on.
     pub fn create_private_dir(path: &Path) -> io::Result<()> {
         std::fs::create_dir(path)
     }
 
-    /// There is no number of files that a process may open.
+    /// Nothing: there is no limit on the files that a process may open.
     pub struct Reserve;
 
     pub fn reserve(_path: &Path) -> io::Result<Reserve> {
         Ok(Reserve)
     }
 
-    /// Whether it is a disk.
+    /// Whether it is a block device: never on this system.
     pub fn is_block_device(_there: &Metadata) -> bool {
         false
     }
 
-    /// Whether it is a device that gives bytes one after the other.
+    /// Whether it is a character device: never on this system.
     pub fn is_character_device(_there: &Metadata) -> bool {
         false
     }
 
-    /// Lets a file be written or not, as a source may be. All else is as the directory around it says.
+    /// Makes a file read-only if the source is. Other rights are passed on by the directory around it.
     pub fn give_rights(path: &Path, GivenRights { source, .. }: &GivenRights) -> io::Result<()> {
         match path.is_dir() {
             true => Ok(()),

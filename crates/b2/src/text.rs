@@ -1,6 +1,6 @@
-//! Numbers as people read them, and text from files as it may be shown.
+//! Numbers as people read them, and text from files made safe for terminals.
 
-/// A number of bytes.
+/// A number of bytes, with a unit.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if count < 1024 {
@@ -25,7 +25,7 @@ pub fn bytes(count: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A number with a space between thousands.
+/// A number with spaces between groups of three digits.
 pub fn grouped(number: i128) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut out = String::new();
@@ -38,7 +38,7 @@ pub fn grouped(number: i128) -> String {
     if number < 0 { format!("-{out}") } else { out }
 }
 
-/// How many times as large the data are as what they were compressed to.
+/// The compression ratio: uncompressed over compressed bytes.
 pub fn ratio(nbytes: u64, cbytes: u64) -> String {
     match cbytes {
         0 => "-".into(),
@@ -50,7 +50,7 @@ pub fn ratio(nbytes: u64, cbytes: u64) -> String {
     }
 }
 
-/// `count` of something, in words.
+/// A number with the word for one thing or for many.
 pub fn plural(count: usize, one: &str, many: &str) -> String {
     if count == 1 {
         format!("1 {one}")
@@ -59,7 +59,7 @@ pub fn plural(count: usize, one: &str, many: &str) -> String {
     }
 }
 
-/// A name from a file: without what a terminal would take as a command.
+/// A name from a file, without the control characters that a terminal would take as commands.
 pub fn clean(name: &[u8]) -> String {
     String::from_utf8_lossy(name)
         .chars()
@@ -67,7 +67,7 @@ pub fn clean(name: &[u8]) -> String {
         .collect()
 }
 
-/// Numbers as ranges: `3, 7-9, 12`. At most `most` ranges.
+/// Sorted numbers as ranges: `3, 7-9, 12`. At most `most` ranges, then dots.
 pub fn ranges(numbers: &[usize], most: usize) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for number in numbers {

@@ -1,4 +1,4 @@
-//! Chooses the item size for a raw file, by samples of it.
+//! Chooses the size of items for a file of plain bytes, by compressing samples of it.
 
 use crate::failure::Result;
 use crate::library::{Place, SuperChunk};
@@ -6,25 +6,27 @@ use crate::settings::Settings;
 use oxiblosc_error::Error;
 use oxiblosc_memory::Buffer;
 
-/// Sizes that are tried besides 1: numbers, pixels of three bytes, and pairs and triples of numbers.
+/// Sizes that are tried besides 1, in bytes: numbers, pixels of three bytes, and pairs and triples of numbers.
 const TRIED: [i32; 6] = [2, 3, 4, 8, 12, 16];
 /// Bytes of a sample: a multiple of all sizes, so that each begins with an item.
 pub const SAMPLE: usize = 48 << 10;
-/// Samples of a file, at most, from all over it.
+/// The most samples of a file.
 pub const SAMPLES: u64 = 16;
-/// The same of longer pieces: what repeats from afar is found in large blocks alone, which a file of single bytes has.
+/// Bytes of a longer piece. A file of single bytes gets large blocks, in which matches may be far apart; samples are too short for those.
 pub const PIECE: usize = 5 * SAMPLE;
+/// The most pieces of a file.
 pub const PIECES: u64 = 4;
-/// Of this many bytes one is looked at, at most.
+/// At most one in this many bytes of a file is read.
 const SHARE: u64 = 20;
-/// What a size has to make samples smaller by, to be taken: in percent of what they become without it, for less may be chance;
+/// A size is chosen only if the compressed samples become smaller by this many percent, since less may be chance,
 const GAIN: usize = 2;
-/// and one in so many of their bytes, since of what becomes next to nothing the larger blocks of the file tell another tale.
+/// and by one in this many bytes of the uncompressed samples: if they compress to almost nothing, the larger blocks of the file compress
+/// so differently that samples prove little.
 const PART: usize = 200;
-/// The level at which samples are compressed: it is fast, and finds the same size as others do.
+/// The level at which samples are compressed: a fast one, which chooses the same sizes as the others.
 const LEVEL: u8 = 1;
 
-/// Where samples of `len` bytes begin, at most `most`, in `size` bytes of a file.
+/// The positions of at most `most` samples of `len` bytes, evenly spaced in a file of `size` bytes.
 pub fn places(size: u64, len: usize, most: u64) -> Vec<u64> {
     let sample = len as u64;
     let whole = size / sample;
@@ -32,7 +34,7 @@ pub fn places(size: u64, len: usize, most: u64) -> Vec<u64> {
     (0..count).map(|nth| nth * whole / count * sample).collect()
 }
 
-/// The size of items with which samples become smallest, with the parameters that `settings` makes of a size; 1 if none helps.
+/// The size of items, in bytes, with which the samples compress best; 1 if none helps enough. `settings` returns the parameters for a size.
 pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> Result<i32> {
     let size = |typesize| -> Result<usize> {
         let settings = Settings {
@@ -42,7 +44,7 @@ pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> 
             ..settings(typesize)?
         };
         let total = compressed(samples, &settings);
-        // What cannot be done is nothing to choose.
+        // A size that fails is never chosen.
         Ok(total.unwrap_or(usize::MAX))
     };
     let plain = size(1)?;
@@ -55,12 +57,13 @@ pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> 
     Ok(best.1)
 }
 
-/// Whether longer pieces become smaller by `chosen` than by `plain`, too.
+/// Whether longer pieces compress better with `chosen` than with `plain`, too. True if there are none.
 pub fn is_better(pieces: &[Vec<u8>], chosen: &Settings, plain: &Settings) -> bool {
     let size = |settings| compressed(pieces, settings).unwrap_or(usize::MAX);
     pieces.is_empty() || size(chosen) < size(plain)
 }
 
+/// The size of the compressed samples, in bytes.
 fn compressed(samples: &[Vec<u8>], settings: &Settings) -> std::result::Result<usize, Error> {
     let contexts = SuperChunk::new(Place::Memory, settings)?;
     let mut room = Buffer::new();

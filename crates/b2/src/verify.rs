@@ -1,4 +1,4 @@
-//! `b2 verify`: decompresses everything there is and says what cannot be.
+//! `b2 verify`: decompresses everything, and reports what is damaged.
 
 use crate::args::VerifyArgs;
 use crate::check::{self, Damage};
@@ -19,24 +19,27 @@ use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::ChunkPlace as At;
 use std::path::Path;
 
-/// Damaged chunks that are named one by one.
+/// The most damaged parts that are named one by one.
 const NAMED: usize = 100;
-/// Ranges of blocks that are named.
+/// The most ranges of damaged blocks in a line.
 const RANGES: usize = 8;
 
 /// What was found.
 #[derive(Default)]
 struct Findings {
+    /// How many parts are damaged.
     damaged: usize,
+    /// How many parts cannot be checked, since this build lacks the codec or filter.
     unknown: usize,
-    /// Chunks with checksums, and without.
+    /// How many intact chunks have checksums.
     checked: usize,
+    /// How many intact chunks have none.
     unchecked: usize,
-    /// Stands before what is said: the key of a frame in a store.
+    /// What lines begin with: the key of a frame in a store.
     prefix: String,
 }
 
-/// Runs the command. A file that cannot be looked at does not keep the others from it.
+/// Runs the command. If a file cannot be read the others are verified all the same.
 pub fn run(args: &VerifyArgs) -> Result<Outcome> {
     let mut outcome = Outcome::Fine;
     let mut failure = None;
@@ -93,7 +96,7 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
     Ok(findings.conclude(&input, &what, nbytes, covered, args.quiet))
 }
 
-/// Verifies all that is in a store.
+/// Verifies everything in a store.
 fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outcome> {
     let mut findings = Findings::default();
     let (mut nbytes, mut covered) = (0, None);
@@ -146,7 +149,7 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
     Ok(findings.conclude(input, &what, nbytes, covered, args.quiet))
 }
 
-/// Says what there is to say of a store besides its frames.
+/// Reports on a store itself, and on files in an archive that are no frames.
 fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<()> {
     if !quiet {
         store
@@ -172,34 +175,35 @@ fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<
     Ok(())
 }
 
-/// A chunk of a frame, to be looked at.
+/// A chunk of a frame that is to be checked.
 struct ChunkToCheck {
     nchunk: usize,
-    /// Bytes of its data, where that is known.
+    /// Bytes of its data, if that is known.
     expected: Option<usize>,
     found: std::result::Result<Located, Error>,
-    /// Where it lies, or the number of its file.
+    /// Its position, or the number of its file; none for a chunk of special values.
     at: Option<u64>,
 }
 
-/// What is known of a chunk that is right.
+/// An intact chunk.
 struct Sound {
     has_checksums: bool,
+    /// Bytes of its data.
     nbytes: usize,
-    /// Bytes of a block, of a chunk whose blocks hold something.
+    /// Bytes of a block; none for a chunk of special values.
     blocksize: Option<usize>,
-    /// Where it lies, or the number of its file, and what is behind it.
+    /// The positions of its first byte and behind its last; in a directory the number of its file and the next one.
     place: Option<(u64, u64)>,
 }
 
-/// What is known of all chunks that are right.
+/// All intact chunks together.
 #[derive(Default)]
 struct Sum {
-    /// Bytes of their data, if those of all chunks are known.
+    /// Bytes of their data; none if the size of a chunk is unknown.
     nbytes: Option<u64>,
-    /// Bytes of a block, of the first of them whose blocks hold something.
+    /// Bytes of a block of the first chunk that is not of special values.
     blocksize: Option<usize>,
-    /// From where to where each of them lies.
+    /// The places of the chunks: see [`Sound::place`].
     places: Vec<(u64, u64)>,
 }
 
@@ -211,7 +215,7 @@ impl Sum {
         self.places.extend(sound.place);
     }
 
-    /// Whether two of them lie in the same place.
+    /// Whether two of the chunks overlap.
     fn is_shared(&mut self) -> bool {
         self.places.sort_unstable();
         self.places.windows(2).any(|pair| pair[0].1 > pair[1].0)
@@ -219,7 +223,7 @@ impl Sum {
 }
 
 impl ChunkToCheck {
-    /// Chunk `nchunk` of a frame.
+    /// Finds chunk `nchunk` of a frame.
     fn of(frame: &mut Frame, nchunk: usize) -> Self {
         Self {
             nchunk,
@@ -252,7 +256,7 @@ impl ChunkToCheck {
         let parsed = ChunkHeader::parse(&chunk).map_err(whole)?;
         let length = match header.kind {
             FrameKind::Contiguous => parsed.cbytes as u64,
-            // Each has a file of its own.
+            // Each chunk has a file of its own: places are numbers of files.
             FrameKind::Sparse => 1,
         };
         Ok(Some(Sound {
@@ -264,7 +268,7 @@ impl ChunkToCheck {
     }
 }
 
-/// Checks the chunks of a frame, then what they and its metalayers are together.
+/// Checks the chunks of a frame, its metalayers, and whether they agree with the header.
 fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
     let failed = |error| Failure::of(name, error);
     let progress = ByteProgress::new("verifying", frame.header.nbytes.max(0) as u64);
@@ -274,7 +278,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         Ok(size) if size > 0 => size,
         _ => u64::MAX,
     };
-    let mut left = repeated(frame, frame.nchunks());
+    let mut left = chunks_to_check(frame, frame.nchunks());
     let states = each_thread(threads, left.len() as u64, size, |threads| {
         frame.contexts(threads).map_err(failed)
     })?;
@@ -295,7 +299,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
                     findings.count(sound.has_checksums);
                     sum.add(&sound);
                 }
-                // Only the header of the frame says how many bytes of data these are.
+                // Only the header of the frame says how many bytes of data this is.
                 Ok(None) => sum.nbytes = None,
                 Err(damage) => {
                     sum.nbytes = None;
@@ -339,8 +343,8 @@ fn verify_vlmetalayers(
     }
 }
 
-/// The chunks to look at: of a frame that says the same of all its chunks, one will do.
-fn repeated(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
+/// The chunks to check. If the index is a single repeated offset, all chunks are the same, and one of them is enough.
+fn chunks_to_check(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
     match frame.offsets() {
         oxiblosc_frame::offsets::Offsets::Repeated { .. } => 0..nchunks.min(1),
         _ => 0..nchunks,
@@ -348,7 +352,7 @@ fn repeated(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
 }
 
 impl Findings {
-    /// Says how it ended.
+    /// Prints the last line.
     fn conclude(
         &self,
         input: &Input,
@@ -388,12 +392,12 @@ impl Findings {
         self.say(progress, line);
     }
 
-    /// Prints a line about the frame that is checked.
+    /// Prints a line about the frame that is being checked.
     fn say(&self, progress: &ByteProgress, line: &str) {
         progress.say(&format!("{}{line}", self.prefix));
     }
 
-    /// Counts a chunk that is right.
+    /// Counts an intact chunk.
     fn count(&mut self, has_checksums: bool) {
         match has_checksums {
             true => self.checked += 1,
@@ -401,7 +405,7 @@ impl Findings {
         }
     }
 
-    /// What kind of check each part had, where all are right; `covered` are those with checksums besides chunks.
+    /// How an intact frame was checked, in words. `covered` are the parts besides chunks that have checksums.
     fn checks(&self, covered: &str) -> String {
         let chunks = match (self.checked, self.unchecked) {
             (0, _) if covered == "none" => return "no checksums, all can be decompressed".into(),
@@ -412,6 +416,7 @@ impl Findings {
         format!("checksums of {covered}{chunks} are right").replace("of none, ", "of ")
     }
 
+    /// Counts and prints a part that cannot be decompressed.
     fn note(&mut self, progress: &ByteProgress, what: &str, damage: &Damage) {
         let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
         let count = if unknown {

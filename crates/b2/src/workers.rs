@@ -1,27 +1,27 @@
-//! Work on the parts of something by several threads, with results in the order of the parts.
+//! Several threads that work on parts of something, with results in the order of the parts.
 
 use crate::failure::{Failure, Result};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Parts that are taken for each thread before the first of them is done, so that a slow one does not keep the others waiting.
+/// The most unfinished parts for each thread: more than one, so that the others go on while one thread is slow.
 const AHEAD: usize = 3;
-/// Bytes of parts that are worked on, or wait, at the same time, about.
+/// Roughly how many bytes of parts may be in memory at the same time.
 const MEMORY: u64 = 1 << 30;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is done, and what is not.
+/// How far the work is.
 struct Results<R> {
-    /// The part whose result is delivered next.
+    /// The number of the part whose result is delivered next.
     next: usize,
     /// Results of later parts.
     done: BTreeMap<usize, Result<R>>,
-    /// Whether a thread delivers.
+    /// Whether a thread is delivering results.
     delivering: bool,
-    /// What ended the work early.
+    /// The failure that ended the work.
     failure: Option<Failure>,
     /// Whether a thread has panicked.
     broken: bool,
@@ -52,8 +52,8 @@ impl<R, D> Drop for Guard<'_, R, D> {
     }
 }
 
-/// A state for each of `threads`, or for each part if there are fewer of `nbytes` bytes each; 0 parts if it is not known how many there
-/// are. Large parts get fewer threads, so that not too much memory is used. `make` is told how many threads each may use itself.
+/// Makes a state for each worker thread. There are at most `threads` workers, no more than `parts` (0 if their number is unknown), and
+/// fewer if the parts, of `nbytes` bytes each, would take too much memory. `make` is told how many threads each state may use itself.
 pub fn each_thread<S>(
     threads: i16,
     parts: u64,
@@ -69,9 +69,8 @@ pub fn each_thread<S>(
         .collect()
 }
 
-/// Takes parts by `take`, one after the other, until there are none; works on them by `work`, side by side, a thread for each of
-/// `states`, which it may change; and gives the results to `deliver` in the order of the parts. Ends with the first failure in that
-/// order.
+/// Calls `take` for one part after the other until there are no more, `work` on the parts in parallel, with a thread for each of `states`,
+/// and `deliver` with the results in the order of the parts. Returns the first failure in that order.
 pub fn in_order<S: Send, P: Send, R: Send>(
     states: Vec<S>,
     take: impl FnMut() -> Result<Option<P>> + Send,
@@ -130,7 +129,7 @@ impl<R, D: FnMut(R) -> Result<()>> DeliveryQueue<R, D> {
         drop(results);
         let part = take.as_mut()?().transpose();
         if !matches!(part, Some(Ok(_))) {
-            // The next call returns that there are no more parts.
+            // From now on there are no more parts.
             source.1 = None;
         }
         let part = part?;
@@ -139,7 +138,7 @@ impl<R, D: FnMut(R) -> Result<()>> DeliveryQueue<R, D> {
         Some((*nth - 1, part))
     }
 
-    /// Delivers the result of a part, and of those behind it that waited for it, unless another thread is at it.
+    /// Adds the result of a part. Delivers the results whose turn it is, unless another thread is delivering: that one delivers it, too.
     fn finish(&self, nth: usize, result: Result<R>) {
         let mut results = lock(&self.results);
         results.done.insert(nth, result);
@@ -163,21 +162,21 @@ impl<R, D: FnMut(R) -> Result<()>> DeliveryQueue<R, D> {
     }
 }
 
-/// Buffers that were used, to be used again.
+/// Buffers that are kept for reuse.
 pub struct BufferPool<T>(Mutex<Vec<T>>);
 
 impl<T> BufferPool<T> {
-    /// None yet.
+    /// An empty pool.
     pub fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// One of them.
+    /// Takes a buffer out of the pool, if there is one.
     pub fn take(&self) -> Option<T> {
         lock(&self.0).pop()
     }
 
-    /// Keeps one.
+    /// Puts a buffer into the pool.
     pub fn keep(&self, buffer: T) {
         lock(&self.0).push(buffer);
     }

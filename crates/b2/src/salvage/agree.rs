@@ -1,4 +1,4 @@
-//! What a header says, held against the chunks where it is in doubt.
+//! Corrects a header that is in doubt by the headers of the chunks.
 
 use super::{ChunkFinder, ChunkLocation};
 use crate::integrity::Integrity;
@@ -8,18 +8,20 @@ use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_frame::header::Header;
 use std::collections::HashMap;
 
-/// How large the chunks' data are.
+/// The sizes of the chunks' data, in bytes.
 pub struct Sizes {
-    /// All but the last, or 0 where they differ.
+    /// That of all chunks but the last; 0 if they differ.
     pub chunksize: usize,
+    /// That of all chunks together.
     nbytes: usize,
+    /// The number of chunks.
     count: usize,
-    /// Whether the sizes are right, and that of the last chunk.
+    /// Whether `chunksize` is certain, and whether the size of the last chunk is.
     known: (bool, bool),
 }
 
 impl Sizes {
-    /// Bytes of the data of a chunk, if all but the last have the same.
+    /// Bytes of data of a chunk; none if the chunks differ in size.
     pub fn expected(&self, nchunk: usize) -> Option<usize> {
         if self.chunksize == 0 {
             None
@@ -30,7 +32,7 @@ impl Sizes {
         }
     }
 
-    /// Whether that is so for sure.
+    /// Whether [`Self::expected`] is certain for a chunk.
     pub fn is_known(&self, nchunk: usize) -> bool {
         match nchunk + 1 < self.count {
             true => self.known.0,
@@ -39,11 +41,11 @@ impl Sizes {
     }
 }
 
-/// The headers of the chunks, and whether each is proven.
+/// The headers of the chunks, and whether each is proven by its checksum.
 type Fronts = Vec<Option<(ChunkHeader, bool)>>;
 
-/// Takes from the chunks what they say better than the header: the sizes of items, chunks and data, and whether they can be those of
-/// the array.
+/// Takes the sizes of items, chunks and data from the chunks, unless the header is intact. Removes the metalayer of an array that cannot
+/// have such chunks. Adds notes about what was changed.
 pub fn agree(
     header: &mut Header,
     state: Integrity,
@@ -71,7 +73,7 @@ pub fn agree(
     let mut said = said.filter(|front| !any_proven || proven(front)).take(16);
     if let Some((first, _)) = said.next() {
         let size = i32::from(first.typesize);
-        // Large items are said to be of one byte.
+        // The header of a chunk says 1 for items of more than 255 bytes.
         let wrong =
             header.parameters.typesize != size && (size > 1 || header.parameters.typesize <= 255);
         if wrong && said.all(|(chunk, _)| i32::from(chunk.typesize) == size) {
@@ -98,6 +100,7 @@ pub fn agree(
     sizes
 }
 
+/// The sizes of the chunks' data, by the chunks and the header of the frame.
 fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Sizes {
     let said = header.chunksize.max(0) as usize;
     let inner = fronts.iter().take(count.saturating_sub(1)).flatten();
@@ -150,7 +153,7 @@ fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Si
     }
 }
 
-/// Whether a frame's chunks can be those of the array that its metalayer says it is.
+/// Whether a frame with this header is no array, or one with `count` chunks and these sizes of a chunk and a block, in bytes.
 fn is_array_of(header: &Header, count: usize, chunksize: usize, blocksize: Option<usize>) -> bool {
     let Some(content) = crate::source::array_layer(&header.metalayers) else {
         return true;

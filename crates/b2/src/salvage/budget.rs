@@ -1,20 +1,21 @@
-//! How much a search looks at.
+//! Limits how many bytes a search reads.
 
-/// How often all bytes of a file are looked at, about, and what is free.
+/// How many bytes may be read for each byte of the file.
 const TIMES: u64 = 8;
+/// How many bytes may be read besides.
 const FREE: u64 = 1 << 20;
 
-/// What a search may still spend on what only looks as if something were there, so that no file makes it take longer than its size
-/// explains.
+/// How many bytes a search may still spend on bytes that look like a chunk but are none, so that the time of a search is proportional to the
+/// size of the file.
 pub(super) struct ScanBudget(u64);
 
 impl ScanBudget {
-    /// For so many bytes.
+    /// The budget for a file of this many bytes.
     pub fn of(bytes: u64) -> Self {
         Self(bytes.saturating_mul(TIMES).saturating_add(FREE))
     }
 
-    /// Whether as many bytes more may be looked at.
+    /// Takes `bytes` from the budget. False, and nothing is taken, if there are fewer left.
     pub fn spend(&mut self, bytes: u64) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(self.0);
@@ -38,7 +39,7 @@ mod tests {
     /// Bytes of the files.
     const SIZE: usize = 1 << 20;
 
-    /// A file that counts what is read of it.
+    /// A file that counts the bytes that are read.
     struct Counting(Vec<u8>, Arc<AtomicU64>);
 
     impl ByteSource for Counting {
@@ -51,7 +52,7 @@ mod tests {
         }
     }
 
-    /// A header of a chunk.
+    /// The header of a chunk: its first four bytes, its sizes, and its kind of special value.
     fn header(front: [u8; 4], sizes: [usize; 3], special: u8) -> Vec<u8> {
         let sizes = sizes.map(|size| (size as u32).to_le_bytes()).concat();
         let mut header = [&front[..], &sizes].concat();
@@ -60,7 +61,7 @@ mod tests {
         header
     }
 
-    /// The same bytes again and again, as large as the file.
+    /// A file of about [`SIZE`] bytes that repeats the same bytes, and the count of bytes that are read.
     fn repeated(bytes: &[u8]) -> (Shared<dyn Storage>, Arc<AtomicU64>) {
         let file = [&[0; HEADER][..], &bytes.repeat(SIZE / bytes.len()), b"end"].concat();
         let (len, read) = (file.len() as u64, Arc::default());
@@ -84,7 +85,7 @@ mod tests {
             let image = RolledBackFile::new(&*file, &mut Vec::new()).expect("an image");
             let size = image.size;
             let first = scan(&image, 0, size, None, &contexts);
-            // With a header that says how large chunks are at most, those within others are looked for.
+            // If a header limits the size of chunks, chunks inside of others are searched for, too.
             let known = header_from(&first, |_| false);
             let again = scan(&image, 0, size, known.as_ref(), &contexts);
             for found in [first, again] {

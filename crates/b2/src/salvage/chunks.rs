@@ -1,4 +1,4 @@
-//! The chunks of a damaged frame, wherever they are.
+//! Reads the chunks of a damaged frame, in a file or in a directory.
 
 use super::{ChunkLocation, HEADER, RolledBackFile};
 use crate::library::c_path;
@@ -10,20 +10,20 @@ use oxiblosc_io::{Backend, Mode};
 use oxiblosc_memory::Buffer;
 use std::path::Path;
 
-/// Chunks whose headers are taken as examples, at most.
+/// How many chunks are looked at for templates.
 const TRIED: usize = 64;
 
-/// Where the chunks are.
+/// Reads chunks. A place is a position in the file, or in a directory the number of a file.
 pub struct ChunkFinder<'a> {
     image: &'a RolledBackFile<'a>,
-    /// The directory, where each has a file of its own.
+    /// The directory, if each chunk has a file of its own.
     folder: Option<&'a Path>,
-    /// Where chunks begin, and where the last one ends at the latest.
+    /// Where chunks begin, and the end of the last one, sorted.
     bounds: Vec<u64>,
 }
 
 impl<'a> ChunkFinder<'a> {
-    /// Those of a frame in a file, or in a directory.
+    /// For a frame in the file `image`, or in the directory `folder`.
     pub fn new(image: &'a RolledBackFile<'a>, folder: Option<&'a Path>) -> Self {
         Self {
             image,
@@ -32,7 +32,7 @@ impl<'a> ChunkFinder<'a> {
         }
     }
 
-    /// Notes where the chunks are; the last one ends before `limit`.
+    /// Sets where the chunks are, for [`Self::room`]. The last one ends before `limit`.
     pub fn set_bounds(&mut self, locations: &[ChunkLocation], limit: u64) {
         let places = locations.iter().filter_map(|location| match location {
             ChunkLocation::At(place) => Some(*place),
@@ -42,6 +42,7 @@ impl<'a> ChunkFinder<'a> {
         self.bounds.sort_unstable();
     }
 
+    /// Calls `read` with the file of a chunk and the position of the chunk in it.
     fn in_file<T>(
         &self,
         place: u64,
@@ -55,12 +56,12 @@ impl<'a> ChunkFinder<'a> {
         read(&RolledBackFile::new(&*file, &mut Vec::new()).ok()?, 0)
     }
 
-    /// The chunk, as its header says.
+    /// The chunk, as long as its header says.
     pub fn read(&self, place: u64) -> Option<Buffer> {
         self.in_file(place, |image, pos| image.chunk(pos))
     }
 
-    /// The bytes from there to the next chunk.
+    /// The bytes from the chunk to the next one, whatever its header says.
     pub fn room(&self, place: u64) -> Option<Buffer> {
         self.in_file(place, |image, pos| {
             let end = match self.folder {
@@ -76,7 +77,7 @@ impl<'a> ChunkFinder<'a> {
         })
     }
 
-    /// The header of a chunk, and whether it is proven.
+    /// The header of a chunk, and whether its checksum proves it.
     pub fn header(&self, place: u64) -> Option<(ChunkHeader, bool)> {
         let front = self.in_file(place, |image, pos| image.read(pos, HEADER))?;
         let header = ChunkHeader::parse(&front).ok()?;
@@ -88,7 +89,7 @@ impl<'a> ChunkFinder<'a> {
 /// Whether the checksum of a chunk's front fits.
 pub fn is_proven(chunk: &[u8]) -> bool {
     ChunkHeader::parse(chunk).is_ok_and(|header| {
-        // Each block of variable length has its size in front, so that one that is damaged keeps such a chunk from being understood.
+        // A block of variable length begins with its size, so damage to one of them keeps such a chunk from being parsed.
         let fits = || match header.has_vlblocks() {
             true => rebuild::front_matches(&header, chunk),
             false => Chunk::parse(&header, chunk).is_ok(),
@@ -97,7 +98,7 @@ pub fn is_proven(chunk: &[u8]) -> bool {
     })
 }
 
-/// What the headers of proven chunks look like, but for their sizes; one of each kind.
+/// Headers of chunks that are proven by their checksums, one of each kind. Their sizes are those of any chunk of that kind.
 pub fn templates(locations: &[ChunkLocation], chunks: &ChunkFinder) -> Vec<ChunkHeader> {
     let mut templates: Vec<ChunkHeader> = Vec::new();
     for location in locations.iter().take(TRIED) {
@@ -115,7 +116,7 @@ pub fn templates(locations: &[ChunkLocation], chunks: &ChunkFinder) -> Vec<Chunk
     templates
 }
 
-/// What chunks of one kind have in common.
+/// The fields that are the same in all chunks of a kind.
 fn kind(header: &ChunkHeader) -> impl PartialEq + use<> {
     (
         [

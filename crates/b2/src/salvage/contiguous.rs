@@ -1,4 +1,4 @@
-//! A damaged frame in one file.
+//! Damaged frames in a single file.
 
 use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or, nothing};
@@ -19,7 +19,7 @@ use std::ops::Range;
 /// The header of a frame, and contexts for its chunks.
 type Frame<'a> = (&'a Header, &'a SuperChunk);
 
-/// What the parts of a frame besides its chunks say.
+/// The parts of a frame besides its chunks, as far as they can be read.
 struct Surroundings<'a> {
     image: &'a RolledBackFile<'a>,
     contexts: &'a SuperChunk,
@@ -29,7 +29,7 @@ struct Surroundings<'a> {
     extent: Extent,
     end: End,
     index: Option<SalvagedIndex>,
-    /// Where the last chunk ends at the latest.
+    /// The position before which the last chunk ends.
     limit: u64,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// The header, unless it is wrong.
+    /// The header, unless it is damaged.
     fn header(&self) -> Option<&Header> {
         let front = self
             .front
@@ -71,7 +71,7 @@ impl<'a> Surroundings<'a> {
         front.map(|front| &front.header)
     }
 
-    /// Where the header says that it ends.
+    /// The end of the header, by its own length.
     fn said_start(&self) -> u64 {
         u64::from(self.extent.header_len)
     }
@@ -95,7 +95,7 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// The chunks, if header and index lead to all of them, and whether that is certain.
+    /// The chunks, if header and index lead to all of them, and whether their order is certain.
     fn indexed(&self) -> Option<(Vec<ChunkLocation>, bool)> {
         let (header, start) = (self.header()?, self.said_start());
         let locations = if self.is_empty() {
@@ -121,7 +121,7 @@ impl<'a> Surroundings<'a> {
         Some((locations, in_order))
     }
 
-    /// Looks for chunks: the header may be wrong about them.
+    /// Searches for chunks. If none fit the header, searches without it, since it may be damaged.
     fn scan(&self) -> Scan {
         let start = self.said_start();
         let from = match self.state {
@@ -131,7 +131,7 @@ impl<'a> Surroundings<'a> {
         let frame = self.header();
         let mut found = scan(self.image, from, self.limit, frame, self.contexts);
         if found.first() == Some(start) {
-            // What lies before it is the header.
+            // The bytes before the first chunk are the header, not a lost chunk.
             found.gaps.retain(|gap| *gap != 0);
         }
         if found.chunks.is_empty() && frame.is_some() {
@@ -140,7 +140,7 @@ impl<'a> Surroundings<'a> {
         found
     }
 
-    /// What was found, with these chunks.
+    /// The result, with these chunks.
     fn salvage(
         &mut self,
         header: Header,
@@ -163,7 +163,7 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// Finds what there is.
+/// Finds what is left of the frame in a file.
 pub fn contiguous(
     image: &RolledBackFile,
     contexts: &SuperChunk,
@@ -218,31 +218,31 @@ pub fn contiguous(
     Ok(frame.salvage(header, parts, locations, in_order, notes))
 }
 
-/// What tells which of the chunks that were found is which.
+/// Everything that tells the order of the chunks that were found.
 struct Evidence<'a> {
-    /// The header, or what takes its place.
+    /// The header, or one that was made from the chunks.
     header: &'a Header,
     /// Whether it is as it was written.
     state: Integrity,
-    /// Whether there was none.
+    /// Whether it was made from the chunks.
     is_lost: bool,
     index: Option<SalvagedIndex>,
-    /// Where the header ended, and whether that is known.
+    /// Where the header ended, and whether that is certain.
     at: Option<(u64, bool)>,
     found: &'a Scan,
-    /// Where the header says that it ended.
+    /// The end of the header, by its own length.
     said_start: u64,
     /// Bytes of the file.
     size: u64,
 }
 
 impl Evidence<'_> {
-    /// The header, unless it is wrong.
+    /// The header, unless it is damaged.
     fn believed(&self) -> Option<&Header> {
         (self.state != Integrity::Damaged).then_some(self.header)
     }
 
-    /// The chunks of a frame whose index is lost, but not its checksum.
+    /// The chunks of a frame whose index is lost, in the order that the checksum of the index proves.
     fn locations_by_checksum(&self, sum: Option<u32>) -> Option<Vec<ChunkLocation>> {
         if self
             .index
@@ -256,7 +256,7 @@ impl Evidence<'_> {
         specials::placed(&places, count, self.said_start, sum?)
     }
 
-    /// The chunks, where the first of them may begin, and whether it is known which is which.
+    /// The chunks, where the first of them may begin, and whether their order is certain.
     fn locations(&self, notes: &mut Vec<String>) -> (Vec<ChunkLocation>, u64, bool) {
         match (&self.index, self.at) {
             (Some(index), Some((start, sure))) if index.state == Integrity::Intact => {
@@ -266,7 +266,7 @@ impl Evidence<'_> {
                 }
                 (index.locations(self.believed(), start), start, sure)
             }
-            // It leads to most of the chunks: without a header it is the best word there is.
+            // The index leads to most of the chunks. Without a header there is nothing better.
             (Some(index), Some((start, _)))
                 if self.is_lost && index.is_whole() && index.state == Integrity::Unknown =>
             {
@@ -277,7 +277,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The chunks in the order in which they lie, as far as nothing says otherwise.
+    /// The chunks in the order of the file, unless a damaged index says otherwise.
     fn arranged(&self, notes: &mut Vec<String>) -> (Vec<ChunkLocation>, u64, bool) {
         let (index, at) = (self.index.as_ref(), self.at.map(|(start, _)| start));
         let start = match self.state {
@@ -298,7 +298,7 @@ impl Evidence<'_> {
     }
 }
 
-/// The index, where the header says it is, or where it must be. Which of them it is its checksum decides, if there is one.
+/// The index at the position `said` by the header, or else the one before the trailer. Its checksum decides, if it has one.
 fn find_index(
     image: &RolledBackFile,
     contexts: &SuperChunk,
@@ -313,14 +313,14 @@ fn find_index(
     }) {
         return said;
     }
-    // Without a trailer nothing is known to follow it.
+    // Without a trailer it is not known where the index ends.
     let before = (end.state != Integrity::Damaged || end.sums.is_some())
         .then(|| SalvagedIndex::before(image, contexts, end.pos, sum))
         .flatten();
     before.or(said)
 }
 
-/// Where the header ended, and whether that is known.
+/// Where the header ended, and whether that is certain.
 fn start_of(
     index: Option<&SalvagedIndex>,
     said: Option<u64>,
@@ -330,7 +330,7 @@ fn start_of(
 ) -> Option<(u64, bool)> {
     let places = index?.places();
     if places.is_empty() {
-        // It matters to no chunk.
+        // There are only chunks of special values, for which it does not matter.
         return Some((said?, true));
     }
     let mut spans = found.spans();
@@ -341,7 +341,7 @@ fn start_of(
     Some((start, sure && !proven.is_empty()))
 }
 
-/// Whether an index leads to chunks, each to one of its own: without a checksum it may be wrong and look right.
+/// Whether each offset of an index leads to a chunk, and no two of them overlap. An index without a checksum may be damaged and look right.
 fn lead_to_chunks(locations: &[ChunkLocation], image: &RolledBackFile, header: &Header) -> bool {
     let mut ends = Vec::new();
     for location in locations {
@@ -363,8 +363,8 @@ fn lead_to_chunks(locations: &[ChunkLocation], image: &RolledBackFile, header: &
     ends.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
-/// Whether these are all the chunks that there are, some of them for sure: then an index without a checksum is right, too, since
-/// damage of it leads away from a chunk, and to no other.
+/// Whether these are all chunks in the file, and checksums prove some of them. Then an index without a checksum is right, too, since a
+/// damaged offset would lead to no chunk.
 fn are_all(
     locations: &[ChunkLocation],
     image: &RolledBackFile,

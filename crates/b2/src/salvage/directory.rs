@@ -1,4 +1,4 @@
-//! A damaged frame that is a directory with a file for each chunk.
+//! Damaged frames in directories, with a file for each chunk.
 
 use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or};
@@ -14,7 +14,7 @@ use oxiblosc_frame::header::{FrameKind, Header};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Finds what there is; `image` is the file with header, index and trailer.
+/// Finds what is left of the frame in `folder`. `image` is the file with header, index and trailer.
 pub fn sparse(
     image: &RolledBackFile,
     folder: &Path,
@@ -71,7 +71,7 @@ struct Order {
     locations: Vec<ChunkLocation>,
     /// Whether the order is certain.
     is_certain: bool,
-    /// Whether the places and kinds of chunks of special values, which have no files, are certain if the order is.
+    /// Whether the places and kinds of chunks of special values, which have no files, are certain, provided that the order is.
     specials_proven: bool,
     /// The state of the index.
     index: Integrity,
@@ -123,7 +123,7 @@ impl Order {
     }
 }
 
-/// A header from what the chunks say.
+/// A header made from those of the chunks.
 fn header_of(numbers: &[u64], chunks: &ChunkFinder) -> Option<Header> {
     let read = |number: &u64| Some((*number, chunks.header(*number)?));
     let found: HashMap<u64, (ChunkHeader, bool)> = numbers.iter().filter_map(read).collect();
@@ -154,7 +154,7 @@ fn by_index(
     }
     let mut places = index.places();
     places.sort_unstable();
-    // Without a checksum it is enough that each file has one place: damage would lead away from them.
+    // Without a checksum the index is right if each file is named once: a damaged offset would name no file.
     let is_proven = |number: &u64| chunks.header(*number).is_some_and(|(_, proven)| proven);
     let is_sure = index.state == Integrity::Intact
         || (index.state == Integrity::Unknown
@@ -163,7 +163,7 @@ fn by_index(
     (index.locations(header, 0), is_sure)
 }
 
-/// The numbers of the chunks' files.
+/// The numbers of the chunks' files, sorted.
 fn numbers(folder: &Path) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| Failure::at(folder, &error))? {

@@ -8,9 +8,9 @@ use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::trailer;
 
-/// What was found.
+/// The trailer, or the readable part of it.
 pub struct End {
-    /// Where the trailer begins, or the file ends.
+    /// Where the trailer begins; if it is lost, where the file ends.
     pub pos: u64,
     /// The variable-length metalayers.
     pub layers: Vec<Metalayer>,
@@ -21,7 +21,7 @@ pub struct End {
 }
 
 impl End {
-    /// Looks for it where the frame ends, as the header has it, or as the file has.
+    /// Looks for the trailer before the end of the frame that the header names, and before the end of the file.
     pub fn find(
         image: &RolledBackFile,
         extent: &Extent,
@@ -32,7 +32,7 @@ impl End {
         let mut found: Option<Self> = None;
         for end in ends {
             let found_here = Self::at(image, end, extent.header_len.into());
-            // One with checksums counts more.
+            // Prefer a trailer with checksums.
             let better = found_here.as_ref().is_some_and(|new| {
                 found
                     .as_ref()
@@ -63,12 +63,13 @@ impl End {
         end
     }
 
+    /// The trailer that ends at `end`.
     fn at(image: &RolledBackFile, end: u64, header_len: u64) -> Option<Self> {
         let pos = end.checked_sub(trailer::MIN_LEN as u64)?;
         let last = image.read(pos, trailer::MIN_LEN)?;
         let sums = sums(&last);
         let read = || {
-            // Where the header is damaged, what it says of its length is, too.
+            // If the header is damaged its length may be wrong, so the trailer is parsed without it.
             let len = trailer::len(&last, end, header_len)
                 .or_else(|_| trailer::len(&last, end, 0))
                 .ok()?;

@@ -9,15 +9,15 @@ use oxiblosc_frame::fingerprint::Sums;
 use oxiblosc_frame::header::{Extent, Header, MARK, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 
-/// The longest header that is searched for metalayers.
+/// The most bytes of a header that are searched for metalayers.
 const MOST: usize = 1 << 20;
 
-/// Why there is nothing to be salvaged.
+/// The failure if nothing can be salvaged.
 pub fn nothing() -> Failure {
     Failure::say("nothing that can be read: no header and no chunks")
 }
 
-/// The header that was read, or, where it is lost, one that is made from the chunks.
+/// The header that was read; if it is lost, one made from the chunks. Adds a note if it is not intact.
 pub fn header_or(
     front: Option<SalvagedHeader>,
     state: Integrity,
@@ -34,18 +34,18 @@ pub fn header_or(
     Ok(front.header)
 }
 
-/// A header, or as much of it as makes sense.
+/// A header, or the readable part of it.
 pub struct SalvagedHeader {
-    /// What it says.
+    /// The parsed header.
     pub header: Header,
-    /// The sizes in it.
+    /// The lengths in it.
     pub extent: Extent,
-    /// Its bytes, if all of them make sense.
+    /// Its bytes, if all of them could be parsed.
     whole: Option<Vec<u8>>,
 }
 
 impl SalvagedHeader {
-    /// Reads what is there.
+    /// Reads the header, without the metalayers if they are damaged. None if its fixed fields make no sense.
     pub fn read(image: &RolledBackFile, notes: &mut Vec<String>) -> Option<Self> {
         let mut front = image.read(0, MIN_LEN)?.to_vec();
         let has_magic = Header::has_magic(&front);
@@ -64,7 +64,7 @@ impl SalvagedHeader {
                 whole,
             });
         }
-        // Without the metalayers: those of an empty header instead.
+        // The metalayers are damaged. Parse the fixed fields alone, with an empty list of metalayers.
         let empty = [0x93, 0xcd, 0, 7, 0xde, 0, 0, 0xdc, 0, 0];
         front.extend(empty);
         let len = front.len() as u32;
@@ -89,7 +89,7 @@ impl SalvagedHeader {
         })
     }
 
-    /// Whether it is as it was written. A header that another writer changed has no checksum.
+    /// Whether it is as it was written. A header that was changed by a writer without checksums has none.
     pub fn state(&self, sums: Option<&Sums>) -> Integrity {
         match (&self.whole, sums) {
             (None, _) => Integrity::Damaged,
@@ -101,19 +101,19 @@ impl SalvagedHeader {
     }
 }
 
-/// What stands for the sizes of a header that has none.
+/// The lengths of a header in which they make no sense.
 pub const NO_EXTENT: Extent = Extent {
     header_len: MIN_LEN as u32,
     frame_len: 0,
     cbytes: 0,
 };
 
-/// The metalayer of an array, somewhere in a header.
+/// Searches a header for the metalayer of an array.
 fn array_in(header: &[u8]) -> Option<Metalayer> {
     let mut all = (MIN_LEN..header.len()).filter_map(|at| {
         let bytes = &header[at..];
         let (dimensions, list) = (*bytes.get(2)?, *bytes.get(3)?);
-        // An array of seven, version 0, and a list of as many as there are dimensions.
+        // In msgpack: a list of seven values, version 0, the number of dimensions, and a list with as many lengths.
         if bytes[0] != 0x97 || bytes[1] != 0 || dimensions > 15 || list != 0x90 + dimensions {
             return None;
         }

@@ -10,23 +10,23 @@ use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
 
-/// Bytes that are searched at once.
+/// Bytes that are searched at a time.
 const WINDOW: usize = 1 << 20;
 
-/// An index, or what is left of it.
+/// An index, or the readable part of it.
 pub(super) struct SalvagedIndex {
-    /// Where it is in the file.
+    /// Its position in the file.
     pub pos: u64,
-    /// The offsets, `None` for those in a block of it that is damaged.
+    /// The offsets; `None` for those in a damaged block.
     pub offsets: Vec<Option<i64>>,
     /// Whether it is as it was written.
     pub state: Integrity,
-    /// Whether it has room for more offsets than there are chunks.
+    /// Whether it may have room for more offsets than there are chunks.
     growing: bool,
 }
 
 impl SalvagedIndex {
-    /// The offsets that count, as the header says, if it can be believed.
+    /// The offsets that belong to chunks. `header` is given if it can be trusted.
     pub fn counted(&self, header: Option<&Header>) -> &[Option<i64>] {
         let count = header.and_then(Header::nchunks);
         let count = count.filter(|count| self.growing && *count > 0);
@@ -39,7 +39,7 @@ impl SalvagedIndex {
         self.offsets.iter().all(Option::is_some)
     }
 
-    /// Whether it can be the index of a frame with this header: what is left of another one would not have as many offsets.
+    /// Whether it can be the index of a frame with this header. A remnant of an older index has another number of offsets.
     pub fn belongs(&self, header: Option<&Header>) -> bool {
         let count = header.and_then(Header::nchunks);
         self.is_whole()
@@ -47,7 +47,7 @@ impl SalvagedIndex {
             || count.is_none_or(|count| count == self.offsets.len() as u64)
     }
 
-    /// The places of chunks.
+    /// The offsets of chunks that are not of special values.
     pub fn places(&self) -> Vec<u64> {
         let offsets = self.offsets.iter().flatten();
         offsets
@@ -55,7 +55,7 @@ impl SalvagedIndex {
             .collect()
     }
 
-    /// Where the chunks are.
+    /// The locations of the chunks. Offsets count from `start`.
     pub fn locations(&self, header: Option<&Header>, start: u64) -> Vec<ChunkLocation> {
         let offsets = self.counted(header).iter();
         offsets
@@ -63,7 +63,7 @@ impl SalvagedIndex {
             .collect()
     }
 
-    /// The index at a position, checked against its checksum.
+    /// Reads the index at a position, and checks it against the checksum `sum`.
     pub fn at(
         image: &RolledBackFile,
         contexts: &SuperChunk,
@@ -91,7 +91,7 @@ impl SalvagedIndex {
         };
         match Offsets::decode(&chunk, None, FrameKind::Contiguous, chunk.len() as u64) {
             Ok(offsets) => {
-                // Where all offsets are the same there may be very many; then there is nothing to find, either.
+                // If all offsets are the same there may be very many. Then none of them leads to a chunk, and the first ones are enough.
                 let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
                 return Some(index(offsets, state));
             }
@@ -116,8 +116,8 @@ impl SalvagedIndex {
         some.then_some(index(offsets, Integrity::Damaged))
     }
 
-    /// The index before the trailer, which begins at `end`, wherever it begins itself: where its checksum is known that tells
-    /// it, and else that the trailer follows it at once and that it can be read.
+    /// Searches backwards for the index before the trailer, which begins at `end`. It is recognised by its checksum `sum`; if that is unknown,
+    /// it must end at the trailer, and be readable.
     pub fn before(
         image: &RolledBackFile,
         contexts: &SuperChunk,
@@ -154,7 +154,7 @@ impl SalvagedIndex {
                 if let Some(index) = index.filter(Self::is_whole) {
                     return Some(index);
                 }
-                // It was decompressed for nothing.
+                // It was decompressed in vain, which costs, too.
                 let decoded = header.nbytes.min(WIDTH * MOST_CHUNKS);
                 if !budget.spend(decoded as u64) {
                     return None;
@@ -166,7 +166,7 @@ impl SalvagedIndex {
     }
 }
 
-/// Whether a chunk is long enough for as many blocks as it has: a wrong size may ask for more offsets than there is memory.
+/// Whether a chunk is long enough for its number of blocks. If not, its damaged size could ask for more offsets than there is memory.
 fn has_room(header: &ChunkHeader) -> bool {
     let least = match header.is_memcpyed() {
         true => header.nbytes,

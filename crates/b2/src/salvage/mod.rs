@@ -1,17 +1,17 @@
-//! What can still be found in a frame that is damaged or cut short.
+//! Finds what is left of a frame that is damaged or truncated.
 //!
-//! The header, the index and the trailer are taken where they can be read, and as far as their checksums say that they are right.
-//! Chunks that the index does not lead to are looked for in the file: they lie one behind another, and a chunk's header says
-//! enough to be told from other bytes.
+//! The header, the index and the trailer are used if they can be read, and trusted if their checksums fit.
+//! Chunks that the index does not lead to are searched for in the file: they lie one behind the other, and a chunk's header
+//! has enough redundancy to be told from other bytes.
 //!
-//! - [`image`]: the file
+//! - [`rolled_back`]: the file, without unfinished changes
 //! - [`header`], [`index`], [`end`]: header, index, and trailer with its checksums
-//! - [`scan`], [`chunks`], [`budget`]: looking for chunks, reading them, and for how long
+//! - [`scan`], [`chunks`], [`budget`]: searches for chunks, reads them, and limits the search
 //! - [`start`]: where the header ended
-//! - [`order`]: which chunk is which
-//! - [`specials`]: chunks that only the index told of
-//! - [`agree`]: what the chunks say better than a damaged header
-//! - [`contiguous`](fn@contiguous), [`directory`]: putting it together
+//! - [`order`]: the order of the chunks
+//! - [`specials`]: chunks of special values, which only the index named
+//! - [`agree`]: corrects a damaged header by the chunks
+//! - [`contiguous`](fn@contiguous), [`directory`]: frames in a file, and in a directory
 
 mod agree;
 mod budget;
@@ -40,7 +40,7 @@ use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::ChunkPlace;
 
-/// Chunks of a frame that is repaired, at most.
+/// The most chunks of a frame that is repaired.
 const MOST_CHUNKS: usize = 1 << 24;
 
 /// Bytes of a chunk's header.
@@ -49,15 +49,15 @@ const HEADER: usize = EXTENDED_HEADER_LENGTH;
 /// Where a chunk of the frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkLocation {
-    /// At a position of the file, or in the file of this number.
+    /// At a position of the file, or in the file with this number.
     At(u64),
-    /// Nowhere: its items are all the same.
+    /// Nowhere: it is a chunk of special values.
     Special(Special),
     /// Unknown.
     Lost,
 }
 
-/// What a frame has besides its chunks.
+/// The states of the parts of a frame besides its chunks.
 pub struct PartStates {
     /// The header, with the fixed-length metalayers.
     pub header: Integrity,
@@ -68,34 +68,35 @@ pub struct PartStates {
 }
 
 impl PartStates {
-    /// Whether any has a checksum that could be read.
+    /// Whether the checksum of any part fits, which shows that the frame has checksums.
     pub fn has_checksums(&self) -> bool {
         [self.header, self.index, self.trailer].contains(&Integrity::Intact)
     }
 }
 
-/// What was found.
+/// What was found of a frame.
 pub struct Salvage {
-    /// The header, or what takes its place.
+    /// The header, or one that was made from the chunks.
     pub header: Header,
-    /// Whether the parts are as they were written.
+    /// The states of the parts besides the chunks.
     pub parts: PartStates,
     /// The chunks in order.
     pub locations: Vec<ChunkLocation>,
-    /// Whether it is known which chunk is which, and no guess.
+    /// Whether the order of the chunks is certain, and not a guess.
     pub in_order: bool,
     /// Whether the checksum of the index proves which chunks are of special values.
     pub specials_proven: bool,
-    /// Where the last chunk ends at the latest.
+    /// The position before which the last chunk ends.
     pub limit: u64,
     /// The variable-length metalayers.
     pub vlmetalayers: Vec<Metalayer>,
     /// What is lost or guessed, in words.
     pub notes: Vec<String>,
-    /// What turned out to be lost later.
+    /// What was found to be lost while the new frame was written.
     pub lost: Vec<String>,
 }
 
+/// The location of a chunk with this offset in the index. Offsets count from `start`.
 fn location(offset: i64, start: u64) -> ChunkLocation {
     match ChunkPlace::from_offset(offset) {
         Ok(ChunkPlace::At(at)) => start
@@ -106,7 +107,7 @@ fn location(offset: i64, start: u64) -> ChunkLocation {
     }
 }
 
-/// What to say of bytes of a file that is shorter than its header says.
+/// The note about a file that is shorter than its header says.
 fn shortfall(extent: &Extent, size: u64) -> Option<String> {
     let missing = extent
         .frame_len

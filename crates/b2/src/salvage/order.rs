@@ -1,4 +1,4 @@
-//! Which of the chunks found is which.
+//! Puts the chunks that were found in order.
 
 use super::index::SalvagedIndex;
 use super::scan::Scan;
@@ -9,7 +9,7 @@ use oxiblosc_frame::header::Header;
 use oxiblosc_frame::offsets::ChunkPlace;
 use std::collections::{HashMap, HashSet};
 
-/// Puts what was found in order, as many chunks as the header says, if there is one.
+/// The chunks in order, by the index if there is one, or else by their positions. If there is a header there are as many as it says.
 pub(super) fn arrange(
     header: Option<&Header>,
     index: Option<&SalvagedIndex>,
@@ -30,8 +30,8 @@ pub(super) fn arrange(
     let mut locations: Vec<ChunkLocation> = Vec::new();
     let missing = expected.map_or(0, |expected| expected.saturating_sub(found));
     let gaps = &scan.gaps;
-    // A gap of bytes that are no chunk counts as one lost chunk. A single gap counts as all that are missing; otherwise the rest is taken as lost at the
-    // end of the file.
+    // Each gap between chunks is taken as one lost chunk, and a single gap as all missing chunks. If more are missing they are
+    // taken as lost at the end of the file.
     for (at, (pos, _)) in scan.chunks.iter().enumerate() {
         let nth = gaps.partition_point(|gap| *gap < at);
         if gaps.get(nth) == Some(&at) && nth < missing {
@@ -66,7 +66,7 @@ fn fit(
 ) {
     if locations.len() < expected {
         let lost = expected - locations.len();
-        // A damaged header may claim very many, but each lost chunk had some bytes in the file.
+        // A damaged header may name very many chunks, but each lost one had some bytes in the file.
         let most = usize::try_from(size / 8).unwrap_or(MOST_CHUNKS).max(1024);
         if lost > most {
             notes.push(format!(
@@ -96,7 +96,7 @@ fn unnamed(offsets: &[Option<i64>], chunks: &[(u64, ChunkHeader)], start: u64) -
     positions.filter(|pos| !is_named(*pos)).collect()
 }
 
-/// Fills the holes of an index with chunks that it does not name.
+/// Fills the gaps in an index with chunks that it does not name.
 fn complete(
     offsets: &[Option<i64>],
     chunks: &[(u64, ChunkHeader)],
@@ -115,7 +115,7 @@ fn complete(
         Ok(place) => places.contains(&place) && times.get(&place) == Some(&1),
         Err(_) => ChunkPlace::from_offset(offset).is_ok(),
     };
-    // An offset that leads to no chunk shows that the other decoded ones cannot be trusted either.
+    // If one offset leads to no chunk, the others cannot be trusted either.
     let wrong = offsets.iter().flatten().any(|offset| !trusted(*offset));
     let offsets: Vec<Option<i64>> = offsets
         .iter()
@@ -154,7 +154,7 @@ fn complete(
     locations.collect()
 }
 
-/// Chunks by their numbers, with a place for each that is missing between them.
+/// The chunks in the order of their file numbers, with lost chunks for missing numbers, as far as `expected` chunks allow.
 pub(super) fn numbered(numbers: &[u64], expected: Option<usize>) -> Vec<ChunkLocation> {
     let missing = expected
         .map_or(0, |expected| expected.saturating_sub(numbers.len()))

@@ -1,4 +1,4 @@
-//! A damaged file, or one in which a change was begun and not finished.
+//! A file that may be damaged, or contain an unfinished change.
 
 use super::HEADER;
 use crate::failure::{Failure, Result};
@@ -7,16 +7,18 @@ use oxiblosc_frame::journal::{Patch, Record, overlay};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Buffer, List};
 
-/// A file as it was before a change that was begun and not committed.
+/// A file as it was before an uncommitted change.
 pub struct RolledBackFile<'a> {
-    /// None where it is missing.
+    /// None if it is missing.
     file: Option<&'a dyn Storage>,
+    /// Its length in bytes.
     pub(super) size: u64,
+    /// The bytes that the change overwrote, from the undo record.
     pending: List<Patch>,
 }
 
 impl<'a> RolledBackFile<'a> {
-    /// The file as a reader of the format should see it.
+    /// Opens a file, and looks for an undo record. Adds a note if there is one.
     pub fn new(file: &'a dyn Storage, notes: &mut Vec<String>) -> Result<Self> {
         let size = file
             .size()
@@ -36,7 +38,7 @@ impl<'a> RolledBackFile<'a> {
         Ok(image)
     }
 
-    /// A file that is missing.
+    /// A file that does not exist.
     pub fn missing() -> Self {
         Self {
             file: None,
@@ -45,7 +47,7 @@ impl<'a> RolledBackFile<'a> {
         }
     }
 
-    /// Bytes of the file, if it has them.
+    /// Reads `len` bytes; none if the file ends before, or cannot be read.
     pub fn read(&self, pos: u64, len: usize) -> Option<Buffer> {
         pos.checked_add(len as u64)
             .filter(|end| *end <= self.size)?;
@@ -55,15 +57,15 @@ impl<'a> RolledBackFile<'a> {
         Some(bytes)
     }
 
-    /// The chunk at a position, as long as its header says; behind the end of the file there is what no stream begins
-    /// with. (Zeros would be one: a run of zeros.)
+    /// The chunk at a position, as long as its header says, padded as by [`Self::bytes`].
     pub fn chunk(&self, pos: u64) -> Option<Buffer> {
         let front = self.read(pos, HEADER)?;
         let header = ChunkHeader::parse(&front).ok()?;
         self.bytes(pos, header.cbytes)
     }
 
-    /// As many bytes, also where the file ends before.
+    /// Reads `len` bytes. If the file ends before, they are padded with bytes with which no stream begins. (Zeros would be valid: they
+    /// stand for a run of zeros.)
     pub fn bytes(&self, pos: u64, len: usize) -> Option<Buffer> {
         let there = self.size.checked_sub(pos)?;
         let there = len.min(usize::try_from(there).unwrap_or(usize::MAX));

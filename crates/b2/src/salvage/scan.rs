@@ -1,4 +1,4 @@
-//! Looking for chunks and for the index in a file.
+//! Searches a file for chunks and for the index.
 
 use super::budget::ScanBudget;
 use super::index::SalvagedIndex;
@@ -12,22 +12,23 @@ use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_memory::List;
 
-/// Bytes that are searched at once: at first, and where there is nothing for long.
+/// Bytes that are searched at a time: at first, and after a long search.
 const WINDOWS: [usize; 2] = [1 << 10, 1 << 20];
-/// Bytes of block starts that are read at once.
+/// Bytes of block starts that are read at a time.
 const STARTS: usize = 4 << 10;
 
 /// What a search found.
 pub(super) struct Scan {
     /// Chunks, in the order of the file.
     pub chunks: Vec<(u64, ChunkHeader)>,
-    /// The chunks before which there are bytes that belong to no chunk.
+    /// Which of the chunks (by their places in `chunks`) follow bytes that belong to no chunk, in order.
     pub gaps: Vec<usize>,
     /// The index, if it was found behind the chunks.
     pub index: Option<SalvagedIndex>,
 }
 
-/// Whether a header can be that of a chunk of this frame, `room` bytes before the end of the file.
+/// Parses `bytes` as the header of a chunk, `room` bytes before the end of the file. None if no writer makes such a chunk for a frame with the
+/// header `frame`.
 pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Option<ChunkHeader> {
     let known = (version::ALPHA..=version::VL_BLOCKS).contains(&bytes[0]);
     let header = known.then(|| ChunkHeader::parse(bytes).ok()).flatten()?;
@@ -39,7 +40,7 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     let fits = match header.special() {
         Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
         Special::None => {
-            // Where blocks start, sizes of streams, a dictionary, checksums.
+            // Block starts, sizes of streams, a dictionary, checksums.
             let overhead = 4 + 5 * usize::from(header.typesize).max(1);
             let dict = match header.blosc2_flags & flags2::USE_DICT {
                 0 => 0,
@@ -67,7 +68,7 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     (sound && fits && belongs).then_some(header)
 }
 
-/// Looks for chunks from `start` to `limit`.
+/// Searches for chunks from `start` to `limit`.
 pub(super) fn scan(
     image: &RolledBackFile,
     start: u64,
@@ -94,10 +95,10 @@ pub(super) fn scan(
             pos += header.cbytes as u64;
             continue;
         }
-        // The file may have been cut within a chunk: its first blocks are there.
+        // The file may end within a chunk, whose first blocks can be read.
         let cut = plausible(&front, u64::MAX, frame);
         let cut = cut.filter(|header| starts_well(header, image, pos, &mut budget));
-        // A chunk whose size is damaged hides those behind it, so the search begins within it.
+        // A damaged size may make the last chunk cover those behind it, so the search begins inside of it.
         let from = match scan.chunks.last() {
             Some((last, _))
                 if frame.is_some_and(|frame| frame.chunksize > 0) && budget.spend(pos - last) =>
@@ -122,7 +123,7 @@ pub(super) fn scan(
     scan
 }
 
-/// The next position from which on there is a chunk.
+/// The position of the next chunk at or behind `from`.
 fn search(
     image: &RolledBackFile,
     from: u64,
@@ -151,7 +152,7 @@ fn search(
     }
 }
 
-/// Whether every block of a chunk starts within it: what other bytes hardly ever look like. Not where that is beyond the budget.
+/// Whether every block of a chunk starts within it, which is hardly ever so for other bytes. False if the budget does not allow to check it.
 fn starts_well(
     header: &ChunkHeader,
     image: &RolledBackFile,
@@ -177,7 +178,7 @@ fn starts_well(
 }
 
 impl Scan {
-    /// What lies at a position, if it is the index of the chunks found.
+    /// The index at a position, if it names most of the chunks that were found.
     fn as_index(
         &self,
         image: &RolledBackFile,
@@ -185,7 +186,7 @@ impl Scan {
         pos: u64,
     ) -> Option<SalvagedIndex> {
         let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
-        // Not all of the offsets are the same: there are chunks.
+        // There are chunks in the file, so the offsets are not all the same.
         let is_list = front.special() == Special::None;
         let is_there = front.cbytes as u64 <= image.size - pos;
         let is_long = front.nbytes / WIDTH >= self.chunks.len() / 2;
@@ -202,12 +203,12 @@ impl Scan {
         (hits * 2 > places.len()).then_some(index)
     }
 
-    /// Where the first chunk is.
+    /// The position of the first chunk.
     pub fn first(&self) -> Option<u64> {
         self.chunks.first().map(|(pos, _)| *pos)
     }
 
-    /// From where to where each of the chunks goes.
+    /// The span of each chunk.
     pub fn spans(&self) -> Vec<start::Span> {
         let spans = self.chunks.iter();
         spans
@@ -216,9 +217,9 @@ impl Scan {
     }
 }
 
-/// A header that is made of what the chunks themselves say.
+/// A header made from those of the chunks. `is_proven` says whether the chunk at a position is proven by its checksum.
 pub(super) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Option<Header> {
-    // Of damaged chunks all that counts may be damaged, too.
+    // Prefer a chunk that is certainly not damaged.
     let first = scan.chunks.iter().find(|(pos, _)| is_proven(*pos));
     let (_, first) = first.or_else(|| scan.chunks.first())?;
     let codec = oxiblosc_codecs::Codec::from_format(first.flags >> 5);

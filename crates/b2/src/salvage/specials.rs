@@ -1,15 +1,15 @@
-//! Chunks that only the index told of, since all their items are the same: they are nowhere in the file. Where they were the checksum of
-//! the index proves, if there are not too many ways to have them among the others.
+//! Chunks of special values, which are not in the file: only the index named them. If it is lost, all ways to arrange them among the others
+//! are tried, unless there are too many. The checksum of the index proves the right one.
 
 use super::ChunkLocation;
 use super::index::would_fit;
 use oxiblosc_chunk::header::Special;
 
-/// How many arrangements are tried with each kind of value. One fits by chance once in 2^32, so these are few enough.
+/// The most arrangements that are tried with each kind of value. A wrong one fits by chance once in 2^32, so these are few enough.
 const MOST_TRIED: usize = 4096;
 
-/// The chunks in the order in which they lie in the file, with chunks of special values between them so that there are `count`, if the
-/// index of that has this checksum. Places count from `start`.
+/// The `count` chunks of a frame: those in `found`, in the order of the file, with chunks of special values among them, so that their index
+/// has the checksum `sum`. None if no arrangement has, or there are too many. Offsets count from `start`.
 pub(super) fn placed(
     found: &[u64],
     count: usize,
@@ -49,7 +49,7 @@ fn arranged(found: &[u64], at: &[usize], kind: Special, count: usize) -> Vec<Chu
     (0..count).map(location).collect()
 }
 
-/// The next choice of as many of the first `count` numbers; the last one stays.
+/// Steps to the next choice of as many numbers below `count`. The last choice does not change.
 fn advance(choice: &mut [usize], count: usize) {
     let len = choice.len();
     let can_grow = (0..len).rev().find(|i| choice[*i] < count - (len - i));

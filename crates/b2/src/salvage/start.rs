@@ -1,20 +1,20 @@
-//! Where the header of a damaged frame ended, which the places in the index count from.
+//! Finds where the header of a damaged frame ended: the offsets in the index count from there.
 
 use oxiblosc_frame::header::MIN_LEN;
 use std::collections::{HashMap, HashSet};
 
-/// The longest header.
+/// The longest header, in bytes.
 const MOST: u64 = 1 << 20;
-/// Offsets from either end of the index whose chunks are looked for.
+/// How many of the lowest and of the highest offsets propose ends of the header.
 const SAMPLE: usize = 16;
-/// Ends of the header that are tried.
+/// The most ends of the header that are tried.
 const TRIED: usize = 32;
 
-/// From where to where a chunk goes.
+/// The positions of the first byte of a chunk, and behind its last.
 pub(super) type Span = (u64, u64);
 
-/// Where the header ended, as the chunks found and the places of the index have it, how many of those lead to chunks there, and
-/// whether nothing else is possible. `said` is what the header says; chunks end before `limit`.
+/// The end of the header with which most offsets of the index (`places`) lead to chunks that were found, how many do, and whether no other
+/// end is likely. `said` is the end in the header; chunks end before `limit`.
 pub(super) fn find(
     said: Option<u64>,
     places: &[u64],
@@ -50,7 +50,7 @@ pub(super) fn find(
                 hits += 1;
                 continue;
             }
-            // No chunk begins within another, or behind all of them.
+            // An offset into a chunk, or behind all of them, rules this end out.
             let before = chunks.partition_point(|(from, _)| *from < pos);
             let within = before > 0 && chunks[before - 1].1 > pos;
             if within || pos >= limit {

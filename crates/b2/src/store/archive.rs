@@ -12,9 +12,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that are read at once.
+/// Bytes that are read at a time.
 const PART: usize = 1 << 20;
-/// The longest record of the directory: three fields of 64 KB, and its fixed part.
+/// The longest record of the central directory: three fields of 64 KB, and its fixed part.
 const MAX_RECORD: usize = 3 * (1 << 16) + 64;
 
 /// A zip archive.
@@ -24,17 +24,17 @@ pub struct Archive(Arc<File>);
 pub struct Entry {
     /// Its name, with slashes.
     pub name: String,
-    /// The bytes of its content, or why they cannot be read.
+    /// The range of its content in the archive, or why it cannot be read.
     pub place: std::result::Result<Range<u64>, Unreadable>,
-    /// Its checksum.
+    /// The CRC-32 of its content, as the archive says.
     pub crc: u32,
 }
 
 /// Why a file in an archive cannot be read.
 pub enum Unreadable {
-    /// It is kept in a way that python-blosc2 does not read either.
+    /// It is compressed or encrypted. python-blosc2 does not read such files either.
     Packed(&'static str),
-    /// It is not where it should be.
+    /// The archive is damaged.
     Damaged(&'static str),
 }
 
@@ -45,7 +45,7 @@ impl ByteSource for Arc<File> {
 }
 
 impl Archive {
-    /// Opens an archive; gives the files in it, and what is wrong with it where some of them could not be listed.
+    /// Opens an archive. Returns the files in it, and a message if not all of them could be listed.
     pub fn open(input: &Input) -> Result<(Self, Vec<Entry>, Option<String>)> {
         let file = Arc::new(input.open()?);
         let size = file.metadata()?.len();
@@ -82,12 +82,12 @@ impl Archive {
         Ok((Self(file), files, problem))
     }
 
-    /// Some of its bytes as a file.
+    /// A range of its bytes as a file.
     pub fn window(&self, range: Range<u64>) -> std::result::Result<Shared<dyn Storage>, Error> {
         window::window(self.0.clone(), range)
     }
 
-    /// The checksum of some of its bytes, as archives have it.
+    /// The CRC-32 of a range of its bytes.
     pub fn checksum(&self, range: Range<u64>) -> Result<u32> {
         let mut crc = Crc32::new();
         let mut part = vec![0; PART];
@@ -106,7 +106,7 @@ fn entries_missing(zip: &ZipArchive<FileReader>, entries: &[(bool, Entry)]) -> b
     zip.entries_hint() != entries.len() as u64
 }
 
-/// The bytes of a stored file.
+/// The range of a stored file in the archive, which has `size` bytes.
 fn range(
     zip: &ZipArchive<FileReader>,
     entry: rawzip::ZipArchiveEntryWayfinder,

@@ -1,44 +1,44 @@
-//! What a frame of python-blosc2 is, by its metalayers.
+//! What a frame is for python-blosc2, by its metalayers.
 
 use crate::json::Json;
 use crate::msgpack;
 use crate::source::{Frame, vlmeta_content};
 
-/// Bytes of a metalayer that says what a frame is, at most.
+/// The most bytes of a metalayer that says what a frame is.
 const MOST: usize = 1 << 10;
 
-/// What python-blosc2 takes a frame for.
+/// What a frame is for python-blosc2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Items of n dimensions.
+    /// An n-dimensional array.
     Array,
     /// Bytes in chunks.
     SuperChunk,
-    /// Python's objects, one by one.
+    /// Python objects, one by one.
     ObjectArray,
-    /// Python's objects in batches.
+    /// Python objects in batches.
     BatchArray,
     /// Lists of items.
     ListArray,
-    /// Data that are computed, or are elsewhere: see [`Frame::stands_for`].
+    /// Data that are computed or stored elsewhere: see [`Frame::stands_for`].
     Recipe,
-    /// Frames in a frame.
+    /// A store whose frames are in the data of a frame.
     EmbedStore,
-    /// Frames by key.
+    /// A store with keys.
     DictStore,
-    /// Frames by path.
+    /// A store with a tree of keys.
     TreeStore,
-    /// What says that a table is here.
+    /// The frame that marks its parent in the tree as a table.
     TableManifest,
 }
 
 impl Kind {
-    /// Whether other frames are in it.
+    /// Whether it is a store, which contains other frames.
     pub fn is_store(self) -> bool {
         matches!(self, Self::EmbedStore | Self::DictStore | Self::TreeStore)
     }
 
-    /// What to call it.
+    /// Its name in listings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Array => "array",
@@ -55,9 +55,9 @@ impl Kind {
     }
 }
 
-/// What python-blosc2 4.14 takes a frame for.
+/// What a frame is for python-blosc2 4.14.
 pub fn kind_of(frame: &Frame) -> Kind {
-    // Of several the first counts.
+    // If a frame has several of them the first one counts.
     let known: [(&[u8], Kind); 6] = [
         (b"b2tree", Kind::TreeStore),
         (b"b2dict", Kind::DictStore),

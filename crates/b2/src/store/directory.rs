@@ -1,4 +1,4 @@
-//! The frames below a directory.
+//! The frames in a directory and its subdirectories.
 
 use crate::failure::{Failure, Result};
 use crate::source::frame_file;
@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Endings of the files that python-blosc2 puts there.
+/// Extensions of the files that python-blosc2 puts there.
 const ENDINGS: [&str; 4] = ["b2nd", "b2f", "b2b", "b2e"];
 
-/// The frames below `root`, by their paths from there, in the order of these. Links to directories are not followed, so that none leads
-/// round in a circle.
+/// The frames below `root`: their paths relative to it, with slashes, and their full paths, sorted. Links to directories are not followed,
+/// since they could form a cycle.
 pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut files = Vec::new();
     let mut folders = vec![(String::new(), root.to_path_buf())];
@@ -33,9 +33,9 @@ pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(files)
 }
 
-/// Whether a file is to be a frame: by its name or by what it begins with. Others may lie there, such as locks.
+/// Whether a file should be a frame, by its name or its magic. There may be others, such as lock files.
 fn is_frame(path: &Path) -> bool {
-    // Anything but a file or a link to one (a pipe, a device) may have no end, or block.
+    // Reading a pipe or a device may block, or never end.
     if !path.is_file() {
         return false;
     }
@@ -47,7 +47,7 @@ fn is_frame(path: &Path) -> bool {
     has_ending(path) || has_magic()
 }
 
-/// Whether a file is to be a frame by its name.
+/// Whether a file should be a frame by its name.
 pub fn has_ending(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| ENDINGS.contains(&ending))

@@ -1,4 +1,4 @@
-//! Frames within the data of a frame.
+//! Frames in the data of another frame.
 
 use super::window::{self, ByteSource};
 use super::{Member, MemberLocation};
@@ -14,16 +14,16 @@ use oxiblosc_memory::Shared;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The metalayer with keys and places.
+/// The variable-length metalayer with keys and places.
 const MAP: &[u8] = b"estore_metadata";
-/// Bytes of that, at most: two million keys.
+/// The most bytes of it: about two million keys.
 const MOST: usize = 64 << 20;
 
 /// A frame whose data are other frames.
 pub struct Embedded(Mutex<(Frame, SuperChunk)>);
 
 impl Embedded {
-    /// Lists what is in a frame, or says what is wrong with the list.
+    /// Lists the members of an EmbedStore. The error says what is wrong with the list.
     pub fn open(frame: Frame) -> Result<(Self, Vec<Member>), String> {
         let told = |error| format!("the list of embedded keys: {}", describe(error));
         let contexts = frame.contexts(1).map_err(told)?;
@@ -37,12 +37,13 @@ impl Embedded {
     }
 }
 
-/// Some of the data as a file.
+/// A range of the data as a file.
 pub fn window(embedded: &Arc<Embedded>, range: Range<u64>) -> Result<Shared<dyn Storage>, Error> {
     window::window(embedded.clone(), range)
 }
 
-/// The members that a list in msgpack names: `{"embed_map": {KEY: {"offset": 0, "length": 9}, ...}, "current_offset": 9}`.
+/// The members in a list in msgpack: `{"embed_map": {KEY: {"offset": 0, "length": 9}, ...}, "current_offset": 9}`. `nbytes` is the size of the
+/// data in bytes.
 fn list(content: &[u8], nbytes: u64) -> Option<Vec<Member>> {
     let Json::Object(map) = msgpack::show(content) else {
         return None;
@@ -100,13 +101,13 @@ impl ByteSource for Arc<Embedded> {
             let (part, rest) = into.split_at_mut(len);
             match frame.chunk(nchunk)? {
                 StoredChunk::Bytes(chunk) => {
-                    // Items of the store are bytes.
+                    // Positions are in bytes, so items must be, too.
                     let header = ChunkHeader::parse(&chunk)?;
                     if header.typesize != 1 || contexts.items(&chunk, start, len, part)? != len {
                         return Err(Error::Data);
                     }
                 }
-                // A frame holds something else, and is not there yet.
+                // Data that were never written: no frame is there.
                 StoredChunk::Special(..) => part.fill(0),
             }
             (pos, into) = (pos + len, rest);

@@ -36,32 +36,32 @@ use std::sync::Arc;
 /// The EmbedStore of a directory or an archive.
 const EMBEDDED: &str = "embed.b2e";
 
-/// What a store is in.
+/// Where the members of a store are.
 enum Form {
     Directory,
     Archive(Archive),
     File,
 }
 
-/// A store, and what is in it.
+/// An open store.
 pub struct Store {
     form: Form,
     embedded: Option<Arc<Embedded>>,
-    /// What it is: see [`Kind`].
+    /// Which kind of store it is.
     pub kind: Kind,
-    /// The frames; those of a directory or archive in the order of their keys.
+    /// The frames; those of a directory or archive are sorted by key.
     pub members: Vec<Member>,
-    /// What else is in an archive.
+    /// The files in an archive that are no frames.
     pub others: Vec<Member>,
-    /// What is to be known of the store, and is no damage.
+    /// Remarks that are not about damage.
     pub notes: Vec<String>,
     /// What is wrong with the store itself.
     pub problems: Vec<String>,
 }
 
-/// A frame of a store.
+/// A frame of a store, or another file in an archive.
 pub struct Member {
-    /// What it is called by: `/group/matrix`; of what is no key, the name of the file.
+    /// The key, such as `/group/matrix`; for files without a key, the name of the file.
     pub key: String,
     /// Its file in the store, if it has one of its own.
     pub file: Option<String>,
@@ -77,7 +77,7 @@ impl Member {
         }
     }
 
-    /// Why it cannot be read, if that is known already.
+    /// Why it cannot be read, if that is known without reading it.
     pub fn unreadable(&self) -> Option<&'static str> {
         match self.place {
             MemberLocation::Nowhere(why) => Some(why),
@@ -90,26 +90,26 @@ impl Member {
 enum MemberLocation {
     /// A file or a directory.
     Path(PathBuf),
-    /// Bytes of the archive, and the archive's checksum of them.
+    /// A range of bytes of the archive, and their checksum.
     Archive(Range<u64>, u32),
-    /// Bytes of the data of the EmbedStore.
+    /// A range of bytes of the data of the EmbedStore.
     Embedded(Range<u64>),
-    /// Somewhere else, by its address.
+    /// Outside of the store, at this address.
     Elsewhere(String),
-    /// Nowhere, for this reason.
+    /// It cannot be read, for this reason.
     Nowhere(&'static str),
 }
 
 /// Why a member cannot be opened.
 pub enum Unopened {
-    /// It is damaged, or something else than a frame.
+    /// It is damaged or no frame. The message says what is wrong.
     Damaged(String),
-    /// It is somewhere else.
+    /// It is outside of the store, at this address.
     Elsewhere(String),
 }
 
 impl Store {
-    /// Opens the store that `input` is; `None` if it is something else.
+    /// Opens `input` if it is a store; `None` if it is something else.
     pub fn open(input: &Input) -> Result<Option<Self>> {
         let path = input.path();
         let has_ending = |ending: &str| path.extension().is_some_and(|known| known == ending);
@@ -173,7 +173,7 @@ impl Store {
         Ok(store.complete())
     }
 
-    /// Of several files of one name the last, as for python-blosc2.
+    /// The last of several files with the same name, which python-blosc2 reads, too.
     fn latest(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for entry in &entries {
@@ -197,7 +197,7 @@ impl Store {
         latest
     }
 
-    /// Whether what is at a place begins as a frame does.
+    /// Whether the bytes at a place begin with the magic of a frame.
     fn has_magic(&self, place: &MemberLocation) -> bool {
         let mut front = [0; 16];
         let read = self
@@ -224,7 +224,7 @@ impl Store {
         }
     }
 
-    /// Lists what is in the EmbedStore. If it cannot be opened, it is found to be damaged like any other member.
+    /// Lists what is in the EmbedStore. If it cannot be opened, it is reported as damaged later, like any other member.
     fn embed(&mut self, frame: std::result::Result<Frame, Error>) {
         let Ok(frame) = frame else { return };
         self.kind = kind_of(&frame);
@@ -259,7 +259,7 @@ impl Store {
         self
     }
 
-    /// What the store is in, in words.
+    /// Whether the store is a directory, an archive or a file, in words.
     pub fn form(&self) -> &'static str {
         match self.form {
             Form::Directory => "directory",
@@ -268,17 +268,17 @@ impl Store {
         }
     }
 
-    /// Whether it is a frame itself.
+    /// Whether the store is a single frame.
     pub fn is_file(&self) -> bool {
         matches!(self.form, Form::File)
     }
 
-    /// Whether each byte of the members has a checksum that the store keeps.
+    /// Whether it is an archive, which has checksums of all members.
     pub fn is_archive(&self) -> bool {
         matches!(self.form, Form::Archive(_))
     }
 
-    /// The bytes of what is in an archive or in an EmbedStore.
+    /// The bytes of a member of an archive or an EmbedStore as a file; none for other members.
     fn storage(
         &self,
         place: &MemberLocation,
@@ -308,7 +308,7 @@ impl Store {
         }
     }
 
-    /// Bytes that a member takes in the store, compressed as it is; none for what is not in a place of its own.
+    /// Compressed bytes of a member in the store; 0 if it is not in the store.
     pub fn size(&self, member: &Member) -> u64 {
         match &member.place {
             MemberLocation::Path(path) => crate::output::size_of(path),
@@ -319,7 +319,7 @@ impl Store {
         }
     }
 
-    /// Whether a member matches its checksum in the archive; true if there is none.
+    /// Whether a member matches its checksum in the archive; true if it has none.
     pub fn checksum_fits(&self, member: &Member) -> Result<bool> {
         match (&member.place, &self.form) {
             (MemberLocation::Archive(range, crc), Form::Archive(archive)) => {
@@ -329,7 +329,7 @@ impl Store {
         }
     }
 
-    /// What the archive says of the bytes at a place. An EmbedStore has one checksum for all that is in it.
+    /// The checksum of the bytes at a place. An EmbedStore in an archive has one checksum for all its members.
     fn checksum(&self, place: &MemberLocation) -> Result<Checksum> {
         let is_embedded = |member: &&Member| member.file.as_deref() == Some(EMBEDDED);
         let around = match place {
@@ -345,7 +345,7 @@ impl Store {
         })
     }
 
-    /// The file that contains the members without a file of their own, of a store at `path`.
+    /// The file that contains the members that have no file of their own, if the store is at `path`.
     pub fn file_of_embedded(&self, path: &Path) -> PathBuf {
         match self.form {
             Form::Directory => path.join(EMBEDDED),
@@ -368,7 +368,7 @@ impl Store {
             })
     }
 
-    /// What can be read of the member with this key as any other file: a path, or the bytes.
+    /// The member with this key as something to read. `name` is that of the store, for messages.
     pub fn extract(&self, key: &str, name: &str) -> Result<Extract> {
         let failed = |why: &str| Failure::say(format!("{name}: {key}: {why}"));
         let member = self
@@ -393,19 +393,20 @@ impl Store {
 pub enum Extract {
     /// A file or a directory.
     Path(PathBuf),
-    /// The bytes of a frame, and what is known of them.
+    /// The bytes of a frame, and their checksum.
     Bytes(Shared<dyn Storage>, Checksum),
 }
 
-/// What an archive says of bytes in it.
+/// The checksum of a member of an archive.
 pub struct Checksum {
+    /// That of the member itself, if it has one.
     own: Option<u32>,
-    /// Whether what they are in is right.
+    /// Whether the EmbedStore that contains the member matches its checksum.
     around: bool,
 }
 
 impl Checksum {
-    /// Whether bytes with this checksum are right, as far as is known.
+    /// Whether a member whose bytes have the CRC-32 `sum` is unchanged, as far as is known.
     pub fn fits(&self, sum: u32) -> bool {
         self.around && self.own.is_none_or(|own| own == sum)
     }

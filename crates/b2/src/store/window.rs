@@ -1,16 +1,17 @@
-//! Bytes of something larger, as a file of their own that can only be read.
+//! A range of bytes of something larger, as a file that can only be read.
 
 use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Shared, shared_dyn};
 use std::ops::Range;
 
-/// Bytes that can be read in part.
+/// Bytes that can be read at any position.
 pub trait ByteSource: Send + Sync {
     /// Fills `into` with the bytes from `pos` on.
     fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error>;
 }
 
+/// The file: `range` of `bytes`.
 struct Window<B> {
     bytes: B,
     range: Range<u64>,

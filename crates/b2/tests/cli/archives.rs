@@ -1,4 +1,4 @@
-//! Archives of python-blosc2: what their checksums say of one frame, and files that are in them besides frames.
+//! Archives of python-blosc2: their checksums of single frames, and files in them that are no frames.
 
 use crate::support::{Folder, b2, read};
 use rawzip::crc32;
@@ -10,7 +10,7 @@ fn fixture(name: &str) -> Vec<u8> {
     read(&format!("{folder}{name}"))
 }
 
-/// What the archive says of a file in it.
+/// The part of a zip archive's records about a file that local header and central directory share.
 fn record(name: &str, bytes: &[u8]) -> Vec<u8> {
     let len = (bytes.len() as u32).to_le_bytes();
     let mut record = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -48,7 +48,7 @@ fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     zip
 }
 
-/// Frames of arrays of five items, the first of which is given.
+/// The frame of an array of five numbers, from `first` on.
 fn array(folder: &Folder, first: i32) -> Vec<u8> {
     let items: Vec<u8> = (first..first + 5).flat_map(i32::to_le_bytes).collect();
     let file = folder.write(
@@ -60,7 +60,7 @@ fn array(folder: &Folder, first: i32) -> Vec<u8> {
     read(&to)
 }
 
-/// Wherever one of its bytes is another, a frame is not taken out as if it were right.
+/// Whichever byte of a frame is changed, it is not taken out as if it were intact.
 #[test]
 fn a_frame_is_not_taken_out_against_the_checksum_of_the_archive() {
     let folder = Folder::new("altered");
@@ -84,7 +84,7 @@ fn a_frame_is_not_taken_out_against_the_checksum_of_the_archive() {
             b2(&["decompress", &store, "--key", key, "-o", &to, "-f"]).failed();
             b2(&["convert", &store, "--key", key, &to, "-f"]).failed();
         }
-        // In the last byte of it.
+        // The same for its last byte.
         let mut zip = zip.clone();
         zip[start + bytes.len() - 1] ^= 4;
         let store = folder.write("altered.b2z", &zip);
@@ -103,7 +103,7 @@ fn a_frame_is_not_taken_out_against_the_checksum_of_the_archive() {
     }
 }
 
-/// As for python-blosc2, which takes the last of several files of one name, and passes over what is no frame.
+/// As in python-blosc2, which reads the last of several files with the same name, and ignores files that are no frames.
 #[test]
 fn older_files_and_other_files_are_left_out() {
     let folder = Folder::new("others");
@@ -137,7 +137,7 @@ fn older_files_and_other_files_are_left_out() {
         "{json}"
     );
     b2(&["decompress", &store, "--key", "README.md", "-o", "-"]).failed();
-    // The archive has a checksum of the others, too.
+    // The archive has checksums of the other files, too.
     let mut altered = zip.clone();
     let at = altered
         .windows(8)
@@ -150,7 +150,7 @@ fn older_files_and_other_files_are_left_out() {
         run.contains("README.md: is not what the archive's checksum says"),
         "{run}"
     );
-    // What stands in a directory is as it was.
+    // Other files in a directory are ignored.
     let unpacked = folder.path("store.b2d");
     fs::create_dir(&unpacked).expect("made");
     fs::write(Path::new(&unpacked).join("embed.b2e"), &embedded).expect("written");

@@ -1,4 +1,4 @@
-//! Arrays: `.npy` in and out, other shapes of chunks and blocks, metalayers.
+//! Arrays: `.npy` files in and out, and other shapes of chunks and blocks.
 
 use crate::support::{Folder, b2, npy, piped, read, series};
 
@@ -109,7 +109,7 @@ fn files_that_only_look_like_arrays() {
         let file = folder.write("a.npy", bytes);
         let run = b2(&["compress", &file]).failed();
         assert!(!run.err.contains("panicked"), "{nth}: {}", run.err);
-        // As bytes they are as good as any others.
+        // They can be compressed as plain bytes.
         b2(&[
             "compress",
             "--raw",

@@ -1,4 +1,4 @@
-//! Every command on files that are in order, and on what is wrong.
+//! Every command on intact files, and with wrong arguments.
 
 use crate::damage_files::{Original, write_files};
 use crate::fixtures::fixtures;
@@ -76,7 +76,7 @@ fn what_is_compressed_comes_back() {
     std::fs::remove_file(&file).expect("removed");
     b2(&["decompress", &folder.path("data.i32.b2frame")]).ended(0);
     assert!(read(&file) == data);
-    // Nothing half done is left lying about.
+    // No unfinished file is left.
     assert_eq!(folder.count(), 4);
 }
 
@@ -115,7 +115,7 @@ fn the_size_of_items_is_chosen_by_samples() {
         let plain = size(file, &["--typesize", "1"]);
         assert!(size(file, &[]) <= plain + plain / 1000, "{file}");
     }
-    // Nor does text that repeats from afar, whatever its length goes into.
+    // Nor does text whose repetitions are far apart, even if its length is a multiple of a size that is tried.
     for len in (12_000..12_480).step_by(60) {
         let text = &include_bytes!("commands.rs")[..len];
         let file = folder.write("repeated", &text.repeat(100));
@@ -171,7 +171,7 @@ fn conversions_keep_the_data() {
         let back = b2(&["decompress", &again, "-o", "-"]).ended(0).out;
         assert!(back == data, "{way:?}");
     }
-    // A copy is the same but for the room that the original may have had.
+    // A copy is as long as the original.
     let copy = b2(&["convert", &frame, "-"]).ended(0).out;
     assert_eq!(copy.len(), read(&frame).len());
 }
@@ -278,7 +278,7 @@ fn bench_prints_and_plots() {
         &svg,
     ];
     let text = b2(&args).ended(0).text();
-    // Of the first way at least, however long it takes.
+    // At least the first settings are measured, however long that takes.
     for part in ["blosclz", "ratio", "smallest:", "quickest:", "not measured"] {
         assert!(text.contains(part), "{part} in {text}");
     }
@@ -292,7 +292,7 @@ fn bench_prints_and_plots() {
     let noise = folder.write("noise", &oxiblosc_testing::noise(100_000));
     let run = b2(&["bench", &noise, "--seconds", "0"]).ended(0).text();
     assert!(run.contains("nothing compresses") && !run.contains("smallest:"));
-    // Chunks of different sizes, of which the first is larger than what is asked for.
+    // Chunks of different sizes. The first is larger than the sample.
     let original = Original::new(&folder, 4, false, false);
     write_files(Path::new(&frame), &original.files);
     let run = b2(&["bench", &frame, "--seconds", "0", "--sample", "16K"]).ended(0);

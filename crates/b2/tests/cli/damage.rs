@@ -1,10 +1,10 @@
-//! Damaged frames: `verify` says so, `repair` brings back all that is not damaged and leaves the original alone.
+//! Damaged frames: `verify` finds the damage, and `repair` copies everything else and does not change the original.
 
 use crate::support::{Folder, b2, read, series};
 
 const CHUNK: usize = 16 << 10;
 
-/// A frame of data whose every stream has a checksum, so that damage is found: its path, its bytes, the data.
+/// A frame whose streams have checksums (those of zlib), so that damage is found: its path, its bytes, the data.
 fn frame(folder: &Folder, extra: &[&str]) -> (String, Vec<u8>, Vec<u8>) {
     let data = series(40_000);
     let file = folder.write("data", &data);
@@ -32,7 +32,7 @@ fn frame(folder: &Folder, extra: &[&str]) -> (String, Vec<u8>, Vec<u8>) {
     (path, bytes, data)
 }
 
-/// Where the chunks of a frame are: from the table of `info`.
+/// The positions and lengths of the chunks of a frame, from the table of `info`.
 fn places(path: &str) -> Vec<(usize, usize)> {
     let json = b2(&["info", "--json", "--chunks", "1000", path])
         .ended(0)
@@ -55,7 +55,7 @@ fn places(path: &str) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Chunks of `data` that `back` has too.
+/// For each chunk of `data`, whether it is the same in `back`.
 fn same(data: &[u8], back: &[u8]) -> Vec<bool> {
     data.chunks(CHUNK)
         .enumerate()
@@ -63,7 +63,7 @@ fn same(data: &[u8], back: &[u8]) -> Vec<bool> {
         .collect()
 }
 
-/// Repairs a frame; gives what is in the new one.
+/// Repairs a frame. Returns the data of the new one.
 fn repaired(folder: &Folder, path: &str, code: i32) -> Vec<u8> {
     let new = folder.path("repaired");
     b2(&["repair", path, &new, "--force"]).ended(code);
@@ -181,7 +181,7 @@ fn index_and_trailer_gone() {
     let broken = folder.write("broken", &damaged);
     b2(&["verify", &broken]).ended(1);
     assert!(repaired(&folder, &broken, 1) == data);
-    // The header as well: chunks tell of themselves.
+    // Without the header, too: the headers of the chunks are enough.
     damaged[..places(&path)[0].0].fill(0);
     let broken = folder.write("broken", &damaged);
     assert!(repaired(&folder, &broken, 1) == data);
@@ -207,7 +207,7 @@ fn directories() {
         (0..same.len()).filter(|n| !same[*n]).collect()
     };
     assert_eq!(lost(&repaired(&folder, &path, 1)), [2, 4]);
-    // Without the index, the files' numbers tell.
+    // Without the index, the numbers of the files give the order.
     let index = format!("{path}/chunks.b2frame");
     let bytes = read(&index);
     std::fs::write(&index, &bytes[..97]).expect("writes");
@@ -258,7 +258,7 @@ fn what_is_whole_is_copied() {
     assert_eq!(read(&folder.path("repaired")).len(), bytes.len());
 }
 
-/// Noise of which no codec sees that a bit is another.
+/// Noise, which is stored, so that no codec notices a flipped bit.
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 7u64;
     let next = |_| {
@@ -296,7 +296,7 @@ fn with_checksums_every_damage_is_found() {
         let line = info.lines().find(|line| line.starts_with("checksums"));
         assert!(line.is_some_and(|line| line.ends_with(has)), "{info}");
     }
-    // A frame that is converted keeps them, and one that has none gets them.
+    // Conversion keeps checksums, and can add them.
     b2(&["convert", &checked, &copy, "--sparse"]).ended(0);
     let kept = verified(&copy).ended(0).text();
     assert!(kept.contains("all chunks are right"), "{kept}");

@@ -1,4 +1,4 @@
-//! Frames of many kinds, and what can happen to them.
+//! Frames of many kinds, and kinds of damage to them.
 
 use crate::support::Folder;
 use oxiblosc_chunk::encode::ChunkInput;
@@ -9,24 +9,24 @@ use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_testing::random::Rng;
 use std::path::Path;
 
-/// Names and contents: one without a name, or those of a directory.
+/// Names and contents of the files of a frame: one file without a name, or those of a directory.
 pub type Files = Vec<(String, Vec<u8>)>;
 
-/// A frame, and what is in it.
+/// A frame, its files and its content.
 pub struct Original {
     pub name: String,
     pub files: Files,
     pub content: Content,
-    /// The chunks: in which file, where, and how many bytes.
+    /// The chunks: the index of their file, their position in it, and their length in bytes.
     places: Vec<(usize, usize, usize)>,
 }
 
-/// What a reader sees.
+/// What a reader finds in a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// The data of each chunk.
     pub chunks: Vec<Vec<u8>>,
-    /// The sizes of the blocks of each.
+    /// The sizes of the blocks of each chunk, in bytes.
     pub blocks: Vec<Vec<usize>>,
     /// The fixed-length metalayers.
     pub metalayers: Vec<(Vec<u8>, Vec<u8>)>,
@@ -38,7 +38,7 @@ pub struct Content {
 const INDEX: &str = "chunks.b2frame";
 const LAYERS: [&[u8]; 2] = [b"notes", b"more"];
 
-/// Slow series with some noise: `width` bytes an item.
+/// A series that changes slowly, with some noise, of items of `width` bytes.
 fn series(rng: &mut Rng, nbytes: usize, width: usize) -> Vec<u8> {
     let mut value = rng.next() as i64 >> 40;
     let items = (0..nbytes.div_ceil(width)).flat_map(|_| {
@@ -121,11 +121,11 @@ fn make(kind: usize, place: Place, checksums: bool) {
         0 => (0..12).for_each(|n| append(&series(&mut rng, 30_000 - n / 11 * 9000, 4))),
         1 => (0..9).for_each(|_| append(&series(&mut rng, 24_000, 8))),
         2 | 3 => (0..8).for_each(|_| append(&series(&mut rng, 40_000, 4))),
-        // Stored, and of different sizes.
+        // Stored chunks of different sizes.
         4 => [20_000, 9_000, 30_000, 500, 30_000]
             .into_iter()
             .for_each(|nbytes| append(&noise(&mut rng, nbytes))),
-        // Many of one size: half of them stored.
+        // Many chunks of one size, half of them stored.
         5 => (0..300).for_each(|n| match n % 2 {
             0 => append(&series(&mut rng, 800, 4)),
             _ => append(&noise(&mut rng, 800)),
@@ -171,12 +171,12 @@ fn block_sizes(header: &ChunkHeader, chunk: &[u8]) -> Vec<usize> {
         Blocks::Regular { blocksize } => all
             .map(|nblock| blocksize.min(header.nbytes - nblock * blocksize))
             .collect(),
-        // Each begins with its size.
+        // Each block begins with its size.
         Blocks::Variable { .. } => all.map(|nblock| number(number(32 + 4 * nblock))).collect(),
     }
 }
 
-/// What is in the frame at a path; nothing if it cannot be read.
+/// The content of the frame at a path; none if it cannot be read.
 pub fn content(path: &Path) -> Option<Content> {
     let s = SuperChunk::open(path, 0, 1, Protection::default()).ok()?;
     let (mut chunks, mut blocks) = (Vec::new(), Vec::new());
@@ -189,7 +189,7 @@ pub fn content(path: &Path) -> Option<Content> {
         };
         let mut data = vec![0; header.nbytes];
         if s.decompress_chunk(nchunk, &mut data).is_err() {
-            // Of an unknown codec or filter.
+            // Its codec or filter is unknown.
             data.clear();
         }
         blocks.push(sizes);
@@ -248,7 +248,7 @@ pub fn write_files(path: &Path, files: &Files) {
 }
 
 impl Original {
-    /// The frame as another writer leaves it, which knows nothing of checksums: only chunks have some.
+    /// The frame as a writer without checksums leaves it: only chunks have checksums.
     pub fn changed_by_another(mut self) -> Self {
         let front = self.front();
         let bytes = &mut self.files[front].1;
@@ -301,13 +301,13 @@ impl Original {
         original
     }
 
-    /// Where the chunk with the n-th place is in its file, and how many bytes it has.
+    /// The position of the n-th stored chunk in its file, and its length in bytes.
     pub fn place(&self, n: usize) -> (usize, usize) {
         let (_, pos, cbytes) = self.places[n];
         (pos, cbytes)
     }
 
-    /// Which of the files has the header.
+    /// The index of the file with the header.
     pub fn front(&self) -> usize {
         let front = self
             .files
@@ -324,7 +324,7 @@ impl Original {
         Extent::parse(&self.files[self.front()].1).expect("a header")
     }
 
-    /// Where index and trailer begin.
+    /// The positions at which index and trailer begin.
     pub fn tail(&self) -> (usize, usize) {
         let (front, extent) = (self.front(), self.extent());
         let index = match self.is_directory() {
@@ -336,7 +336,7 @@ impl Original {
     }
 }
 
-/// What happens to a frame.
+/// A kind of damage to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     OneBit,
@@ -369,20 +369,20 @@ impl Damage {
         (Self::BlockStarts, "block starts overwritten"),
     ];
 
-    /// Whether checksums must bring back all chunks: no stream is hurt, and what is left tells all the rest.
+    /// Whether all chunks of a frame with checksums must come back: no stream is damaged, and the rest can be rebuilt.
     pub fn spares(self) -> bool {
         use Damage::{BlockStarts, Header, Index, Metalayers};
         matches!(self, Header | Metalayers | Index | BlockStarts)
     }
 
-    /// Does it. None where it does not apply, or where nothing changed.
+    /// The files of the damaged frame. None if this damage does not apply, or changed nothing.
     pub fn done(self, original: &Original, rng: &mut Rng) -> Option<Files> {
         let mut files = original.files.clone();
         let front = original.front();
         let len = |files: &Files, file: usize| files[file].1.len();
         // Larger files are hit more often.
         let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
-        // At the same share of a frame with checksums and without, so that what comes of it can be compared.
+        // At the same fraction of a frame with checksums and without, so that the results can be compared.
         let mut any = |files: &Files| {
             let mut at = (rng.unit() * total as f64) as usize;
             for (file, (_, bytes)) in files.iter().enumerate() {
@@ -423,7 +423,7 @@ impl Damage {
             }
             Self::MissingFile if !original.is_directory() => return None,
             Self::MissingFile => {
-                // That with the index as often as one of the others.
+                // The file with the index in half of the cases.
                 let file = match rng.below(2) {
                     0 => front,
                     _ => rng.below(files.len()),
@@ -441,7 +441,7 @@ impl Damage {
             }
             Self::Metalayers => {
                 let to = original.extent().header_len as usize;
-                // Of an array mostly its shape.
+                // In an array mostly its shape.
                 let shape = files[front].1[..to]
                     .windows(2)
                     .position(|two| two == [0x97, 0]);

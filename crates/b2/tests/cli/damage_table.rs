@@ -1,6 +1,6 @@
-//! All kinds of damage to all kinds of frames: what `verify` finds of it, and what `repair` brings back and says of that.
+//! All kinds of damage to all kinds of frames: whether `verify` finds it, and whether `repair` brings data back and reports truly on them.
 //!
-//! `OXIBLOSC_DAMAGE=full` does each five times, instead of a sample.
+//! With `OXIBLOSC_DAMAGE=full` each is done five times, instead of a sample once.
 
 use crate::damage_files::{Content, Damage, Files, KINDS, Original, content, write_files};
 use crate::support::{Folder, b2};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `repair` says of a chunk.
+/// The report of `repair` on a chunk.
 struct Verdict {
     state: String,
     wrong: Vec<usize>,
@@ -17,7 +17,7 @@ struct Verdict {
     left_out: bool,
 }
 
-/// What `repair` says.
+/// The report of `repair`.
 struct Report {
     complete: bool,
     header: String,
@@ -63,21 +63,23 @@ fn parse(json: &str) -> Report {
     }
 }
 
-/// What came of one damage.
+/// The result of one or more cases of damage.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     cases: usize,
-    /// Found by `verify`.
+    /// Cases that `verify` found.
     flagged: usize,
-    /// Bytes that are called right and are not.
+    /// Wrong bytes that are called right.
     silent: usize,
-    /// Bytes of which nothing is known, and that are wrong.
+    /// Wrong bytes that are called unknown.
     doubtful: usize,
-    /// Bytes that are right, whatever is said of them; those that are said to be right; and all.
+    /// Right bytes, whatever they are called.
     right: usize,
+    /// Right bytes that are called right.
     called_right: usize,
+    /// All bytes.
     all: usize,
-    /// Frames of which nothing is said to be lost.
+    /// Frames that are called complete.
     complete: usize,
 }
 
@@ -96,13 +98,13 @@ impl Outcome {
     fn share(part: usize, all: usize) -> String {
         match part == all {
             true => "100".into(),
-            // Never more than it is.
+            // Rounded down, so that it never says 100 if something is missing.
             false => format!("{:.1}", (1000 * part / all.max(1)) as f64 / 10.0),
         }
     }
 }
 
-/// Cuts data into blocks of these sizes; what is behind them is one more.
+/// Cuts data into blocks of these sizes. The rest is one more block.
 fn cut<'a>(data: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
     let mut rest = data;
     let mut blocks = Vec::new();
@@ -115,7 +117,7 @@ fn cut<'a>(data: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
     blocks
 }
 
-/// Compares what came back with what there was.
+/// Compares the content of the new frame with the original.
 fn compare(before: &Content, back: &Content, report: &Report, outcome: &mut Outcome) {
     let mut now = back.chunks.iter();
     for (nchunk, verdict) in report.chunks.iter().enumerate() {
@@ -197,17 +199,17 @@ fn tried(folder: &Folder, name: &str, original: &Original, files: &Files) -> Out
     outcome
 }
 
-/// A frame without checksums, with them, and with those of chunks alone.
+/// Variants of a frame: without checksums, with them, and with those of chunks only.
 const WITHOUT: usize = 0;
 const WITH: usize = 1;
 const OF_CHUNKS: usize = 2;
 const VARIANTS: usize = 3;
-/// What came of one damage to each of them.
+/// The results of one kind of damage to each variant.
 type Row = [Outcome; VARIANTS];
-/// What came of each damage to frames in files, and to those in directories.
+/// The results of each kind of damage to frames in files, and to those in directories.
 type Table = [[Row; 2]; Damage::ALL.len()];
 
-/// One case: which frame, and what is done to it.
+/// One case: which frame, and which damage.
 #[derive(Clone, Copy)]
 struct Case {
     number: usize,
@@ -230,7 +232,7 @@ impl Case {
         }
     }
 
-    /// The sample: of each damage to frames in files, and to those in directories, some kinds, each in all variants.
+    /// Whether the case is in the sample: each damage, in files and in directories, is done to some kinds of frames, in all variants.
     fn is_in_sample(self) -> bool {
         let first = mix((2 * self.damage + self.sparse) as u64) as usize % 4;
         (first + self.kind).is_multiple_of(4)
@@ -263,7 +265,7 @@ fn what_repair_calls_right_is_right() {
     let try_case = |case: Case| {
         let (original, sums) = &all[case.original];
         let (damage, what) = Damage::ALL[case.damage];
-        // The same for the frame with checksums and without.
+        // The same damage for all variants.
         let seed = case.number / VARIANTS + 1;
         let Some(files) = damage.done(original, &mut Rng(seed as u64)) else {
             return;
@@ -279,7 +281,7 @@ fn what_repair_calls_right_is_right() {
         }
         table.lock().expect("no panic")[case.damage][case.sparse][*sums].add(&outcome);
     };
-    // Most of the time is spent waiting for another process that might be changing what does not open.
+    // More threads than processors: most of the time is spent waiting, since a frame that does not open might be under change.
     std::thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| {
@@ -301,7 +303,7 @@ fn what_repair_calls_right_is_right() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Every damage that there can be was done, in each storage, to frames with checksums and without.
+/// Checks that every kind of damage was done, in each storage, to all variants.
 fn nothing_is_missing(table: &Table) {
     for (damage, (which, what)) in table.iter().zip(Damage::ALL) {
         for (storage, row) in ["files", "directories"].iter().zip(damage) {

@@ -1,4 +1,4 @@
-//! What `b2 convert` and `b2 decompress` make of damaged frames with checksums: what was in them, or an error.
+//! `b2 convert` and `b2 decompress` on damaged frames with checksums return the original data or an error.
 //!
 //! `OXIBLOSC_DAMAGE=full` flips 100 bits of each frame, instead of some.
 
@@ -19,7 +19,7 @@ struct Seen {
     layers: [Vec<(Vec<u8>, Vec<u8>)>; 2],
 }
 
-/// What the tool makes of a frame in every way; nothing where it says that it cannot.
+/// What a frame contains after each way to copy it; none if the tool fails.
 fn seen(folder: &Folder, name: &str, files: &Files) -> Vec<Option<Seen>> {
     let (path, new) = (folder.path(name), folder.path(&format!("{name}-new")));
     let (path_at, new_at) = (Path::new(&path), Path::new(&new));
@@ -82,12 +82,12 @@ fn copies_of_damaged_frames_are_right_or_errors() {
             let place = format!("{}, file {file}, byte {at}, bit {bit}", frame.name);
             let mut failures = failures.lock().expect("no panic");
             failures.extend(wrong.map(|way| format!("{place}: way {way}")));
-            // All ways read all chunks.
+            // Each way reads all chunks, so each must find the damage.
             let met = now.iter().all(Option::is_none);
             failures.extend((!met).then(|| format!("{place}: not met")));
         }
     };
-    // Most of the time is spent waiting for another process that might be changing what does not open.
+    // More threads than processors: most of the time is spent waiting, since a frame that does not open might be under change.
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {

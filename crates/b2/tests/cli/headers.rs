@@ -1,4 +1,4 @@
-//! What `verify` calls fine can be opened and decompressed, whatever byte of a header is another.
+//! A frame that `verify` calls fine can be opened and decompressed, whichever byte of its header is changed.
 
 use crate::damage_files::{Original, write_files};
 use crate::support::{Folder, b2};
@@ -13,7 +13,7 @@ fn what_is_called_fine_is_decompressed() {
         let len = u32::from_be_bytes(original.files[0].1[11..15].try_into().expect("four"));
         let fine = (9..len as usize).filter(|at| {
             let mut files = original.files.clone();
-            // A bit that is near the front where numbers are small, and else any.
+            // Another bit for each byte.
             files[0].1[*at] ^= 1 << (at % 8);
             write_files(Path::new(&path), &files);
             let said = b2(&["verify", &path]);
@@ -24,7 +24,7 @@ fn what_is_called_fine_is_decompressed() {
             assert_eq!(back.code, Some(0), "{kind}: byte {at}: {text}{}", back.err);
             true
         });
-        // Not all of it counts: the codec of the next chunk, how many threads there were.
+        // Some fields do not matter here, such as the codec of the next chunk, and the number of threads.
         assert!(fine.count() > 5, "{kind}");
     }
 }
@@ -57,7 +57,7 @@ fn sizes_that_the_chunks_do_not_have_are_damage() {
             assert!(run.contains(why), "{kind}: byte {at}: {run}");
         }
     }
-    // Blocks of an array that make chunks of the same size.
+    // Another shape of blocks with which chunks have the same size.
     let original = Original::new(&folder, 7, false, false);
     let mut files = original.files.clone();
     let blocks = [0x92, 0xd2, 0, 0, 0, 10, 0xd2, 0, 0, 0, 65];

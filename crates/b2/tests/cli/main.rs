@@ -16,7 +16,7 @@ use oxiblosc_testing::needs;
 mod safety;
 mod stores;
 mod support;
-// Goes in front of the C library, which only a program that is linked to it when it is loaded has.
+// Preloads a library before the C library, which only works with the GNU loader and a program that is linked dynamically.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod synced;
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Pipes by their names, and readers of the output that go away.
+//! Named pipes, and outputs that are named by their device.
 
 use crate::support::{Folder, Run, b2, npy, piped, read, series};
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// Runs the tool with a pipe, named last, through which bytes come: the first three, and later the others.
+/// Runs the tool with a named pipe as its last argument. First three bytes come through it, and later the others.
 fn through(folder: &Folder, bytes: &[u8], args: &[&str]) -> Run {
     let pipe = folder.path("pipe");
     if !Path::new(&pipe).exists() {
@@ -21,7 +21,7 @@ fn through(folder: &Folder, bytes: &[u8], args: &[&str]) -> Run {
             let (front, rest) = bytes.split_at(3);
             into.write_all(front).expect("written");
             thread::sleep(Duration::from_millis(50));
-            // A tool that does not want it all is a matter of its exit code.
+            // This fails if the tool stops reading early. Its exit code says whether that is right.
             drop(into.write_all(rest));
         });
         b2(&[args, &[&pipe]].concat())
@@ -40,7 +40,7 @@ fn a_pipe_with_a_name_is_read_once_and_whole() {
         assert!(b2(&["decompress", &frame, "-o", "-"]).ended(0).out == *bytes);
         piped(&["compress", "/dev/stdin", "-f", "-o", &frame], Some(bytes)).ended(0);
         assert!(b2(&["decompress", &frame, "-o", "-"]).ended(0).out == *bytes);
-        // Like standard input it has no name for what is made of it.
+        // As with standard input, the output has no default name, and goes to standard output.
         let made = through(&folder, bytes, &["compress"]).ended(0).out;
         assert!(piped(&["decompress", "-"], Some(&made)).ended(0).out == *bytes);
     }

@@ -1,4 +1,4 @@
-//! Nothing that is there already is lost, and what would be is refused.
+//! Commands that would overwrite or lose data are refused.
 
 use crate::support::{Folder, b2, npy, piped, read, series, symlink};
 use std::fs;
@@ -31,7 +31,7 @@ fn what_is_read_is_not_overwritten() {
         "-f",
     ])
     .failed();
-    // Nor does anything come into the directory that is read.
+    // Nor is anything created in the directory that is read.
     for inside in ["new", "new/er", "00000000.chunk2"] {
         let to = format!("{sparse}/{inside}");
         let count = fs::read_dir(&sparse).expect("a directory").count();
@@ -46,7 +46,7 @@ fn what_is_read_is_not_overwritten() {
     if symlink(format!("{sparse}/new"), &into) {
         b2(&["convert", &sparse, &into]).failed();
     }
-    // A directory with other things is no frame to be replaced.
+    // A directory with other files is not replaced.
     let other = folder.path("other");
     fs::create_dir(&other).expect("made");
     let letter = folder.write("other/letter", b"kept");
@@ -54,7 +54,7 @@ fn what_is_read_is_not_overwritten() {
     assert_eq!(read(&letter), b"kept");
     assert!(read(&frame) == before);
     b2(&["verify", &frame, &sparse]).ended(0);
-    // A frame is: by a file, and by a directory.
+    // A frame is replaced: by a file, and by a directory.
     b2(&["convert", &frame, &sparse, "-f"]).ended(0);
     assert!(Path::new(&sparse).is_file());
     b2(&["convert", &frame, &sparse, "-f", "--sparse"]).ended(0);
@@ -111,20 +111,20 @@ fn arrays_that_would_lose_something_are_refused() {
     let objects = folder.write("objects.npy", &npy("|O", false, "(2,)", &[0; 40]));
     let run = b2(&["compress", &objects]).failed();
     assert!(run.err.contains("--raw"), "{}", run.err);
-    // Records have a size of their own, which the length of the file does not make up.
+    // The size of a record follows from its fields, and a file of another length is refused.
     let record = "[('a', '<i4'), ('b', '<f8', (2,))]";
     let records = folder.write("records.npy", &npy(record, false, "(3,)", &series(15)));
     b2(&["compress", &records]).ended(0);
     let back = b2(&["decompress", &folder.path("records.b2nd"), "-o", "-"]).ended(0);
     assert!(back.out.ends_with(&series(15)));
-    // A letter in a name is no kind.
+    // A letter in the name of a field is not taken for its type.
     let named = "[('Offset', '<i4'), ('O', '<f8', (2,))]";
     let named = folder.write("named.npy", &npy(named, false, "(3,)", &series(15)));
     b2(&["compress", &named]).ended(0);
     let longer = folder.write("longer.npy", &npy(record, false, "(3,)", &series(18)));
     b2(&["compress", &longer]).failed();
 
-    // Codecs for numbers say what they take.
+    // Codecs for arrays of numbers say why they refuse data.
     let plain = folder.write("plain", &series(1000));
     let floats = folder.write("floats.npy", &npy("<f4", false, "(20, 30)", &series(600)));
     let to = folder.path("to");

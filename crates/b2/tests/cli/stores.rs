@@ -1,4 +1,4 @@
-//! Stores of python-blosc2: those in `tests/fixtures/stores`, which 4.14.1 made by the script beside them, and what damage makes of them.
+//! Stores of python-blosc2: those in `tests/fixtures/stores`, which were made by 4.14.1 and the script beside them, intact and damaged.
 
 use crate::support::{Folder, b2, npy, piped, read, symlink};
 use oxiblosc_system::files::write_all_at;
@@ -14,7 +14,7 @@ fn fixture(name: &str) -> String {
     format!("{folder}{name}")
 }
 
-/// The files in an archive: their names, and where they are.
+/// The files in an archive: their names, and the ranges of their contents.
 fn members(path: &str) -> Vec<(String, Range<usize>)> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let file = File::open(path).expect("opens");
@@ -30,7 +30,7 @@ fn members(path: &str) -> Vec<(String, Range<usize>)> {
     members
 }
 
-/// Unpacks an archive into a folder, as `DictStore.to_b2d` does; gives the new store.
+/// Unpacks an archive into a folder, as `DictStore.to_b2d` does. Returns the path of the new store.
 fn unpacked(folder: &Folder, name: &str) -> String {
     let (archive, to) = (fixture(name), folder.path(&name.replace("b2z", "b2d")));
     let bytes = read(&archive);
@@ -115,7 +115,7 @@ fn a_frame_is_taken_out_by_its_key() {
         b2(&repair).ended(0);
         let info = b2(&["info", &store, "--key", "/group/series"]).ended(0);
         assert!(info.text().contains("3 chunks"));
-        // One frame has to be chosen, it has to be there, and to go somewhere.
+        // A key must be given, it must exist, and the output must have a name.
         b2(&["decompress", &store, "-o", "-"]).failed();
         b2(&["decompress", &store, "--key", "/group/matrix"]).failed();
         let none = b2(&["decompress", &store, "--key", "/none", "-o", "-"]).failed();
@@ -125,14 +125,14 @@ fn a_frame_is_taken_out_by_its_key() {
             b2(&["convert", &store, &folder.path("whole")]).failed();
         }
     }
-    // Of an EmbedStore, which is a frame, a copy is one, too.
+    // An EmbedStore is a frame, and a copy of it is an EmbedStore, too.
     let copy = folder.path("copy.b2e");
     b2(&["convert", &fixture("embed.b2e"), &copy, "-c", "lz4"]).ended(0);
     let taken = b2(&["decompress", &copy, "--key", "/small", "-o", "-"]).ended(0);
     assert!(taken.out == small());
 }
 
-/// Damage may make any command fail, but not worse; `expected` says which exit codes `verify` may have.
+/// Checks that commands end with an exit code on a damaged store. `expected` are those that `verify` may have.
 fn survives(folder: &Folder, store: &str, expected: &[i32], what: &str) {
     let run = b2(&["verify", store]);
     let code = run.code.unwrap_or(-1);
@@ -149,7 +149,7 @@ fn survives(folder: &Folder, store: &str, expected: &[i32], what: &str) {
     assert!(matches!(taken.code, Some(0 | 2)), "{what}: {}", taken.err);
 }
 
-/// Each byte, one of its bits; `OXIBLOSC_DAMAGE=full` each bit, else a sample.
+/// Flips single bits: a sample of them, or with `OXIBLOSC_DAMAGE=full` all.
 #[test]
 fn damage_is_an_error_and_nothing_worse() {
     let full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|value| value == "full");
@@ -162,7 +162,7 @@ fn damage_is_an_error_and_nothing_worse() {
         };
         let store = folder.write(name, &bytes);
         let file = File::options().write(true).open(&store).expect("opens");
-        // Odd, so that a sample has all bits.
+        // An odd step, so that the sample contains each bit of a byte.
         let step = if full { 1 } else { 211 };
         for position in (0..bytes.len() * 8).step_by(step) {
             let (at, bit) = (position / 8, position % 8);
@@ -218,7 +218,7 @@ fn names_and_links_that_lead_elsewhere_do_no_harm() {
     assert!(taken.out == matrix());
     assert_eq!(folder.count(), before + 1);
 
-    // A directory that holds itself, a pipe without a writer, and files that are no frames.
+    // A directory that contains a link to itself, a pipe without a writer, and files that are no frames.
     let store = unpacked(&folder, "tree.b2z");
     if symlink(&store, Path::new(&store).join("loop")) {
         symlink("/dev/zero", Path::new(&store).join("zeros.b2nd"));

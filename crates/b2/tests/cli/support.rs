@@ -23,14 +23,14 @@ impl Folder {
             .to_string()
     }
 
-    /// Writes a file; gives its path.
+    /// Writes a file. Returns its path.
     pub fn write(&self, name: &str, bytes: &[u8]) -> String {
         let path = self.path(name);
         std::fs::write(&path, bytes).expect("writes");
         path
     }
 
-    /// How many things are in it.
+    /// The number of files and folders in it.
     pub fn count(&self) -> usize {
         std::fs::read_dir(&self.0).expect("a folder").count()
     }
@@ -46,7 +46,7 @@ pub fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Makes a link; says whether this system lets any user do so.
+/// Makes a link. Returns whether this system lets any user do so.
 pub fn symlink(to: impl AsRef<Path>, at: impl AsRef<Path>) -> bool {
     #[cfg(unix)]
     std::os::unix::fs::symlink(&to, &at).expect("linked");
@@ -55,7 +55,7 @@ pub fn symlink(to: impl AsRef<Path>, at: impl AsRef<Path>) -> bool {
     cfg!(unix)
 }
 
-/// What a run ended with.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
@@ -101,7 +101,7 @@ pub fn b2(args: &[&str]) -> Run {
     piped(args, None)
 }
 
-/// Runs the tool with something at its standard input.
+/// Runs the tool with bytes at its standard input.
 pub fn piped(args: &[&str], input: Option<&[u8]>) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_b2"))
         .args(args)
@@ -116,7 +116,7 @@ pub fn piped(args: &[&str], input: Option<&[u8]>) -> Run {
         .expect("the tool starts");
     let feeding = child.stdin.take().map(|mut stdin| {
         let input = input.unwrap_or_default().to_vec();
-        // A tool that does not want it all is a matter of its exit code.
+        // This fails if the tool stops reading early. Its exit code says whether that is right.
         std::thread::spawn(move || drop(stdin.write_all(&input)))
     });
     let output = child.wait_with_output().expect("it ends");
@@ -126,7 +126,7 @@ pub fn piped(args: &[&str], input: Option<&[u8]>) -> Run {
     Run::of(output)
 }
 
-/// Numbers that compress somewhat: a slow series with noise, as little-endian int32.
+/// Numbers that compress somewhat: a series that changes slowly, with noise, as little-endian int32.
 pub fn series(items: usize) -> Vec<u8> {
     let mut state = 1u32;
     let mut value = 0i32;

@@ -1,5 +1,5 @@
-/* Preloaded into the tool: writes to a log, in their order, which files it changes, which it brings to the disk, and which names it
-   gives. SYNCED_LOG names the log, SYNCED_FAIL a directory whose names cannot be brought to the disk. */
+/* Preloaded into the tool. Logs, in order, which files it changes, which it syncs, and which names it gives. SYNCED_LOG is the path of the
+   log, SYNCED_FAIL that of a directory for which syncing fails. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

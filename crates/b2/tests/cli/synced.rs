@@ -1,4 +1,4 @@
-//! With `BLOSC_DURABLE` all that a command made is on the disk when it ends: the files before they get their names, and then the names.
+//! With `BLOSC_DURABLE` the output of a command is synced when it ends: the files before they get their names, and then the names.
 
 use crate::support::{Folder, b2, npy, read, series};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ fn compiled(folder: &Folder) -> PathBuf {
     library
 }
 
-/// What the log says against it. The folder is the one that names were given in.
+/// Checks the log of a run whose output is in `folder`. Returns what was not synced, or not in time.
 fn wrong(log: &str, folder: &Path) -> Option<String> {
     let mut unsynced = BTreeSet::new();
     let (mut names, mut names_unsynced) = (0, false);
@@ -85,7 +85,7 @@ fn what_is_made_is_on_the_disk() {
             "64K",
         ],
     ];
-    // What is there: nothing, a file, a frame that is a directory.
+    // What the output replaces: nothing, a file, a frame in a directory.
     let olds: [&dyn Fn(); 3] = [
         &|| {},
         &|| std::fs::write(to, b"old").expect("written"),
@@ -107,7 +107,7 @@ fn what_is_made_is_on_the_disk() {
             assert_eq!(done.status.code(), Some(0), "{args:?}: {done:?}");
             let log = String::from_utf8(read(log.to_str().expect("plain"))).expect("text");
             assert_eq!(wrong(&log, &out), None, "{args:?} over {nth}:\n{log}");
-            // Whoever asked is told where that does not work.
+            // If the name cannot be synced, a message says so.
             let done = run(&out);
             let err = String::from_utf8_lossy(&done.stderr);
             assert_eq!(done.status.code(), Some(2), "{args:?}: {err}");

@@ -1,4 +1,4 @@
-//! What only systems with the calls of POSIX have: modes, links, devices, pipes with names, signals.
+//! What only POSIX systems have: modes, links, devices, named pipes, signals.
 
 use crate::support::{Folder, b2, npy, piped, read, series, symlink};
 #[cfg(target_os = "linux")]
@@ -47,7 +47,7 @@ fn what_is_made_has_the_mode_and_times_of_what_it_is_made_of() {
     }
 }
 
-/// Through a pipe no mode comes: what is replaced has one. And what is in a store has the mode of the file that it is in.
+/// A pipe has no mode, so the output keeps the mode of what it replaces. A frame in a store has the mode of the file that contains it.
 #[test]
 fn what_is_private_stays_so() {
     let folder = Folder::new("private");
@@ -64,7 +64,7 @@ fn what_is_private_stays_so() {
     private(&file);
     compress(&file, &[]);
     assert_eq!(mode(&file), 0o600);
-    // A directory's are those of the file with its header, or its own where it is empty.
+    // The mode of a directory is that of the file with its header, or its own if it is empty.
     let modes = |dir: &str| -> Vec<u32> {
         let files = fs::read_dir(dir).expect("a directory");
         let files = files.map(|file| file.expect("an entry").path());
@@ -111,7 +111,7 @@ fn what_is_private_stays_so() {
     assert_eq!(mode(&taken), 0o600);
 }
 
-/// The mode alone would give the group what only one user may.
+/// Without the access control list, the mode would give the group rights that only one user has.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_made_has_the_list_of_what_it_is_made_of() {
@@ -160,7 +160,7 @@ fn what_is_made_has_the_list_of_what_it_is_made_of() {
     }
 }
 
-/// Where a file may not be larger the tool says so; where it may not run for longer it ends. Neither leaves anything behind.
+/// A limit on file sizes is an error, and a limit on time ends the tool. Neither leaves anything behind.
 #[test]
 fn limits_leave_nothing_behind() {
     let folder = Folder::new("limits");
@@ -198,7 +198,7 @@ fn limits_leave_nothing_behind() {
     }
 }
 
-/// A bit of the size of the index asks for a gigabyte of places.
+/// With one bit flipped, the size of the index asks for a gigabyte of offsets.
 #[test]
 fn repair_needs_no_more_memory_than_there_is_to_bring_back() {
     let folder = Folder::new("memory");
@@ -240,7 +240,7 @@ fn links_are_followed_and_devices_written_to() {
         assert!(Path::new(link).is_symlink());
         b2(&["verify", target]).ended(0);
     }
-    // Neither is there already, nor is it replaced.
+    // Devices are written to, with and without `-f`.
     for force in [&["-f"][..], &[]] {
         let full = b2(&[&["compress", &file, "-o", "/dev/full"], force].concat()).failed();
         assert!(full.err.contains("space"), "{}", full.err);
@@ -280,12 +280,12 @@ fn a_signal_leaves_nothing_behind() {
         ("HUP", &compress),
         ("QUIT", &compress),
         ("TERM", &sparse),
-        // What comes through a pipe is put into a file first, or is on its way.
+        // The input of a pipe is being copied to a temporary file, or compressed.
         ("INT", &["compress", "-", "-o", &to]),
         ("INT", &["decompress", "-", "-o", &to]),
         ("TERM", &["verify", "-"]),
     ] {
-        // A test that runs in the background of a shell ignores some of them, and what it starts would, too.
+        // A test that runs in the background of a shell ignores some signals, and so would its children.
         let mut child = Command::new("env")
             .args([
                 "--default-signal=INT,TERM,HUP,QUIT",
@@ -314,7 +314,7 @@ fn a_signal_leaves_nothing_behind() {
         assert!(!status.success(), "SIG{signal}");
         assert_eq!(folder.count(), 1, "SIG{signal}, {args:?}");
     }
-    // A program that was started to go on does.
+    // A program that was started by `nohup` goes on.
     let mut child = Command::new("nohup")
         .args([env!("CARGO_BIN_EXE_b2"), "compress", "-", "-o", "-"])
         .stdin(Stdio::piped())
@@ -334,8 +334,8 @@ fn a_signal_leaves_nothing_behind() {
     assert_eq!(&frame[2..9], b"b2frame");
 }
 
-/// A process that may open few files, or has no room on the disk, leaves nothing behind, says what it could not write, and keeps what was
-/// there.
+/// A process that may open few files, or write few bytes, leaves nothing behind, says what it could not write, and keeps what it would have
+/// replaced.
 #[test]
 fn few_files_and_no_room_leave_nothing_behind() {
     let folder = Folder::new("few-files");
@@ -424,7 +424,7 @@ fn a_file_that_becomes_shorter_is_not_taken_for_whole() {
             .spawn()
             .expect("the tool starts");
         let began = std::time::Instant::now();
-        // The tool asks for the length of the file before it reads it; what it makes may be there earlier.
+        // The tool asks for the length of the file before it reads it. Its output may exist earlier.
         while bytes_read(child.id()) < 8 << 20 {
             assert!(began.elapsed() < Duration::from_secs(60), "nothing is read");
             std::thread::sleep(Duration::from_millis(5));

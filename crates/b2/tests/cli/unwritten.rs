@@ -1,12 +1,12 @@
-//! Standard output that takes no byte: a full disk, a reader that has gone away, a descriptor that is closed or only for reading. The
-//! work is done all the same, and no exit code says that all is well.
+//! Standard output that cannot be written: a full disk, a reader that has closed its end, a descriptor that is closed or only for reading.
+//! The work is done all the same, and the exit code is not 0.
 
 use crate::support::{Folder, b2, read, series};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Ways in which standard output takes nothing, and whether the person is told.
+/// Ways in which standard output cannot be written, and whether a message says so.
 const WAYS: [(&str, bool); 4] = [
     ("full", true),
     ("gone", false),
@@ -43,7 +43,7 @@ fn run(way: &str, args: &[&str]) -> Output {
     command.stderr(Stdio::piped()).output().expect("runs")
 }
 
-/// The exit code, where the person was told about standard output or was not.
+/// The exit code. Checks that a message about standard output was printed if `told`, and no message otherwise.
 #[track_caller]
 fn code(way: &str, told: bool, args: &[&str]) -> Option<i32> {
     let output = run(way, args);
@@ -91,7 +91,7 @@ fn what_cannot_be_said_is_no_success() {
     ];
     for args in commands {
         for (way, told) in WAYS {
-            // A descriptor for reading can be opened for writing by that name; nothing is lost then.
+            // Opening that name opens the file anew, for writing, so nothing is lost.
             let reopened = way == "read-only" && args.contains(&"/dev/stdout");
             let expected = if reopened { Some(0) } else { Some(2) };
             let told = told && !reopened;
@@ -134,14 +134,14 @@ fn the_work_is_done_all_the_same() {
         assert_eq!(code(&bench), Some(2));
         assert!(read(&back) == data && read(&plot).starts_with(b"<svg"));
         b2(&["verify", &copy]).ended(0);
-        // That data are damaged counts for more.
+        // Damaged data have their own exit code, which comes first.
         assert_eq!(code(&["verify", &broken, &frame]), Some(1));
         assert_eq!(code(&["repair", &broken, &new]), Some(1));
         b2(&["verify", &new]).ended(0);
     }
 }
 
-/// Standard input that is not there is not taken for one that is empty.
+/// A closed standard input is an error, and not the same as an empty one.
 #[test]
 fn closed_input_is_not_empty() {
     let folder = Folder::new("closed-input");

@@ -1,10 +1,10 @@
-//! What `repair` says of what it brings back, and where it brings back all.
+//! The reports of `repair`, and damage of which it brings back everything.
 
 use crate::damage_files::{Original, content, write_files};
 use crate::support::{Folder, b2};
 use std::path::Path;
 
-/// Repairs what was made of a frame; gives what was said, for a person and for a program, and what came back.
+/// Repairs a damaged frame. Returns the report as text and as JSON, and the data of the chunks in the new frame.
 fn repaired(folder: &Folder, files: &[(String, Vec<u8>)]) -> (String, String, Vec<Vec<u8>>) {
     let (broken, new) = (folder.path("broken"), folder.path("new"));
     write_files(Path::new(&broken), &files.to_vec());
@@ -14,7 +14,7 @@ fn repaired(folder: &Folder, files: &[(String, Vec<u8>)]) -> (String, String, Ve
     (text, json, chunks)
 }
 
-/// What `verify` says, in which it must say that `repair` may help.
+/// Checks that `verify` says that `repair` may help.
 fn verified(folder: &Folder) {
     let run = b2(&["verify", &folder.path("broken")]);
     let said = run.text() + &run.err;
@@ -61,7 +61,7 @@ fn without_its_header_a_frame_has_as_many_chunks_as_before() {
         let count = format!("\"right\": {}", if checksums { chunks.len() } else { 0 });
         assert!(json.contains(&count), "{json}");
         verified(&folder);
-        // The chunks that are left stay where they were.
+        // The chunks that are not lost stay where they were.
         files[0].1[..4096].fill(0);
         let (text, _, back) = repaired(&folder, &files);
         assert_eq!(back.len(), chunks.len(), "{text}");
@@ -111,7 +111,7 @@ fn a_directory_without_its_index_comes_back_from_its_chunks() {
     }
 }
 
-/// Another writer leaves an empty fingerprint, and chunks without checksums among the others.
+/// A writer without checksums leaves an empty fingerprint, and chunks without checksums among the others.
 #[test]
 fn what_another_writer_changed_is_not_called_damaged() {
     let folder = Folder::new("other-writer");
@@ -136,7 +136,7 @@ fn what_another_writer_changed_is_not_called_damaged() {
     assert!(json.contains("\"right\": 0"), "{json}");
 }
 
-/// One bit of a block or of a dictionary is put right, but not called right.
+/// One bit of a block or of a dictionary is corrected, but the block is not called right.
 #[test]
 fn one_bit_is_put_right() {
     let folder = Folder::new("one-bit");
@@ -182,7 +182,7 @@ fn blocks_of_variable_length_are_kept_one_by_one() {
     }
 }
 
-/// Where chunks of special values were, the checksum of the index proves.
+/// The checksum of the index proves where chunks of special values were.
 #[test]
 fn chunks_that_only_the_index_told_are_found() {
     let folder = Folder::new("specials");
