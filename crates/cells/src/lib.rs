@@ -1,9 +1,9 @@
 //! Blocks of arrays, and the cells that some filters and codecs cut them into.
 //!
-//! The shape of a block comes from the metalayer of the array, which may say anything: it is checked here once, and
-//! against the bytes that there are ([`Cells::new`]) before anything is sized or indexed by it.
+//! The shape of a block comes from the metalayer of the array, which may be damaged. It is checked here once, and against the length of
+//! the block ([`Cells::new`]), before it is used for a size or an index.
 #![forbid(unsafe_code)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(
@@ -15,7 +15,7 @@
 
 use oxiblosc_error::{Error, Result};
 
-/// The most dimensions that the filters and codecs for arrays know of.
+/// The most dimensions that the filters and codecs for arrays support.
 pub const MAX_BLOCK_DIM: usize = 8;
 
 /// The lengths of a block of an array along its 1 to [`MAX_BLOCK_DIM`] dimensions, each at least 1.
@@ -26,7 +26,7 @@ pub struct BlockShape {
 }
 
 impl BlockShape {
-    /// Checks what a metalayer says.
+    /// Checks the lengths from a metalayer.
     ///
     /// # Errors
     /// [`Error::Failure`] for no or too many dimensions, and for lengths below 1.
@@ -47,7 +47,7 @@ impl BlockShape {
         Ok(shape)
     }
 
-    /// The lengths.
+    /// The lengths along the dimensions, in items.
     pub fn dims(&self) -> &[usize] {
         &self.dims[..self.ndim]
     }
@@ -61,16 +61,16 @@ impl BlockShape {
     }
 }
 
-/// A block cut into cells, which follow each other in the order of their places, as do the items of each.
+/// A block cut into cells. The cells are in C order, and so are the items of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells {
     shape: BlockShape,
-    /// How many items neighbours along each dimension are apart.
+    /// The distance of neighbours along each dimension, in items.
     strides: [usize; MAX_BLOCK_DIM],
     /// Items of a cell along each dimension; the last cell may have fewer.
     sides: [usize; MAX_BLOCK_DIM],
-    /// Items from the begin of a cell to that of the next one along each dimension: as many as its side, but see
-    /// [`Cells::with_steps_of_first_side`].
+    /// Items from the first one of a cell to that of the next cell along each dimension. This is the side of a cell, unless
+    /// [`Cells::with_steps_of_first_side`] changed it.
     steps: [usize; MAX_BLOCK_DIM],
 }
 
@@ -78,17 +78,17 @@ pub struct Cells {
 #[derive(Clone, Copy, Debug)]
 pub struct Cell<'a> {
     cells: &'a Cells,
-    /// Place in the block of its first item.
+    /// The index of its first item in the block.
     origin: usize,
     /// Items along each dimension.
     extent: [usize; MAX_BLOCK_DIM],
 }
 
 impl Cells {
-    /// Cells of `sides` items along each dimension, in a block that has exactly `len` bytes.
+    /// Cuts a block of `len` bytes into cells. `sides` returns the side of a cell, in items, for the length of the block along a dimension.
     ///
     /// # Errors
-    /// [`Error::Failure`] where the block's shape does not make `len` bytes of it.
+    /// [`Error::Failure`] if a block of this shape does not have `len` bytes.
     pub fn new(
         shape: BlockShape,
         sides: impl Fn(usize) -> usize,
@@ -104,7 +104,7 @@ impl Cells {
             sides: [1; MAX_BLOCK_DIM],
             steps: [1; MAX_BLOCK_DIM],
         };
-        // No product is larger than the block.
+        // No product overflows, since none is larger than the number of bytes, which was checked.
         for d in (0..shape.ndim).rev() {
             if d + 1 < shape.ndim {
                 cells.strides[d] = cells.strides[d + 1] * shape.dims[d + 1];
@@ -115,7 +115,7 @@ impl Cells {
         Ok(cells)
     }
 
-    /// Cells that begin, along every dimension, where those of the first dimension's side would.
+    /// Moves the cells, so that along every dimension they begin at multiples of the first dimension's side.
     pub fn with_steps_of_first_side(mut self) -> Self {
         for (step, side) in self.steps.iter_mut().zip(&self.sides) {
             *step = (*side).min(self.sides[0]);
@@ -147,9 +147,9 @@ impl Cells {
     }
 }
 
-/// Goes through the cells of a block.
+/// An iterator over the cells of a block.
 pub struct Walk<'a> {
-    /// Which one comes next, counted along each dimension.
+    /// The index of the next cell along each dimension.
     index: [usize; MAX_BLOCK_DIM],
     next: Option<Cell<'a>>,
 }
@@ -199,12 +199,12 @@ impl Cell<'_> {
         &self.extent[..self.cells.shape.ndim]
     }
 
-    /// Items that lie side by side in the block.
+    /// The length of a row: items that are contiguous in the block.
     pub fn width(&self) -> usize {
         self.extent[self.cells.shape.ndim - 1]
     }
 
-    /// Calls `visit` with the place in the block where each row of [`Cell::width`] items begins, in their order.
+    /// Calls `visit` with the index in the block of the first item of each row of [`Cell::width`] items, in order.
     #[inline(always)]
     pub fn each_row(&self, mut visit: impl FnMut(usize)) {
         let strides = &self.cells.strides;

@@ -1,6 +1,6 @@
 //! One error type for every layer. The numbers are the C API's return codes (`BLOSC2_ERROR_*`).
 #![forbid(unsafe_code)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(
@@ -150,12 +150,12 @@ impl Error {
         }
     }
 
-    /// What a function says that has one error for whatever went wrong: lack of memory is told even so, since the same call
+    /// The error of a function that returns `reported` for any failure. Lack of memory is returned as itself even so, since the same call
     /// may succeed later.
-    pub fn or(self, told: Self) -> Self {
+    pub fn or(self, reported: Self) -> Self {
         match self {
             Self::MemoryAlloc => self,
-            _ => told,
+            _ => reported,
         }
     }
 
@@ -164,12 +164,12 @@ impl Error {
         self.or(Self::Failure)
     }
 
-    /// The error of a code that another function returned, told as by [`Self::or`].
-    pub fn of_code(code: i32, told: Self) -> Self {
-        Self::known(code).map_or(told, |error| error.or(told))
+    /// The error for a code that another function returned: `reported`, unless memory was lacking, as by [`Self::or`].
+    pub fn of_code(code: i32, reported: Self) -> Self {
+        Self::known(code).map_or(reported, |error| error.or(reported))
     }
 
-    /// The error of this code, if the library has one.
+    /// The error with this code, if there is one.
     pub fn known(code: i32) -> Option<Self> {
         ALL.get(usize::try_from(-1i64 - i64::from(code)).ok()?)
             .copied()
@@ -184,7 +184,7 @@ impl Error {
         }
     }
 
-    /// What `blosc2_error_string` says.
+    /// The text that `blosc2_error_string` returns.
     pub const fn message(self) -> &'static core::ffi::CStr {
         match self {
             Self::Failure => c"Generic failure",

@@ -1,11 +1,10 @@
-//! Plugins: libraries named `libblosc2_NAME.so` that are loaded when something is to be done for which they are registered,
-//! and not before.
+//! Plugins: libraries named `libblosc2_NAME.so` that are loaded when a codec, filter or tuner of theirs is used for the first time.
 //!
-//! A library that the loader finds by that name is taken. Else the Python package `blosc2_NAME` is asked where its own is,
-//! in a process of its own (`python`, then `python3`, as found in `PATH`; see [`python`]). The library exports a structure `info`: the
-//! names of its functions. It stays loaded. A plugin that was not found is not looked for again for a second, in which the
-//! other blocks of a chunk fail quickly; then it may have been installed. While one plugin is looked for, a thread that
-//! needs another does not wait.
+//! If the loader finds a library of that name, it is loaded. Otherwise the Python package `blosc2_NAME` is asked for the path of its
+//! library, in a process of its own (`python`, then `python3`, as found in `PATH`; see [`python`]). The library exports a structure `info`
+//! with the names of its functions. It stays loaded. A plugin that was not found is not looked for again for at least a second, so that the
+//! other blocks of a chunk fail quickly. After that it is looked for again, since it may have been installed. While one plugin is looked
+//! for, threads that need another one do not wait.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
@@ -28,13 +27,13 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The functions of a plugin, by their places in its `info` structure.
+/// The functions of a plugin, in the order of their names in its `info` structure.
 pub type Functions = List<*const c_void>;
 
-/// Takes lines about what went wrong.
+/// Takes messages about failures.
 type Trace<'a> = &'a dyn Fn(fmt::Arguments);
 
-/// How long a plugin that was not found counts as missing, at least; as many times as long as it took to look for it, too.
+/// How long a plugin that was not found is not looked for again: at least this time, and this many times as long as the search took.
 const MISSING_FOR: (Duration, u32) = (Duration::from_secs(1), 10);
 
 /// Whether a plugin is loaded.
@@ -43,17 +42,17 @@ enum PluginState {
     Nothing,
     /// Addresses of its functions.
     Loaded(List<usize>),
-    /// It was not found, and is not looked for again until then.
+    /// It was not found, and is not looked for again before this time.
     Missing(Instant),
 }
 
-/// The name of a plugin, and what is known of it, locked while the plugin is looked for.
+/// The name of a plugin, and its state, which is locked while the plugin is looked for.
 struct Plugin {
     name: List<u8>,
     known: &'static Mutex<PluginState>,
 }
 
-/// Each plugin that was asked for in one process. Entries stay until it ends.
+/// All plugins that were asked for in one process. Entries stay until the process ends.
 struct Plugins {
     /// The process, as [`oxiblosc_pool::process`] numbers it.
     process: u32,
@@ -62,7 +61,7 @@ struct Plugins {
 
 static PLUGINS: Published<Plugins> = Published::empty();
 
-/// Those of this process. A child begins anew: a thread that it does not have may hold the locks of its parent, for as long as Python takes.
+/// The plugins of this process. A forked child starts with none: its copies of the locks may be held by a thread that only its parent has.
 fn plugins() -> Result<&'static Plugins> {
     let process = oxiblosc_pool::process();
     let new = || Plugins {
@@ -94,10 +93,10 @@ fn entry(name: &str) -> Result<&'static Mutex<PluginState>> {
     Ok(known)
 }
 
-/// The `count` functions that the `info` structure of plugin `name` has; loads it where that was not done before. In
-/// `trace` go lines about what went wrong.
+/// The `count` functions that the `info` structure of plugin `name` names. Loads the plugin if necessary. Messages about failures go to
+/// `trace`.
 ///
-/// None where there is no such plugin, or it lacks a function.
+/// None if there is no such plugin, or it lacks a function.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
@@ -132,17 +131,17 @@ fn pointers(addresses: &[usize]) -> Result<Functions> {
     addresses.iter().map(|at| *at as *const c_void).list()
 }
 
-/// Whether this may be part of a file name and of a line of Python.
+/// Whether a name is safe as part of a file name and of a line of Python.
 fn is_valid(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
 }
 
-/// Loads a plugin, whose name is valid; gives the addresses of its functions.
+/// Loads a plugin, whose name is valid. Returns the addresses of its functions.
 fn load(name: &str, count: usize, trace: Trace) -> Result<Option<List<usize>>> {
     // Plugins may call this library.
     let own: fn(&str) -> bool = is_valid;
     library::show_to_all(own as *const c_void);
-    // Made first, so that nothing fails for lack of memory between opening and closing.
+    // Allocated first, so that no allocation fails while the library is open.
     let mut functions = List::with_capacity(count)?;
     let (front, back) = PLUGIN;
     let direct = CStrBuf::concat(&[front, name, back].map(str::as_bytes))?;
@@ -169,13 +168,13 @@ fn load(name: &str, count: usize, trace: Trace) -> Result<Option<List<usize>>> {
     Ok(None)
 }
 
-/// Says why the loader did not open a library.
+/// Reports why the loader did not open a library.
 fn trace_loader(trace: Trace) {
     library::explain(|message| trace(format_args!("{}", Lossy(message))));
 }
 
-/// Puts the addresses of the functions that are named in the structure `info`, as many pointers to C strings, into
-/// `functions`, which has room for them; whether all are there.
+/// Looks up the `count` functions that are named in the structure `info`, an array of pointers to C strings. Puts their addresses into
+/// `functions`, which has room for them. Returns whether the library has all of them.
 fn look_up(library: *mut c_void, count: usize, trace: Trace, functions: &mut List<usize>) -> bool {
     // SAFETY: an open library.
     let symbol = |name: &CStr| unsafe { library::symbol(library, name) };
@@ -232,7 +231,7 @@ mod tests {
     fn a_child_does_not_wait_for_what_its_parent_looks_for() {
         let name = "looked_for_by_the_parent";
         let held = entry(name).unwrap().lock().unwrap();
-        // The list's lock, too.
+        // Hold the lock of the list, too.
         let list = plugins().unwrap().entries.lock().unwrap();
         // SAFETY: the child calls the library alone, which may be called after a fork.
         let child = unsafe { libc::fork() };

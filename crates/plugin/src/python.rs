@@ -1,9 +1,9 @@
 //! Asks Python where a plugin's package is, in a process of its own.
 //!
-//! Nothing that lies in the current directory may run because a file there names a plugin: Python is looked for in the
-//! absolute directories of `PATH` alone, and starts in its isolated mode, in which it imports nothing from the current
-//! directory. Packages of a virtual environment are found in that mode too; the line of Python adds what it leaves out and is
-//! safe: absolute directories of `PYTHONPATH`, and outside of virtual environments the user's own packages.
+//! Code in the current directory must never run just because a file names a plugin. So Python is only searched for in the
+//! absolute directories of `PATH`, and starts in its isolated mode, in which it imports nothing from the current
+//! directory. This mode finds packages of a virtual environment, but ignores `PYTHONPATH` and the user's own packages. The line of Python
+//! adds the absolute directories of the former, and the latter outside of virtual environments, which is safe.
 
 use oxiblosc_error::Result;
 use oxiblosc_io::paths;
@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 /// The longest path that is accepted.
 const MAX_PATH: usize = 4096;
-/// How long an answer is waited for. Python takes a tenth of a second, from a slow disk a few.
+/// How long to wait for an answer. Python takes a tenth of a second, and a few seconds if it comes from a slow disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What comes before the import. It says nothing on the output.
+/// The Python code before the import. It prints nothing.
 const SEARCH: &str = "import os,site,sys;\
 sys.path[:0]=[p for p in os.environ.get('PYTHONPATH','').split(os.pathsep) if os.path.isabs(p)];\
 [site.addsitedir(p) for p in [site.getusersitepackages()] if sys.prefix==sys.base_prefix and os.path.isdir(p)]";
 
-/// Where the Python package of a plugin, whose name is valid, says that its library is.
+/// The path of a plugin's library, which its Python package prints. The name of the plugin is valid. None if no Python has the package.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -68,7 +68,7 @@ fn in_path(program: &str) -> Result<Option<CStrBuf>> {
     Ok(None)
 }
 
-/// What Python writes until a time, if that is a path.
+/// The path that Python prints in the first line, if it ends before `until`.
 fn run(python: &CStr, line: &CStr, until: Instant) -> Result<Option<CStrBuf>> {
     let mut room = [0; MAX_PATH];
     let len = process::output(python, &[c"-I", c"-c", line], &mut room, until);

@@ -1,12 +1,12 @@
-//! Standard streams that a program was started without.
+//! Tells whether standard input and output were closed when the program started.
 //!
-//! Before `main` the runtime of Rust opens `/dev/null` in place of a standard stream that is closed, so that no file gets its number.
-//! After that what is written there is lost, what is read there is empty, and nothing tells. So this looks before the runtime does, from
-//! the list of functions that the loader calls, and puts something there that no byte goes through. It is a crate of its own for
-//! programs: the library, which is loaded into programs of others, does without it.
+//! Before `main` Rust's runtime opens `/dev/null` in place of a closed standard stream, so that no file gets its number. After that
+//! writes are lost, reads find nothing, and neither is an error. This crate looks before the runtime does, in a function that the
+//! loader calls, and opens something instead that can neither be read nor written. Only programs use it, and not the library, which
+//! must not change the streams of the programs that load it.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
-/// Whether standard input was closed when the program started. On Windows, where nothing is opened in its place, never.
+/// Whether standard input was closed when the program started. Never on Windows, where nothing is opened in its place.
 pub fn stdin_was_closed() -> bool {
     kind::was_closed(0)
 }
@@ -21,7 +21,7 @@ mod kind {
     use libc::c_int;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// By the number of the descriptor.
+    /// Whether each descriptor was closed, by its number.
     static CLOSED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
     // SAFETY: the section is a list of functions of this type, which the loader calls one after the other before `main`.
@@ -33,12 +33,12 @@ mod kind {
     #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
     static LOOK: extern "C" fn() = look;
 
-    /// Needs nothing of what the runtime has yet to set up.
+    /// Runs before the runtime is set up, so it uses system calls only.
     extern "C" fn look() {
         for (descriptor, closed) in CLOSED.iter().enumerate() {
-            // SAFETY: numbers. The first call fails for a descriptor that is not open, and for no other. The second one opens the lowest
-            // that is not, which is this one: a socket without another end, through which nothing can be read or written, and which
-            // cannot be opened as `/dev/stdout`. If it fails the runtime opens what it does.
+            // SAFETY: the arguments are numbers. The first call fails only for a descriptor that is not open. The second one opens the lowest
+            // free descriptor, which is this one. An unconnected socket can neither be read nor written, nor opened as `/dev/stdout`. If that
+            // fails the runtime opens `/dev/null`.
             unsafe {
                 if libc::fcntl(descriptor as c_int, libc::F_GETFD) < 0 {
                     closed.store(true, Ordering::Relaxed);

@@ -27,16 +27,16 @@ const KB: usize = 1 << 10;
 const SIZES: [usize; 6] = [4 * KB, 16 * KB, 64 * KB, 256 * KB, KB * KB, 8 * KB * KB];
 const KINDS: [Kind; 3] = [Kind::SmoothFloat64, Kind::WalkInt32, Kind::Text];
 const CLEVEL: c_int = 5;
-/// Shorter runs are repeated.
+/// The shortest time that is measured: quicker calls are repeated.
 const LEAST: Duration = Duration::from_micros(600);
-/// Each gets turns for so long, and three at least; the fastest counts.
+/// How long a row is measured. Each library gets at least three turns, and its fastest counts.
 const ROW: Duration = Duration::from_millis(60);
-/// Items that are read one by one.
+/// How many items a row of `getitem` reads one by one.
 const ITEMS: usize = 64;
-/// Small chunks are made of so many bytes of data, one chunk after another: a processor learns the branches of one that comes again.
+/// Bytes of data in a row of small chunks. There are several different ones, since a processor learns the branches of a repeated chunk.
 const DATA: usize = 256 * KB;
 
-/// The time of one call, of so many.
+/// The mean time of a call, in seconds.
 fn time(calls: usize, call: &mut dyn FnMut()) -> f64 {
     let started = Instant::now();
     for _ in 0..calls {
@@ -45,7 +45,7 @@ fn time(calls: usize, call: &mut dyn FnMut()) -> f64 {
     started.elapsed().as_secs_f64() / calls as f64
 }
 
-/// How many times as fast the first is.
+/// The speed of the first call, as a multiple of the second one's.
 fn ratio(ours: &mut dyn FnMut(), theirs: &mut dyn FnMut()) -> f64 {
     let once = time(1, theirs).max(time(1, ours));
     let calls = (LEAST.as_secs_f64() / once) as usize + 1;
@@ -88,10 +88,10 @@ impl Rows {
     }
 }
 
-/// The data of a row, and what a library needs to work on them.
+/// A row: the data, and how they are compressed.
 struct Case {
     kind: Kind,
-    /// Those of each chunk, which all have one size.
+    /// The data of each chunk, all of the same size.
     data: Vec<Vec<u8>>,
     compressor: &'static CStr,
 }

@@ -1,4 +1,4 @@
-//! The headers: `blosc.h` is what the sources say, and both say what c-blosc's say, item by item.
+//! The headers: `blosc.h` is up to date with the sources, and both headers declare the same items as c-blosc's.
 //!
 //! c-blosc's are those of Debian's package `libblosc-dev`, or in the folder that `OXIBLOSC_BLOSC1_HEADERS` names. bindgen loads libclang
 //! (`LIBCLANG_PATH`).
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const HEADERS: [&str; 2] = ["blosc.h", "blosc-export.h"];
-/// What is another release's in Debian 12.
+/// Macros that differ because Debian 12 has another release.
 const OF_THE_RELEASE: [&str; 3] = [
     "BLOSC_VERSION_RELEASE",
     "BLOSC_VERSION_STRING",
@@ -33,7 +33,7 @@ fn ours() -> PathBuf {
     root().join("include")
 }
 
-/// c-blosc's headers, in a folder of their own; none, and the test is skipped, where they are not installed.
+/// A folder with c-blosc's headers and no others. None if they are not installed: the test is skipped.
 fn reference() -> Option<PathBuf> {
     let installed = std::env::var_os("OXIBLOSC_BLOSC1_HEADERS")
         .map_or(PathBuf::from("/usr/include"), PathBuf::from);
@@ -51,12 +51,12 @@ fn reference() -> Option<PathBuf> {
 
 /// A program's text that includes all headers.
 fn all_headers() -> String {
-    // The largest block is given in these.
+    // BLOSC_MAX_BLOCKSIZE uses a type of stdint.h.
     let includes = HEADERS.map(|header| format!("#include \"{header}\"\n"));
     format!("#include <stdint.h>\n{}", includes.concat())
 }
 
-/// `blosc.h` as the sources have it.
+/// `blosc.h`, generated from the sources.
 fn generated() -> String {
     let config =
         cbindgen::Config::from_file(root().join("cbindgen.toml")).expect("cbindgen.toml is valid");

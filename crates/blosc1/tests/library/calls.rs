@@ -90,7 +90,7 @@ fn changed_settings(lib: &Lib) -> Vec<String> {
             said.push(format!("{code} {:?}", text((f.blosc_get_compressor)())));
         }
         (f.blosc_set_blocksize)(0);
-        // None is set: nothing can be compressed, but the limits come first.
+        // No compressor is set, so nothing can be compressed, but limits are checked first.
         let data = [7; 1000];
         said.push(format!("{:?}", lib.compress_global((5, 1, 4), &data, 2000)));
         said.push(format!("{:?}", lib.compress_global((5, 1, 4), &data, 15)));
@@ -117,7 +117,7 @@ fn settings_are_kept_as_c_blosc_keeps_them() {
     assert_eq!(changed_settings(ours), changed_settings(reference));
 }
 
-/// What is compressed with impossible settings or too little room: its name, the settings, the size of the data, and the room.
+/// Calls with impossible settings or too little room: a name, the settings, the size of the data, and the room.
 fn impossible() -> Vec<(&'static str, Settings, usize, usize)> {
     let stored = Settings { clevel: 0, ..LZ4 };
     vec![
@@ -289,7 +289,7 @@ fn what_cannot_be_read_is_refused_with_the_same_code() {
             read(ours, &chunk, nbytes, nbytes == 0) == read(reference, &chunk, nbytes, nbytes == 0),
             "{nbytes} {compressor:?}"
         );
-        // One field of the header at a time is another. The sizes stay true, as the functions rely on them.
+        // One field of the header at a time is changed, except for the sizes, on which the functions rely.
         for (at, value) in [(0, 1), (0, 3), (0, 5), (1, 0), (1, 2), (3, 0), (3, 3)]
             .into_iter()
             .chain((0..8).map(|bit| (2, chunk[2] ^ (1 << bit))))
@@ -330,7 +330,7 @@ fn described(lib: &Lib, header: &[u8; 16]) -> String {
     ] = [77usize; 5];
     let [mut flags, mut version, mut versionlz] = [77; 3];
     let at = header.as_ptr().cast();
-    // SAFETY: a header, and places for all that is told of it.
+    // SAFETY: a header, and variables for all results.
     unsafe {
         (lib.f.blosc_cbuffer_sizes)(at, &mut nbytes, &mut cbytes, &mut blocksize);
         (lib.f.blosc_cbuffer_metainfo)(at, &mut typesize, &mut flags);

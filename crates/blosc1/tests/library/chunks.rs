@@ -52,7 +52,7 @@ fn size(rng: &mut Rng) -> usize {
     }
 }
 
-/// Both libraries read the chunk, whole and by items.
+/// Checks that both libraries read the chunk, as a whole and by items.
 fn check_read(libs: [&Lib; 2], chunk: &[u8], data: &[u8], rng: &mut Rng, about: &str) {
     for lib in libs {
         let nthreads = rng.pick(&[1, 1, 2, 4]);
@@ -72,7 +72,7 @@ fn check_read(libs: [&Lib; 2], chunk: &[u8], data: &[u8], rng: &mut Rng, about: 
         let start = rng.below(items + 1);
         let nitems = rng.below(items - start + 1);
         let (code, back) = lib.getitem(chunk, start as c_int, nitems as c_int, nitems * typesize);
-        // c-blosc refuses where it should not: chunks whose blocks are a byte, without as many bytes behind the starts.
+        // c-blosc wrongly refuses chunks with blocks of one byte, if there are fewer bytes behind the block starts than blocks.
         let refused = code < 0 && lib.name != "ours" && chunk[2] & 2 == 0;
         if !refused {
             assert_eq!(
@@ -106,7 +106,7 @@ fn chunks_are_those_of_c_blosc() {
         }
         let kind = rng.pick(&Kind::ALL);
         let data = kind.bytes(size(&mut rng), round as u64);
-        // With less room c-blosc hands its codecs less, and what comes out depends on their bounds.
+        // With less room c-blosc gives its codecs smaller buffers, and the result depends on their margins.
         let room = 2 * data.len() + 100_000;
         let about = format!(
             "{kind:?} {} bytes, split mode {mode}, {settings:?}",
@@ -162,7 +162,7 @@ fn what_fits_for_c_blosc_fits_here() {
         };
         let data = rng.pick(&Kind::ALL).bytes(size(&mut rng), round as u64);
         let (_, roomy) = ours.compress(&settings, &data, 2 * data.len() + 100_000);
-        // What programs give; and around what is needed.
+        // The room that programs give, and sizes around the one that is needed.
         let any = rng.below(data.len() + OVERHEAD + 1);
         let short = roomy.len().saturating_sub(1 + rng.below(100));
         let room = rng.pick(&[data.len() + OVERHEAD, data.len(), roomy.len(), short, any]);

@@ -83,14 +83,14 @@ pub const COMPRESSORS: [&CStr; 6] = [c"blosclz", c"lz4", c"lz4hc", c"snappy", c"
 pub const OVERHEAD: usize = 16;
 
 impl Lib {
-    /// Opens the library at `path`. Its symbols stay its own, as the other library has the same.
+    /// Opens the library at `path`. Its symbols are not visible to the other library, which has the same names.
     pub fn open(name: &'static str, path: &Path) -> Self {
         use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
         // SAFETY: neither library has an initialiser that touches the process.
         let library =
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | libc::RTLD_DEEPBIND) };
         let library = library.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // The functions must never dangle, whatever thread still runs at exit.
+        // Never closed, since threads may still call the functions at exit.
         let library: &'static libloading::Library = Box::leak(Box::new(library.into()));
         // SAFETY: both implement the header.
         Self {
@@ -99,7 +99,7 @@ impl Lib {
         }
     }
 
-    /// Compresses into a buffer of `room` bytes; gives the code, and the chunk if there is one.
+    /// Compresses into a buffer of `room` bytes. Returns the code, and the chunk if there is one.
     pub fn compress(&self, settings: &Settings, data: &[u8], room: usize) -> (c_int, Vec<u8>) {
         let mut chunk = vec![0xAA; room];
         // SAFETY: the buffers have these sizes.

@@ -36,7 +36,7 @@ const VARIABLES: [(&CStr, &[&str]); 8] = [
 /// The results of the calls while a variable is set, and the settings afterwards.
 fn with_variable(lib: &Lib, data: &[u8], compressor: &CStr) -> (Vec<(c_int, Vec<u8>)>, [c_int; 2]) {
     lib.set_compressor(compressor);
-    // Room that never runs out, so that threads change nothing.
+    // Enough room for everything, so that the result does not depend on threads.
     let compressed = lib.compress_global((5, 1, 4), data, 2 * data.len());
     let mut results = vec![compressed.clone()];
     if compressed.0 > 0 {
@@ -79,7 +79,7 @@ fn each_variable_does_what_it_does_to_c_blosc() {
         for value in values {
             let Some(libs) = both() else { return };
             drop(check(libs, (name, value), None, &data));
-            // Without a lock c-blosc goes another way. It dies there of a compressor that does not exist.
+            // Without its lock c-blosc takes another path.
             let Some(libs) = both() else { return };
             drop(check(
                 libs,
@@ -103,7 +103,7 @@ fn complaint(lib: &'static Lib, room: usize, level: &str) -> String {
         lib.compress_global((5, 1, 4), &[1; 1000], room);
         Ok(())
     });
-    // SAFETY: this end is the child's alone now; the other is read until the child closes it.
+    // SAFETY: only the child needs this end now. The other end is read until the child closes its own.
     let mut from = unsafe {
         libc::close(ends[1]);
         std::fs::File::from_raw_fd(ends[0])

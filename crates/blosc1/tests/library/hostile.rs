@@ -28,7 +28,7 @@ const PAGE: usize = 4096;
 impl Guarded {
     fn new(most: usize) -> Self {
         let len = most.next_multiple_of(PAGE);
-        // SAFETY: new memory; its last page is taken away from it.
+        // SAFETY: new memory, whose last page is then protected.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let base = libc::mmap(
@@ -107,7 +107,7 @@ struct Fates {
     validated: usize,
     decoded: usize,
     refused: usize,
-    /// Items that were read alone, from chunks that were read as a whole, too.
+    /// Items that were read one range at a time, from chunks that could also be decompressed as a whole.
     items: usize,
 }
 
@@ -200,14 +200,14 @@ fn no_chunk_leads_outside_of_the_buffers() {
                 damage(damaged, &mut rng);
             }
             if cut >= OVERHEAD && rng.below(2) == 0 {
-                // So that what comes behind the header is looked at.
+                // With the right length in the header, the parts behind it are read, too.
                 damaged[12..16].copy_from_slice(&(cut as i32).to_le_bytes());
             }
             let damaged: &[u8] = damaged;
             read_all(lib, damaged, nbytes, &mut dest, &mut rng, &mut fates);
         }
         println!("{compressor:?}: {fates:?}");
-        // Neither harmless nor turned away at the door.
+        // Every result occurs often enough: the damage is neither harmless nor found by the first check.
         let least = rounds() / 20;
         let few = [fates.validated, fates.decoded, fates.refused, fates.items];
         assert!(

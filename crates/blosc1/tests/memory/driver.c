@@ -1,5 +1,5 @@
-/* Calls that compress and decompress, with each allocation failing in turn and with all failing from each on, in a forked child each.
-   What a call may give then is what it gives without failures, or an error; made again it gives what it should.
+/* Makes each call with each allocation failing in turn, and with all allocations failing from each one on, in a forked child. The call must
+   return the same as without failures, or an error. Made again, without failures, it must succeed.
 
    The allocator is that of tests/memory. */
 #define _GNU_SOURCE
@@ -30,10 +30,10 @@ static const char *const CALLS[] = {"blosc_compress", "blosc_compress_ctx", "blo
 #define NCALLS ((int)(sizeof CALLS / sizeof *CALLS))
 
 static int32_t data[ITEMS];
-/* A chunk of the compressor, made before anything fails, and where calls write. */
+/* A chunk that was made without failures, and the buffer for results. */
 static char chunk[ROOM], out[ROOM];
 
-/* What a child tells its parent, in shared memory. */
+/* The result of a child, in memory that is shared with its parent. */
 struct result {
   int seen, code[2];
   bool right[2];
@@ -60,7 +60,7 @@ static int make_call(int call, const char *compressor, int nthreads) {
   }
 }
 
-/* Whether `out` is what a call of this code wrote. */
+/* Whether a call that returned `code` wrote the right bytes to `out`. */
 static bool is_right(int call, int code, int chunk_len) {
   switch (call) {
     case 0:
@@ -117,7 +117,7 @@ int main(void) {
   for (int which = 0; which < NCOMPRESSORS * NCALLS * 2; which++) {
     const char *compressor = COMPRESSORS[which % NCOMPRESSORS];
     int call = which / NCOMPRESSORS % NCALLS, nthreads = which / NCOMPRESSORS / NCALLS + 1;
-    /* In a child, so that no memory is kept for those below. */
+    /* In a child, so that the library keeps no memory for the calls below. */
     char *shared = mmap(NULL, ROOM + sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pid = fork();
     if (pid == 0) {
