@@ -1,7 +1,7 @@
 //! The ids of codecs, as chunks and [`CParams`](crate::CParams) have them.
 //!
-//! [`NDLZ`] and the three of ZFP compress the blocks of arrays alone, and need a parameter
-//! ([`CParams::codec_meta`](crate::CParams::codec_meta)). Programs of the C library may register more ids; a context of this crate refuses them.
+//! [`NDLZ`] and the three of ZFP compress only blocks of arrays, and need a parameter
+//! ([`CParams::codec_meta`](crate::CParams::codec_meta)). C programs may register more ids, which contexts of this crate refuse.
 
 pub use oxiblosc_chunk::codec_id::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
 use oxiblosc_codecs::Codec;
@@ -14,5 +14,5 @@ pub const LZ4: u8 = Codec::Lz4 as u8;
 pub const LZ4HC: u8 = Codec::Lz4hc as u8;
 /// Zlib: a deflate stream, with a checksum of its own.
 pub const ZLIB: u8 = Codec::Zlib as u8;
-/// Zstandard: the fewest bytes at the same speed, in most cases.
+/// Zstandard: in most cases the smallest chunks.
 pub const ZSTD: u8 = Codec::Zstd as u8;

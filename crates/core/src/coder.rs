@@ -1,7 +1,7 @@
-//! What a super-chunk compresses and decompresses its chunks with.
+//! The traits through which a super-chunk uses its compressor and decompressor.
 //!
-//! A Rust program gives a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). The C library has
-//! contexts of its own, with functions of the program's, behind the same traits.
+//! In Rust programs these are a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). The C library
+//! implements the same traits for its contexts, which may call functions of the program.
 
 use crate::schunk::Parameters;
 use crate::schunk::state::State;
@@ -16,33 +16,33 @@ use std::ops::Range;
 
 /// Compresses the chunks of a super-chunk.
 pub trait SchunkEncoder: Sync {
-    /// Compresses data into the front of `dest`. Gives the size of the chunk, or 0 if it does not fit. If it is asked for, and `dest` has
-    /// [room](oxiblosc_chunk::checksum::room), the chunk has checksums.
+    /// Compresses data into the front of `dest`. Gives the size of the chunk in bytes, or 0 if it does not fit. With `checksums`, the chunk
+    /// gets checksums if `dest` has [room](oxiblosc_chunk::checksum::room) for them.
     ///
     /// # Errors
-    /// Those of impossible parameters, and of functions that the program registered.
+    /// Those of invalid parameters, and of functions that the program registered.
     fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize>;
 
     /// Whether callbacks of the program, or its tuner, must be called for every chunk.
     fn sees_chunks(&self) -> bool;
 
-    /// The parameters for a chunk of `nbytes` bytes of data, `in_buffer` if the data are in a buffer. None where every chunk has
-    /// to go through [`Self::compress`]: see [`Self::sees_chunks`].
+    /// The parameters for a chunk of `nbytes` bytes of data. `in_buffer` says whether the data are in a buffer. None if every chunk has
+    /// to go through [`Self::compress`]; see [`Self::sees_chunks`].
     ///
     /// # Errors
-    /// Those of impossible parameters.
+    /// Those of invalid parameters.
     fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>>;
 
     /// The parameters that apply when blocks of an existing chunk are compressed again.
     fn recompress_params(&self) -> RecompressParams;
 
-    /// The program's functions, for data that are in a buffer, or made block by block.
+    /// The program's functions, for a chunk whose data are in the buffer `source`, or made block by block if that is none.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
     fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
 
-    /// Sets the block size of chunks that are compressed from now on.
+    /// Sets the size of a block in bytes, for chunks that are compressed from now on.
     fn set_blocksize(&self, blocksize: usize);
 
     /// How many threads work on a chunk.
@@ -54,13 +54,13 @@ pub trait SchunkEncoder: Sync {
 
 /// Decompresses the chunks of a super-chunk: every [`DecodeContext`](crate::decoding::DecodeContext) does.
 pub trait SchunkDecoder: Sync {
-    /// Decompresses a chunk that is in memory, and has this header. Gives the size of its data.
+    /// Decompresses a chunk that is in memory and has this header into the front of `dest`. Gives the size of its data in bytes.
     ///
     /// # Errors
-    /// [`Error::WriteBuffer`] where they do not fit into `dest`; those of a damaged chunk, and of the program's functions.
+    /// [`Error::WriteBuffer`] if the data do not fit into `dest`; those of a damaged chunk, and of the program's functions.
     fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize>;
 
-    /// As [`Self::decompress`], for a chunk of which the first bytes at least are in memory: these are `front`.
+    /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at least all of its header.
     ///
     /// # Errors
     /// As for that, and those of input.
@@ -129,7 +129,8 @@ pub enum Changed {
 }
 
 impl Changed {
-    /// The chunks that are other ones than before, when there were `before` of them and are `now`.
+    /// The chunks whose entries in a window must be updated: those that changed, or all if the window does not show the `before` chunks
+    /// that there were before the change. `now` is the number of chunks after it.
     pub fn chunks(&self, before: usize, now: usize) -> Range<usize> {
         match self {
             Self::ChunksFrom(at) if *at <= before => *at..now,
@@ -168,19 +169,19 @@ pub trait Host: Send + Sync {
         )
     }
 
-    /// The settings that the program has changed through its window, if it has one.
+    /// The settings as the window of the program shows them, if it has one: the program may have changed them.
     fn settings(&self) -> Option<ProgramSettings> {
         None
     }
 
-    /// Whether the program has set nothing but these parameters and this `chunksize`. Every reader asks.
+    /// Whether the settings in the window are still these, so that nothing has to be loaded from it. Every reader asks this.
     fn has_set(&self, parameters: &Parameters, chunksize: i32) -> bool {
         self.settings().is_none_or(|settings| {
             settings.parameters == *parameters && settings.chunksize == chunksize
         })
     }
 
-    /// Makes room to show so many chunks, metalayers and variable-length metalayers, so that [`Self::show`] cannot fail.
+    /// Allocates what [`Self::show`] needs for so many chunks and metalayers, so that it cannot fail.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -188,14 +189,14 @@ pub trait Host: Send + Sync {
         Ok(())
     }
 
-    /// Shows the state, which is not used otherwise meanwhile.
+    /// Updates the window. No other thread uses the state meanwhile.
     fn show(&self, _state: &mut State, _changed: Changed) {}
 
-    /// Shows which chunk is in work. Several threads may call this at the same time.
+    /// Shows which chunk is being read or written. Several threads may call this at the same time.
     fn at_chunk(&self, _nchunk: usize) {}
 }
 
-/// The program's side of a super-chunk that it does not see: two contexts.
+/// The [`Host`] of a super-chunk that the library uses internally: two contexts, and no window.
 pub struct Coders<E, D> {
     /// Compresses.
     pub encoder: Box<E>,

@@ -1,5 +1,5 @@
-//! What is done with chunks by contexts that decompress: those of Rust programs, and those of the C library, which has callbacks and a
-//! mask of blocks besides.
+//! How contexts decompress chunks. The contexts of the C library have, besides what those of Rust programs have, callbacks and a mask of
+//! blocks.
 
 use crate::coder::SchunkDecoder;
 use crate::exec::Pool;
@@ -21,11 +21,11 @@ pub trait DecodeContext: Sync {
     where
         Self: 'h;
 
-    /// The functions for the chunk that begins with `front`, all of its header at least.
+    /// The functions for the chunk whose first bytes are `front`, at least all of its header.
     fn functions<'h>(&'h self, front: &'h [u8]) -> Self::Hooks<'h>;
 
-    /// Tells functions that look into the context which chunk comes next, and where its data go: to the front of a buffer of `room`
-    /// bytes, unless each block has a buffer of its own.
+    /// Records the next chunk and its destination in the context, where functions of the program look for them. `dest` is the front of a
+    /// buffer of `room` bytes; it is none if each block has a buffer of its own.
     fn describe(
         &self,
         _header: &ChunkHeader,
@@ -35,7 +35,7 @@ pub trait DecodeContext: Sync {
     ) {
     }
 
-    /// Tells only the size of an item of the chunk that is decompressed.
+    /// As [`Self::describe`], but records only the size of an item.
     fn describe_typesize(&self, _header: &ChunkHeader) {}
 
     /// Whether there is a mask of blocks.
@@ -43,7 +43,7 @@ pub trait DecodeContext: Sync {
         false
     }
 
-    /// Which blocks of a chunk with so many are to be left as they are.
+    /// Which blocks of a chunk with `nblocks` blocks are not to be decompressed.
     ///
     /// # Errors
     /// [`Error::Data`] for a mask of another length, [`Error::MemoryAlloc`].
@@ -68,8 +68,8 @@ pub trait DecodeContext: Sync {
     fn nthreads(&self) -> usize;
 }
 
-/// Decompresses the chunk `src`, which may be lazy, with this header into `data`, which has the size of its data and is the front of a
-/// destination of `room` bytes. Gives the size of the data.
+/// Decompresses the chunk `src`, which has this header and may be lazy. `data` has the size of its data, and is the front of a destination of
+/// `room` bytes. Gives the size of the data in bytes.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of the program's functions.
@@ -94,8 +94,8 @@ pub fn decompress(
     decode::decompress(chunk, data, mask.as_deref(), &hooks, workers)
 }
 
-/// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` gets the bytes that are read meanwhile, and gives as
-/// many bytes as the range has, the front of a destination of `room` bytes. Gives how many they are.
+/// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` is called with the bytes that will be read and the size of
+/// the range; it gives a buffer of that size, the front of a destination of `room` bytes. Gives the size of the range in bytes.
 ///
 /// # Errors
 /// [`Error::InvalidParam`] for a chunk of variable-length blocks; those of `dest`; those of a damaged chunk, of input, and of the
@@ -128,7 +128,7 @@ pub fn decompress_items<'d>(
     Ok(range.len)
 }
 
-/// Checks a chunk of variable-length blocks, and gives it to `body`.
+/// Checks a chunk of variable-length blocks, and calls `body` with it.
 fn with_vlchunk(
     ctx: &impl DecodeContext,
     header: &ChunkHeader,
@@ -139,7 +139,7 @@ fn with_vlchunk(
         return Err(Error::InvalidParam);
     }
     if header.nbytes == 0 {
-        // A header alone stands for no data, however many blocks it claims; there is no block to give.
+        // Without data there are no blocks, however many the header claims.
         return Err(Error::InvalidHeader);
     }
     ctx.describe(header, src, None, header.nbytes);
@@ -186,7 +186,7 @@ pub fn decompress_vlblocks(
 /// Decompresses one block of a chunk of variable-length blocks.
 ///
 /// # Errors
-/// As for [`decompress_vlblocks`]; [`Error::InvalidParam`] for a block that there is not.
+/// As for [`decompress_vlblocks`]; [`Error::InvalidParam`] if the chunk has no such block.
 pub fn decompress_vlblock(
     ctx: &impl DecodeContext,
     header: &ChunkHeader,

@@ -1,5 +1,5 @@
-//! What is done with data by contexts that compress: those of Rust programs, and those of the C library, which has callbacks and tuners of
-//! the program's besides.
+//! How contexts compress data. The contexts of the C library have, besides what those of Rust programs have, callbacks and tuners of the
+//! program.
 
 use crate::coder::SchunkEncoder;
 use crate::exec::Pool;
@@ -13,14 +13,14 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 use std::time::Instant;
 
-/// Of what kind a chunk is.
+/// The format of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A header of 16 bytes.
     Blosc1,
     /// A header of 32 bytes.
     Blosc2,
-    /// The same, and checksums if they fit.
+    /// A header of 32 bytes, and checksums if they fit into the destination.
     WithChecksums,
 }
 
@@ -34,14 +34,14 @@ pub trait EncodeContext: Sync {
     /// The parameters for a chunk of `nbytes` bytes of data.
     fn request(&self, nbytes: i32) -> EncodeRequest;
 
-    /// The functions for data that are in a buffer, or made block by block.
+    /// The functions for a chunk whose data are in the buffer `source`, or made block by block if that is none.
     fn functions<'h>(&'h self, source: Option<&'h [u8]>) -> Self::Hooks<'h>;
 
-    /// Tells functions that look into the context how many bytes of data come next, the buffer that they are in, and where the chunk goes:
-    /// to a place of `room` bytes.
+    /// Records the data and the destination of the next chunk in the context, where functions of the program look for them: `nbytes` bytes
+    /// of data, which are in `source` if they are in a buffer, and a destination of `room` bytes.
     ///
     /// # Errors
-    /// Those of parameters that no chunk can have.
+    /// Those of invalid parameters.
     fn describe(
         &self,
         _source: Option<&[u8]>,
@@ -52,8 +52,8 @@ pub trait EncodeContext: Sync {
         Ok(())
     }
 
-    /// Lets the program's tuner set parameters of the context. Gives whether it has one; else the built-in tuner chooses the size of a
-    /// block.
+    /// Lets the program's tuner set parameters of the context. Gives whether there is such a tuner; otherwise the built-in one chooses the
+    /// size of a block.
     ///
     /// # Errors
     /// Those of the tuner.
@@ -61,19 +61,19 @@ pub trait EncodeContext: Sync {
         Ok(false)
     }
 
-    /// Takes the size of a block that the built-in tuner chose, or that variable-length blocks have at the most; chunks to come may have it,
-    /// too.
+    /// Records the size of a block in bytes: what the built-in tuner chose, or the size of the largest variable-length block. Later chunks
+    /// may use it, too.
     fn set_tuned_blocksize(&self, _blocksize: i32) {}
 
-    /// Takes the parameters of the chunk that comes next, which were checked.
+    /// Records the parameters of the next chunk, which have been checked.
     fn set_checked(&self, _request: &EncodeRequest) {}
 
-    /// Whether the program's tuner is told how long a chunk took.
+    /// Whether [`Self::finished`] needs to know how long a chunk took.
     fn is_timed(&self) -> bool {
         false
     }
 
-    /// Takes the size of the chunk that was made and, if [`Self::is_timed`], how many seconds it took.
+    /// Tells the program's tuner the size of the chunk in bytes and, if [`Self::is_timed`], how many seconds it took.
     ///
     /// # Errors
     /// Those of the tuner.
@@ -86,12 +86,12 @@ pub trait EncodeContext: Sync {
         false
     }
 
-    /// The version of the codec's format, and whether measurements are made in place of chunks.
+    /// The version of the codec's format, and whether chunks are instrumented: they have measurements in place of the data.
     fn codec(&self) -> (u8, bool) {
         (1, false)
     }
 
-    /// Sets the block size of chunks that are compressed from now on.
+    /// Sets the size of a block in bytes, for chunks that are compressed from now on.
     fn set_blocksize(&self, blocksize: usize);
 
     /// How many threads work on a chunk.
@@ -107,8 +107,8 @@ fn request_for(ctx: &impl EncodeContext, nbytes: usize) -> Result<EncodeRequest>
     Ok(ctx.request(nbytes))
 }
 
-/// Describes a chunk to a context, lets its tuner work, and checks all parameters. The request is changed in place, as a copy of what was just
-/// written field by field would wait for the stores.
+/// Describes a chunk to a context, runs its tuner, and checks all parameters. The request is changed in place, because copying a struct
+/// whose fields were just written one by one stalls until the stores are done.
 fn prepare(
     ctx: &impl EncodeContext,
     request: &mut EncodeRequest,
@@ -125,7 +125,7 @@ fn prepare(
     if tuned {
         *request = ctx.request(nbytes);
     }
-    // Without a size there are no blocks.
+    // The program's tuner may have left the choice of the size to the built-in one.
     if !tuned || request.blocksize <= 0 {
         request.blocksize = request.tuned_blocksize();
         ctx.set_tuned_blocksize(request.blocksize);
@@ -135,7 +135,7 @@ fn prepare(
     Ok(())
 }
 
-/// All that decides the bytes of the chunk that was prepared.
+/// All that the bytes of the prepared chunk depend on besides its data, and the number of threads.
 fn encode_params(
     ctx: &impl EncodeContext,
     request: &EncodeRequest,
@@ -149,11 +149,11 @@ fn encode_params(
     params
 }
 
-/// Compresses data into the front of `dest`, which has `room` bytes; what is wrong with it is said after what is wrong with the parameters.
-/// Gives the size of the chunk, or 0 if it does not fit.
+/// Compresses data into the front of `dest`, which has `room` bytes. Gives the size of the chunk in bytes, or 0 if it does not fit.
 ///
 /// # Errors
-/// Those of impossible parameters, of `dest`, and of the program's functions.
+/// Those of invalid parameters, of the program's functions, and the error in `dest`, which is given only if the parameters are valid: so the
+/// reference does it.
 pub fn compress(
     ctx: &impl EncodeContext,
     source: ChunkInput,
@@ -175,11 +175,11 @@ pub fn compress(
     Ok(cbytes)
 }
 
-/// Compresses buffers into one chunk, in which each is a block; `dest` comes after them. Gives the size of the chunk, or 0 if it does not
-/// fit.
+/// Compresses buffers into one chunk, in which each is a block. `dest` is called once the blocks have been checked. Gives the size of the
+/// chunk in bytes, or 0 if it does not fit.
 ///
 /// # Errors
-/// Those of `blocks`; [`Error::MaxBufsizeExceeded`] where they are too many bytes; [`Error::MemoryAlloc`]; as for [`compress`].
+/// Those in `blocks`; [`Error::MaxBufsizeExceeded`] if they have too many bytes in all; [`Error::MemoryAlloc`]; as for [`compress`].
 pub fn compress_vlblocks<'b, 'd>(
     ctx: &impl EncodeContext,
     blocks: impl Iterator<Item = Result<&'b [u8]>>,
@@ -205,11 +205,11 @@ pub fn compress_vlblocks<'b, 'd>(
     compressed
 }
 
-/// Whether a chunk of special values can be made: `nbytes` bytes of items of `typesize`, with a stored item of `value` bytes, in a place of
-/// `room` bytes.
+/// Checks the sizes of a chunk of special values, all in bytes: an item, the data, the stored item (0 for none), and the destination.
 ///
 /// # Errors
-/// [`Error::Data`] for too small a place, and for no whole number of items; [`Error::InvalidParam`] for impossible sizes.
+/// [`Error::Data`] if the destination is too small or `nbytes` is no multiple of `typesize`; [`Error::InvalidParam`] if the typesize is not
+/// positive or `nbytes` is negative.
 pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> Result<()> {
     if room < EXTENDED_HEADER_LENGTH + value {
         return Err(Error::Data);
@@ -223,8 +223,8 @@ pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> R
     }
 }
 
-/// Makes a chunk of special values with the block size that the parameters lead to; `value` is the stored item, if there is one. Sizes were
-/// [checked](check_special). Gives the size of the chunk.
+/// Makes a chunk of special values, with the block size that other chunks of so many bytes would get. `value` is the stored item, empty for
+/// none. Sizes must have been [checked](check_special). Gives the size of the chunk in bytes.
 ///
 /// # Errors
 /// As for [`compress`].
@@ -267,7 +267,7 @@ impl<C: EncodeContext> SchunkEncoder for C {
             return Ok(None);
         }
         let room = nbytes + MAX_OVERHEAD;
-        // Nothing looks at what is there, but only whether something is.
+        // `prepare` asks only whether there is a buffer; nothing reads it.
         let source = in_buffer.then_some(&[][..]);
         let mut request = request_for(self, nbytes)?;
         prepare(self, &mut request, source, None, room)?;
@@ -308,10 +308,10 @@ mod tests {
     use oxiblosc_chunk::header::ChunkHeader;
     use std::sync::Mutex;
 
-    /// A context whose tuner chooses a size of blocks, and which writes down what it is told.
+    /// A context whose tuner chooses a size of blocks, and which records what it is told.
     struct Tuned {
         params: CParams,
-        /// What the tuner chooses; none for no tuner.
+        /// The size that the tuner chooses; none without a tuner.
         blocksize: Option<i32>,
         told: Mutex<Vec<String>>,
     }

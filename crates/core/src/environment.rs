@@ -4,7 +4,7 @@ use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
 use oxiblosc_memory::env;
 use std::ffi::CStr;
 
-/// What a variable stands for.
+/// The value of a variable, as `read` understands it. None if the variable is not set or, with a warning, not understood.
 fn choice<T>(name: &CStr, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     env::get(name, |value| read(value).or_else(|| unrecognized(name)))?
 }
@@ -48,7 +48,7 @@ fn split() -> Option<Split> {
     })
 }
 
-/// The number in a variable, if it is at least `least` and fits.
+/// The number in a variable. None, with a warning, for one that is less than `least` or does not fit into a `T`.
 pub fn at_least<T: TryFrom<i64>>(name: &CStr, least: i64) -> Option<T> {
     let value = env::number(name)?;
     let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
@@ -88,7 +88,7 @@ impl Overrides {
         }
     }
 
-    /// Replaces the parameters of a context by those that are set.
+    /// Replaces the parameters of a context by those that are set in the environment.
     pub fn apply(&self, request: &mut EncodeRequest, nthreads: &mut i16) {
         fn replace<T>(parameter: &mut T, value: Option<T>) {
             if let Some(value) = value {

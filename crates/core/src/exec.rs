@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Pool;
 
 impl Pool {
-    /// So many of them.
+    /// `nthreads` threads of the pool.
     pub(crate) fn workers(nthreads: usize) -> Workers<'static> {
         Workers {
             nthreads,

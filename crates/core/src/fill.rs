@@ -1,13 +1,13 @@
-//! Chunks whose data are never in memory all at once: they are made block by block while they are compressed.
+//! Chunks whose data are made block by block during compression, so that they are never in memory all at once.
 
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_error::{Error, Result};
 
-/// Makes the data of the block of this index.
+/// Writes the data of the block with this index into the buffer, which has the size of the block.
 pub type Fill<'a> = dyn Fn(usize, &mut [u8]) -> Result<()> + Sync + 'a;
 
-/// Has the engine make the blocks as it goes, with the program's codecs and filters behind that.
+/// Hooks whose prefilter makes the blocks. All else is done by the program's functions.
 pub struct FilledBlocks<'a> {
     /// Makes the data of a block.
     pub fill: &'a Fill<'a>,

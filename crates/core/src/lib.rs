@@ -39,7 +39,7 @@
 /// N-dimensional arrays.
 pub mod b2nd;
 pub mod codec;
-/// What a super-chunk needs from its owner: a compressor, a decompressor, and callbacks for its state.
+/// The traits of compressors and decompressors, and of what shows a super-chunk's state to a program.
 pub mod coder;
 /// Contexts.
 pub mod context;

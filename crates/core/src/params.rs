@@ -78,8 +78,8 @@ pub fn set_shuffle(
     }
 }
 
-/// Whether a filter has this id. Ids between those of the format and the first registered one, and between the last registered
-/// one and the first of a program's, are not assigned.
+/// Whether a filter may have this id. Ids between those of the format and the first registered one, and between the last registered
+/// one and the first that programs may use, are not assigned.
 pub fn filter_is_defined(id: u8) -> bool {
     const FIRST_OF_PROGRAMS: u8 = 160;
     let reserved = (filter_id::TRUNC_PREC + 1..=filter_id::LAST_DEFINED).contains(&id);
@@ -87,7 +87,7 @@ pub fn filter_is_defined(id: u8) -> bool {
     !reserved && !unassigned
 }
 
-/// How data are compressed. Sizes are in bytes.
+/// How data are compressed.
 ///
 /// ```
 /// use oxiblosc_core::{CParams, codec, filter};
@@ -105,9 +105,9 @@ pub struct CParams {
     pub level: u8,
     /// Whether chunks get a dictionary, which LZ4, LZ4HC and Zstd can use.
     pub use_dict: bool,
-    /// An item.
+    /// Bytes of an item.
     pub typesize: i32,
-    /// A block; 0 lets the built-in tuner choose.
+    /// Bytes of a block; 0 lets the built-in tuner choose.
     pub blocksize: i32,
     /// Whether blocks are cut into streams.
     pub split: Split,
@@ -159,7 +159,7 @@ impl CParams {
         self.request(0).recorded()
     }
 
-    /// Those that a frame's header records.
+    /// The parameters that a frame's header records.
     pub fn from_recorded(recorded: &Parameters, nthreads: i16) -> Self {
         Self {
             codec: recorded.compcode,
@@ -201,7 +201,7 @@ impl CParams {
     }
 }
 
-/// What a context asks for: a chunk of data, and parameters that are not checked yet; once they are, they become [`EncodeParams`].
+/// The parameters of a chunk as a context gives them. [`Self::check`] checks them, and [`Self::encode_params`] converts them.
 #[derive(Clone, Copy, Debug)]
 pub struct EncodeRequest {
     /// Bytes of the data.
@@ -273,11 +273,11 @@ impl EncodeRequest {
         blocksize
     }
 
-    /// Checks all but the blocks, for a chunk that goes to a place of `room` bytes; `in_buffer` if the data are in a buffer.
+    /// Checks all but the block size, for a chunk whose destination has `room` bytes. `in_buffer` says whether the data are in a buffer.
     ///
     /// # Errors
-    /// [`Error::MaxBufsizeExceeded`] for data that are too large, or too small a place; [`Error::CodecParam`] for a level that there is
-    /// not, and a dictionary for a codec that takes none; [`Error::InvalidParam`] for too large an item.
+    /// [`Error::MaxBufsizeExceeded`] for too much data, and for a destination that is too small for a header; [`Error::CodecParam`] for a
+    /// level that is not 0 to 9, and for a dictionary with a codec that takes none; [`Error::InvalidParam`] for an item that is too large.
     pub fn check(&mut self, room: usize, in_buffer: bool) -> Result<()> {
         if self.nbytes > MAX_BUFFERSIZE || room < MAX_OVERHEAD {
             return Err(Error::MaxBufsizeExceeded);
@@ -298,7 +298,7 @@ impl EncodeRequest {
         Ok(())
     }
 
-    /// What decides the bytes of the chunk, once all is checked; for one thread.
+    /// All that the bytes of the chunk depend on besides its data. To be called after [`Self::check`]. The number of threads is 1.
     #[inline]
     pub fn encode_params(&self) -> EncodeParams {
         EncodeParams {

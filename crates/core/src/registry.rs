@@ -1,5 +1,5 @@
-//! What a program registers, by id and by name; and the names of codecs, which are the library's own, registered with the project, or the
-//! program's.
+//! Functions that a program registers, by id and by name. Codecs have names whether they are the library's own, registered with the Blosc
+//! project, or the program's.
 
 use oxiblosc_codecs::{Codec, registered_code, registered_name};
 use oxiblosc_error::{Error, Result};
@@ -25,11 +25,11 @@ impl<T: Sync + 'static> Registry<T> {
         Self(PublishedTable::new())
     }
 
-    /// Registers functions under an id, which must be one of `ids`. The same name again is fine, and changes nothing.
+    /// Registers functions under an id, which must be one of `ids`. If the id is registered under the same name already, nothing changes.
     ///
     /// # Errors
-    /// `refused` for another id, and one under which there is another name; [`Error::InvalidParam`] without a name;
-    /// [`Error::MemoryAlloc`].
+    /// `refused` for an id that is not one of `ids`, and for one that is registered under another name; [`Error::InvalidParam`] without a
+    /// name; [`Error::MemoryAlloc`].
     pub fn register(
         &self,
         (ids, refused): (RangeInclusive<i32>, Error),
@@ -53,13 +53,13 @@ impl<T: Sync + 'static> Registry<T> {
         self.0.get(id)
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub fn clear(&self) {
         self.0.clear();
     }
 }
 
-/// A codec of a program's, as it describes itself.
+/// A codec of the program.
 pub trait ProgramCodec: Sync {
     /// Its id.
     fn code(&self) -> u8;
@@ -101,14 +101,15 @@ impl<T: ProgramCodec + 'static> Registry<T> {
             .map_or(0xff, |entry| entry.functions.version())
     }
 
-    /// The library of the codec of this name: its number in the `flags` byte, or that which the program gave it.
+    /// The number of the library that the codec of this name belongs to: its format in the `flags` byte of chunks, its id if it is
+    /// registered with the project, or the number that the program gave it.
     pub fn library_of(&self, name: &str) -> Option<i32> {
         let known = Codec::from_name(name).map(|known| known.format().into());
         let known = known.or_else(|| registered_code(name));
         known.or_else(|| Some(self.named(name)?.library().into()))
     }
 
-    /// The name of a library.
+    /// The name of the library with this number; see [`Self::library_of`].
     pub fn library_name(&self, library: i32) -> Option<&'static CStr> {
         let number = u8::try_from(library).ok()?;
         let known = Codec::from_format(number).map(Codec::library_name);

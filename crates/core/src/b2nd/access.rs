@@ -1,4 +1,4 @@
-//! The chunks of a super-chunk, as arrays read and make them.
+//! How arrays read and compress the chunks of a super-chunk.
 
 use super::chunks::{Chunks, PartSizes};
 use super::write::{ChunkCompressor, ChunkData};
@@ -12,7 +12,7 @@ use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 
-/// The chunks, within an operation on the super-chunk.
+/// The chunks of a super-chunk, during an operation on it.
 pub(super) struct StoredChunks<'a> {
     schunk: &'a SuperChunk,
     state: &'a State,
@@ -42,7 +42,7 @@ impl Chunks for StoredChunks<'_> {
     }
 
     fn is_shared(&self) -> bool {
-        // A postfilter learns from the super-chunk which chunk it is about.
+        // A postfilter asks the super-chunk for the index of the chunk, which is recorded for one chunk at a time.
         !self.decoder.has_postfilter()
     }
 }
@@ -53,13 +53,13 @@ pub(super) struct ChunkMaker<'a> {
     encoder: &'a dyn SchunkEncoder,
     nbytes: usize,
     block: usize,
-    /// None where the encoder wants to see every chunk itself.
+    /// None if the encoder has to compress every chunk itself; see [`SchunkEncoder::sees_chunks`].
     params: Option<EncodeParams>,
     hooks: Box<dyn Hooks + 'a>,
 }
 
 impl<'a> ChunkMaker<'a> {
-    /// For chunks of an array with parts of these sizes.
+    /// A compressor of chunks of an array with these sizes.
     pub fn new(schunk: &'a SuperChunk, sizes: PartSizes) -> Result<Self> {
         let encoder = schunk.encoder()?;
         if sizes.block > 0 {
@@ -75,7 +75,7 @@ impl<'a> ChunkMaker<'a> {
         })
     }
 
-    /// All data of a chunk.
+    /// The data of a chunk whose blocks `fill` makes.
     fn filled(&self, fill: &Fill) -> Result<Buffer> {
         let mut data = Buffer::zeroed(self.nbytes)?;
         for (nblock, block) in data.chunks_mut(self.block.max(1)).enumerate() {
@@ -84,7 +84,7 @@ impl<'a> ChunkMaker<'a> {
         Ok(data)
     }
 
-    /// Compresses a chunk with these parameters into `chunk`; gives the bytes used.
+    /// Compresses data with these parameters into `chunk`. Gives the size of the chunk in bytes.
     fn compressed(
         &self,
         params: &EncodeParams,
@@ -115,10 +115,10 @@ impl<'a> ChunkMaker<'a> {
 
 impl ChunkCompressor for ChunkMaker<'_> {
     fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer> {
-        // The chunk stays where it is written: to copy it would cost a tenth of the time that LZ4 takes for it.
+        // The chunk is compressed into its own buffer, because copying it would take a tenth of the time that LZ4 needs for it.
         let mut chunk = Buffer::unspecified(self.nbytes + MAX_OVERHEAD)?;
         let cbytes = match &self.params {
-            // Blocks of a few bytes are not worth having to the tuner.
+            // The tuner chooses other blocks than the array's if these have only a few bytes. Such chunks need their data in one buffer.
             Some(params) if params.blocksize == self.block => {
                 self.compressed(params, data, workers, &mut chunk)?
             }

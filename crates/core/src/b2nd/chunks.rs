@@ -1,4 +1,4 @@
-//! Where the blocks of an array come from.
+//! Access to the chunks of an array.
 
 use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
 use crate::schunk::{Location, WholeChunk};
@@ -11,16 +11,16 @@ use oxiblosc_error::{Error, Result};
 
 /// The chunks of an array.
 pub trait Chunks: Sync {
-    /// Finds a chunk. Workers ask for several at once.
+    /// Finds a chunk. Several workers may call this at the same time.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when there is none; those of input.
+    /// [`Error::InvalidParam`] if there is no such chunk; those of input.
     fn find(&self, nchunk: usize) -> Result<Location<'_>>;
 
     /// The program's functions, for chunk `nchunk`, whose first bytes are `front`.
     fn hooks<'h>(&'h self, nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
-    /// Whether chunks may be decoded by several workers at once.
+    /// Whether several workers may decompress different chunks at the same time.
     fn is_shared(&self) -> bool;
 }
 
@@ -35,7 +35,7 @@ pub struct PartSizes {
     pub chunk: usize,
 }
 
-/// Runs `body` on a chunk and its first bytes. `most`: most of its blocks are wanted.
+/// Runs `body` on a chunk and its first bytes. `most` says that most of its blocks are needed.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of `body`; [`Error::Data`] for a chunk of another size than the array's.
@@ -76,7 +76,7 @@ pub fn with_chunk<T>(
     }
 }
 
-/// All bytes of a chunk; none for a special chunk without bytes.
+/// All bytes of a chunk. None for a special chunk that is only an offset.
 ///
 /// # Errors
 /// Those of input.

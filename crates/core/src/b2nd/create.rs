@@ -1,4 +1,4 @@
-//! Super-chunks that become arrays.
+//! Creating arrays.
 
 use super::array::ArrayRef;
 use super::geometry::Geometry;
@@ -11,10 +11,10 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::{Buffer, Collect, List};
 
-/// Bytes of the chunks of an array with items of `typesize` bytes.
+/// The size of a chunk in bytes, for an array with items of `typesize` bytes.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] and [`Error::MaxBufsizeExceeded`] where there can be no such chunks.
+/// [`Error::InvalidParam`] if the typesize is not positive, [`Error::MaxBufsizeExceeded`] if a chunk would be too large.
 fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
     if typesize <= 0 {
         return Err(Error::InvalidParam);
@@ -27,10 +27,11 @@ fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
     Ok(chunksize as i32)
 }
 
-/// Checks that there can be an array of such special values.
+/// Checks that an array of special values can have this geometry. `typesize` is in bytes.
 ///
 /// # Errors
-/// [`Error::Data`] for NaNs of another size than 4 or 8 bytes; as for [`chunksize`]; those of too many chunks.
+/// [`Error::Data`] for NaNs of another size than 4 or 8 bytes; [`Error::InvalidParam`] and [`Error::MaxBufsizeExceeded`] for sizes and numbers of
+/// chunks that are not possible.
 pub fn check(geometry: &Geometry, kind: Special, typesize: i32) -> Result<()> {
     if kind == Special::Nan && !matches!(typesize, 4 | 8) {
         return Err(Error::Data);
@@ -40,8 +41,7 @@ pub fn check(geometry: &Geometry, kind: Special, typesize: i32) -> Result<()> {
 }
 
 impl SuperChunk {
-    /// Makes a new super-chunk an array of special values, with further metalayers beside the array's own, and gives it to be
-    /// filled.
+    /// Makes a new super-chunk an array of special values, with the metalayers `others` besides the array's own.
     ///
     /// # Errors
     /// Those of [`Self::add_metalayer`] and [`Self::fill_special`].
@@ -78,10 +78,10 @@ impl SuperChunk {
 }
 
 impl ArrayRef<'_> {
-    /// Makes every chunk one repeated item, with the block size that `ctx` leads to.
+    /// Replaces every chunk by one that repeats an item, with the block size that `ctx` gives. `item` has the size of an item.
     ///
     /// # Errors
-    /// Those of impossible parameters, and of output.
+    /// Those of invalid parameters, and of output.
     pub fn fill_with(&self, ctx: &impl EncodeContext, item: &[u8]) -> Result<()> {
         if self.schunk.peek()?.nchunks() == 0 {
             return Ok(());
@@ -103,11 +103,11 @@ impl ArrayRef<'_> {
         })
     }
 
-    /// Checks that the chunks of a frame are those of an array with these shapes. A super-chunk without chunks may get them
-    /// later.
+    /// Checks that number and size of the chunks of a frame are those of an array with these shapes. A super-chunk without chunks is accepted,
+    /// as they may be added later.
     ///
     /// # Errors
-    /// [`Error::Data`] if not.
+    /// [`Error::Data`] if they are not.
     pub fn check_chunks(state: &State, geometry: &Geometry) -> Result<()> {
         let counts = state.counts();
         if counts.nchunks == 0 || !state.is_frame() {

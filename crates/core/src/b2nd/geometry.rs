@@ -1,59 +1,61 @@
-//! What follows from the three shapes of an array: padded shapes, counts, strides. Checked once; nothing overflows later.
+//! Numbers that are computed from the three shapes of an array: padded shapes, counts, strides. They are checked for overflow here, so that
+//! users of them need not do it.
 
 use super::shape::Shape;
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
 
-/// How far apart, counted in items, blocks or chunks, neighbours along each dimension are.
+/// C-order strides: the distance between neighbours along each dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strides {
-    /// Items in the array.
+    /// Of items in the array, in items.
     pub item_array: Dims,
-    /// Items in a chunk.
+    /// Of items in a chunk, in items.
     pub item_chunk: Dims,
-    /// Items in a padded chunk.
+    /// Of items in a padded chunk, in items.
     pub item_extchunk: Dims,
-    /// Items in a block.
+    /// Of items in a block, in items.
     pub item_block: Dims,
-    /// Blocks in a chunk.
+    /// Of blocks in a chunk, in blocks.
     pub block_chunk: Dims,
-    /// Not a distance of chunks, but what the reference puts into its field of this name. Nothing is computed from it.
+    /// The values of the reference's field of this name, which are not distances of chunks. They are only shown to C programs.
     pub chunk_array: Dims,
 }
 
-/// An array's shapes. Behind the last dimension every length is 1.
+/// The shapes of an array, its chunks and its blocks. Lengths after the last dimension are 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Dimensions.
+    /// The number of dimensions.
     pub ndim: usize,
-    /// Items of the array.
+    /// The shape of the array, in items.
     pub shape: Dims,
-    /// Items of a chunk.
+    /// The shape of a chunk, in items.
     pub chunkshape: [i32; MAX_DIM],
-    /// Items of a block.
+    /// The shape of a block, in items.
     pub blockshape: [i32; MAX_DIM],
-    /// The array, padded to whole chunks.
+    /// The shape of the array, padded to whole chunks, in items.
     pub extshape: Dims,
-    /// A chunk, padded to whole blocks.
+    /// The shape of a chunk, padded to whole blocks, in items.
     pub extchunkshape: Dims,
-    /// Items of the array.
+    /// The number of items of the array.
     pub nitems: i64,
-    /// Items of a chunk.
+    /// The number of items of a chunk.
     pub chunknitems: i32,
-    /// Items of the padded array.
+    /// The number of items of the padded array.
     pub extnitems: i64,
-    /// Items of a block.
+    /// The number of items of a block.
     pub blocknitems: i32,
-    /// Items of a padded chunk.
+    /// The number of items of a padded chunk.
     pub extchunknitems: i64,
-    /// Distances.
+    /// The strides.
     pub strides: Strides,
 }
 
-/// Refuses shapes of different or too many dimensions, negative lengths, and blocks of nothing in chunks of something.
+/// Checks the shapes of an array, its chunks and its blocks.
 ///
 /// # Errors
-/// [`Error::InvalidParam`].
+/// [`Error::InvalidParam`] if the numbers of dimensions differ or are more than [`MAX_DIM`], for negative lengths, and for a block of length 0 in
+/// a chunk that is longer.
 pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()> {
     let ndim = shape.len();
     if ndim > MAX_DIM || chunkshape.len() != ndim || blockshape.len() != ndim {
@@ -68,10 +70,10 @@ pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()
     Ok(())
 }
 
-/// Whether a buffer of `room` bytes has room for items of `typesize` bytes, as many as the product of these lengths.
+/// Checks that a buffer of `room` bytes has room for items of `typesize` bytes with a shape of these lengths.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if not.
+/// [`Error::InvalidParam`] if it has not.
 pub fn check_room(lengths: &[i64], typesize: i32, room: i64) -> Result<()> {
     let mut lengths = lengths.iter().copied();
     match lengths.try_fold(typesize.into(), i64::checked_mul) {
@@ -80,10 +82,10 @@ pub fn check_room(lengths: &[i64], typesize: i32, room: i64) -> Result<()> {
     }
 }
 
-/// Bytes of a block of this shape.
+/// The size of a block of this shape in bytes.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for those that are too many.
+/// [`Error::InvalidParam`] if it is negative or does not fit into an `i32`.
 pub fn blocksize(blockshape: &[i32], typesize: i32) -> Result<i32> {
     let items = blockshape
         .iter()
@@ -94,8 +96,8 @@ pub fn blocksize(blockshape: &[i32], typesize: i32) -> Result<i32> {
         .ok_or(Error::InvalidParam)
 }
 
-/// The position along each dimension of item `i` of an array of this shape, counted in C order; the last dimension comes first. A
-/// dimension of length 0 gives 0, and what overflows wraps around.
+/// The position of item `i`, counted in C order, of an array of this shape: pairs of dimension and position along it, with the last dimension
+/// first. A dimension of length 0 gives 0. Overflow wraps around.
 pub fn position(shape: &[i64], i: i64) -> impl Iterator<Item = (usize, i64)> {
     let mut stride = 1i64;
     (0..shape.len()).rev().map(move |d| {
@@ -112,7 +114,7 @@ pub fn position(shape: &[i64], i: i64) -> impl Iterator<Item = (usize, i64)> {
     })
 }
 
-/// The sum of each position times its stride, wrapping around.
+/// The index of an item with this position: the sum of positions times strides. Overflow wraps around.
 pub fn number(position: &[i64], strides: &[i64]) -> i64 {
     let terms = position.iter().zip(strides);
     terms.fold(0, |sum, (at, stride)| {
@@ -120,7 +122,7 @@ pub fn number(position: &[i64], strides: &[i64]) -> i64 {
     })
 }
 
-/// `len` rounded up to a multiple of `step`; 0 for steps of 0.
+/// `len`, rounded up to a multiple of `step`. 0 if `step` is 0.
 fn padded(len: i64, step: i64) -> Result<i64> {
     match len.checked_rem(step) {
         None => Ok(0),
@@ -129,7 +131,7 @@ fn padded(len: i64, step: i64) -> Result<i64> {
     }
 }
 
-/// The product, where it and every product on the way fits.
+/// The product of the lengths, if neither it nor any partial product is more than `most`.
 fn product<T: Copy + Into<i64>>(lengths: &[T], most: i64) -> Result<i64> {
     lengths.iter().try_fold(1i64, |product, len| {
         let product = product.checked_mul((*len).into());
@@ -140,11 +142,10 @@ fn product<T: Copy + Into<i64>>(lengths: &[T], most: i64) -> Result<i64> {
 }
 
 impl Geometry {
-    /// From the shapes of the array, of its chunks and of their blocks.
+    /// Computes all numbers from the shapes of the array, of its chunks and of their blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for shapes of different or too many dimensions, negative lengths, blocks of nothing, and whatever
-    /// overflows.
+    /// [`Error::InvalidParam`] as for [`check`], and if a number overflows.
     pub fn new(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<Self> {
         check(shape, chunkshape, blockshape)?;
         let ndim = shape.len();
@@ -207,7 +208,7 @@ impl Geometry {
             strides[last] = 1;
             for d in (0..last).rev() {
                 let (chunk, block) = (i64::from(chunkshape[d + 1]), i64::from(blockshape[d + 1]));
-                // Where a dimension is nothing, so is every step before it.
+                // A dimension of length 0 makes the strides of all dimensions before it 0.
                 let lengths = [
                     shape[d + 1],
                     chunk,
@@ -240,24 +241,24 @@ impl Geometry {
         *chunkshape == self.chunkshape[dims] && *blockshape == self.blockshape[dims]
     }
 
-    /// Chunks along dimension `d`.
+    /// The number of chunks along dimension `d`.
     pub fn grid(&self, d: usize) -> i64 {
         self.extshape[d]
             .checked_div(self.chunkshape[d].into())
             .unwrap_or(0)
     }
 
-    /// Blocks of a chunk along dimension `d`.
+    /// The number of blocks of a chunk along dimension `d`.
     pub fn blocks(&self, d: usize) -> i64 {
         self.extchunkshape[d]
             .checked_div(self.blockshape[d].into())
             .unwrap_or(0)
     }
 
-    /// Chunks of the array.
+    /// The number of chunks of the array.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where there are items but chunks of nothing, or more chunks than can be counted.
+    /// [`Error::InvalidParam`] if there are items but chunks have none, or if there are more chunks than a `usize` holds.
     pub fn nchunks(&self) -> Result<usize> {
         if self.nitems == 0 {
             return Ok(0);
@@ -268,19 +269,19 @@ impl Geometry {
         }
     }
 
-    /// Blocks of a chunk.
+    /// The number of blocks of a chunk.
     pub fn nblocks(&self) -> i64 {
         self.extchunknitems
             .checked_div(self.blocknitems.into())
             .unwrap_or(0)
     }
 
-    /// The index of a chunk in the super-chunk, from its place in the grid.
+    /// The index in the super-chunk of the chunk with this position in the grid of chunks.
     pub fn nchunk(&self, place: &Dims) -> usize {
         (0..self.ndim).fold(0, |nchunk, d| nchunk * self.grid(d) + place[d]) as usize
     }
 
-    /// The place in the grid of a chunk that is there.
+    /// The position in the grid of chunks of the chunk with this index.
     pub fn place_of(&self, nchunk: usize) -> Dims {
         let mut rest = nchunk as i64;
         let mut place = [0; MAX_DIM];
@@ -292,22 +293,22 @@ impl Geometry {
         place
     }
 
-    /// Bytes of a chunk's data.
+    /// The size of a chunk's data in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when a chunk cannot have so many.
+    /// [`Error::InvalidParam`] if it does not fit into an `i32`.
     pub fn chunk_nbytes(&self, typesize: i32) -> Result<usize> {
         let nbytes = self.extchunknitems.checked_mul(typesize.max(0).into());
         let fits = nbytes.filter(|nbytes| *nbytes <= i32::MAX.into());
         Ok(fits.ok_or(Error::InvalidParam)? as usize)
     }
 
-    /// Bytes of a block's data, in a chunk whose size was checked with [`Self::chunk_nbytes`].
+    /// The size of a block's data in bytes, for a chunk whose size was checked with [`Self::chunk_nbytes`].
     pub fn block_nbytes(&self, typesize: i32) -> usize {
         self.blocknitems.max(0) as usize * typesize.max(0) as usize
     }
 
-    /// The same array with another shape.
+    /// The geometry of an array with another shape, and the same chunks and blocks.
     ///
     /// # Errors
     /// As for [`Self::new`].

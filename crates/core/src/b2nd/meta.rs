@@ -1,8 +1,7 @@
-//! The metalayer `b2nd`: msgpack, an array of seven elements.
+//! The metalayer `b2nd`: an array of seven elements in msgpack.
 //!
-//! Version, number of dimensions, shape, chunk shape, block shape, format of the dtype, dtype; see the b2nd metalayer
-//! document. Markers other than the dtype's are not checked, as in every reader of the format: the numbers are at fixed
-//! positions.
+//! They are: version, number of dimensions, shape, chunk shape, block shape, format of the dtype, dtype. The format is described in
+//! `README_B2ND_METALAYER.rst` of C-Blosc2. As in the reference, only the marker of the dtype is checked: all numbers are at fixed positions.
 
 use super::geometry::Geometry;
 use super::{Dims, MAX_DIM};
@@ -12,7 +11,7 @@ use std::fmt::{self, Display};
 
 /// The metalayer's name.
 pub const NAME: &[u8] = b"b2nd";
-/// The name under which the metalayer was known before.
+/// The name that the metalayer had in Caterva, the library that b2nd replaced.
 pub const OLD_NAME: &[u8] = b"caterva";
 /// The dtype of an array that has none.
 pub const DEFAULT_DTYPE: &[u8] = b"|u1";
@@ -26,10 +25,10 @@ mod marker {
     pub const STR32: u8 = 0xdb;
 }
 
-/// What the metalayer says. Nothing of it was checked beyond its length: see [`Self::geometry`].
+/// The content of the metalayer. Only its length and the number of dimensions have been checked; [`Self::geometry`] checks the shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta<'a> {
-    /// Dimensions, at most [`MAX_DIM`].
+    /// The number of dimensions, at most [`MAX_DIM`].
     pub ndim: usize,
     /// Items of the array along each dimension.
     pub shape: Dims,
@@ -37,9 +36,9 @@ pub struct Meta<'a> {
     pub chunkshape: [i32; MAX_DIM],
     /// Items of a block along each dimension.
     pub blockshape: [i32; MAX_DIM],
-    /// The dtype; metalayers of before b2nd have none.
+    /// The dtype, which metalayers of Caterva do not have.
     pub dtype: Option<&'a [u8]>,
-    /// How to read the dtype; 0 is NumPy's way.
+    /// The format of the dtype; 0 is NumPy's notation.
     pub dtype_format: i8,
 }
 
@@ -80,7 +79,7 @@ impl<'a> Cursor<'a> {
         Ok(number)
     }
 
-    /// Three lists of `ndim` numbers each, with a marker before each list and each number.
+    /// Reads three lists of `ndim` numbers each, with a marker before each list and each number.
     fn shapes(&mut self, meta: &mut Meta) -> Result<()> {
         self.byte()?;
         for dim in &mut meta.shape[..meta.ndim] {
@@ -97,10 +96,10 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Reads a metalayer; gives also how many bytes were read. Without `with_dtype` it ends behind the shapes.
+    /// Parses a metalayer. Also gives how many bytes were parsed. Without `with_dtype`, only the shapes are.
     ///
     /// # Errors
-    /// [`Error::Failure`] when it is cut short, has too many dimensions, or has something else where the dtype should be.
+    /// [`Error::Failure`] if it is cut short, has too many dimensions, or has no string where the dtype should be.
     pub fn parse(bytes: &'a [u8], with_dtype: bool) -> Result<(Self, usize)> {
         let mut cursor = Cursor { bytes, at: 0 };
         cursor.take(2)?;
@@ -143,7 +142,7 @@ impl<'a> Meta<'a> {
         )
     }
 
-    /// What it says, as text for people.
+    /// A description of the array, to be printed.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -160,7 +159,7 @@ impl<'a> Meta<'a> {
             Numbers(chunkshape),
         ))?;
         if let Some(dtype) = self.dtype {
-            // C sees no more than what is before the first 0.
+            // In C the string ends at the first 0.
             let seen = dtype.split(|byte| *byte == 0).next().unwrap_or_default();
             for part in [b" dtype: ", seen, b"\n"] {
                 text.extend_from_slice(part)?;
@@ -172,10 +171,10 @@ impl<'a> Meta<'a> {
         Ok(text)
     }
 
-    /// Writes the metalayer; an absent dtype becomes the default one.
+    /// The bytes of the metalayer. Without a dtype, it gets [`DEFAULT_DTYPE`].
     ///
     /// # Errors
-    /// [`Error::Failure`] when the format of the dtype is negative or the dtype is larger than 2 GiB.
+    /// [`Error::Failure`] if the format of the dtype is negative, or the dtype has 2 GiB or more.
     pub fn serialize(&self) -> Result<List<u8>> {
         let dtype = self.dtype.unwrap_or(DEFAULT_DTYPE);
         let len = i32::try_from(dtype.len()).map_err(|_| Error::Failure)?;
@@ -236,7 +235,7 @@ mod tests {
             assert_eq!((bare.dtype, len), (None, bytes.len() - 9));
             for cut in 0..bytes.len() {
                 let short = Meta::parse(&bytes[..cut], true);
-                // Only a metalayer without any dtype may end early.
+                // Without the dtype, the metalayer is complete.
                 assert_eq!(short.is_ok(), cut == bytes.len() - 9, "{cut}");
             }
         }

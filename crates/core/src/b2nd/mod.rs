@@ -1,47 +1,47 @@
 //! N-dimensional arrays on top of a super-chunk.
 //!
-//! The shape of an array is cut into chunks, and each chunk into blocks; at the far edges both are padded. A chunk's data
-//! are its blocks one after the other, each block's items in C order.
+//! An array is cut into chunks, and each chunk into blocks; at the end of a dimension both are padded. The data of a chunk are its blocks one
+//! after the other, and the items of each block are in C order.
 //!
-//! - [`meta`]: the metalayer that says how an array is cut
-//! - [`shape`], [`geometry`]: lengths along dimensions, and what follows from the shapes of array, chunk and block
+//! - [`meta`]: the metalayer with the shapes of array, chunks and blocks
+//! - [`shape`], [`geometry`]: lengths along dimensions, and numbers that are computed from the three shapes
 //! - [`select`]: which blocks a selection touches, and which items of them
-//! - [`runs`]: the items as runs of bytes, in the block and in the caller's buffer
-//! - [`array`], [`open`], [`create`]: arrays in use, between uses, and while they are made
-//! - [`chunks`]: where the chunks are
-//! - [`read`], [`write`]: blocks out of and into chunks
-//! - [`reshape`]: which chunks stay, come and go when the shape changes
-//! - [`sparse`]: single items
-//! - [`views`]: more and fewer dimensions over the same chunks
+//! - [`runs`]: the items as contiguous runs, in the block and in the caller's buffer
+//! - [`array`]: an array during an operation; [`open`]: between operations; [`create`]: creating one
+//! - [`chunks`]: access to chunks
+//! - [`read`], [`write`]: reading and writing selections
+//! - [`reshape`]: which chunks are kept, added and removed when the shape changes
+//! - [`sparse`]: items at arbitrary positions
+//! - [`views`]: arrays with more or fewer dimensions over the same chunks
 
 mod access;
-/// Arrays in use.
+/// Arrays during an operation.
 pub mod array;
 mod axes;
-/// Where blocks come from.
+/// Access to chunks.
 pub mod chunks;
-/// Super-chunks that become arrays.
+/// Creating arrays.
 pub mod create;
-/// Shapes and what follows from them.
+/// Shapes, and numbers that are computed from them.
 pub mod geometry;
 /// The metalayer.
 pub mod meta;
-/// Arrays that are open.
+/// Arrays between operations.
 pub mod open;
-/// Arrays of Rust programs.
+/// The API for Rust programs.
 pub mod owned;
 /// Reading.
 pub mod read;
-/// Changes of the shape.
+/// Which chunks are kept, added and removed when the shape changes.
 pub mod reshape;
 mod resize;
-/// Copies between buffers of any shapes.
+/// Copies of boxes between buffers of any shapes.
 pub mod runs;
 /// Selections.
 pub mod select;
 /// Lengths along dimensions.
 pub mod shape;
-/// Single items.
+/// Items at arbitrary positions.
 pub mod sparse;
 /// Shapes of views.
 pub mod views;
@@ -50,8 +50,8 @@ pub mod write;
 
 pub use array::ArrayRef;
 
-/// The most dimensions.
+/// The maximum number of dimensions.
 pub const MAX_DIM: usize = oxiblosc_memory::grid::MAX_AXES;
 
-/// One number a dimension; those behind the last dimension mean nothing.
+/// A number for each dimension. Elements after the last dimension have no meaning.
 pub type Dims = [i64; MAX_DIM];

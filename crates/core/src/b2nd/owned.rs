@@ -1,4 +1,4 @@
-//! Arrays of Rust programs: creating, opening, describing them.
+//! Arrays for Rust programs: creating, opening and describing them.
 
 mod copies;
 mod items;
@@ -22,7 +22,8 @@ use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::{List, ToList};
 use std::path::Path;
 
-/// The shapes of an array, its chunks and its blocks, and the type of its items. By default an array without dimensions and dtype.
+/// The shapes of an array, its chunks and its blocks, all in items, and the type of an item. The default is an array without dimensions and
+/// dtype.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout<'a> {
     /// The shape: items along each dimension, of which there are at most [`MAX_DIM`](super::MAX_DIM).
@@ -37,7 +38,7 @@ pub struct Layout<'a> {
     pub metalayers: &'a [MetalayerRef<'a>],
 }
 
-/// How an array is cut: the shapes of its chunks and of their blocks.
+/// The shapes of the chunks of an array and of their blocks, in items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunking<'a> {
     /// The shape of a chunk.
@@ -51,11 +52,11 @@ pub struct Chunking<'a> {
 pub enum Initial<'a> {
     /// Zeros.
     Zeros,
-    /// Undefined until they are written. Chunks take no space before that.
+    /// Items that read as zeros until they are written.
     Uninit,
     /// NaNs, of 4 or 8 bytes.
     Nans,
-    /// Every item is this one. If the array grows later, new items are zeros.
+    /// Every item is this one.
     Item(&'a [u8]),
     /// These items, in C order.
     Items(&'a [u8]),
@@ -113,8 +114,9 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for impossible shapes, and for initial items of another size than the array's; [`Error::Data`] for NaNs of
-    /// another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of compression.
+    /// [`Error::InvalidParam`] for invalid shapes, and for initial items of another size than the array's; [`Error::MaxBufsizeExceeded`] for
+    /// chunks of 2 GiB or more; [`Error::Data`] for NaNs of another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of
+    /// compression.
     pub fn create(layout: &Layout, initial: Initial, storage: StorageParams) -> Result<Self> {
         let geometry = Geometry::new(layout.shape, layout.chunks, layout.blocks)?;
         let new = NewArray {
@@ -133,12 +135,13 @@ impl Array {
     /// Opens the array in a file or directory.
     ///
     /// # Errors
-    /// [`Error::MetalayerNotFound`] if the frame is no array; those of [`SuperChunk::open`].
+    /// [`Error::MetalayerNotFound`] if the frame is no array, [`Error::Data`] if its chunks do not fit its shapes; those of
+    /// [`SuperChunk::open`].
     pub fn open(path: &Path, nthreads: i16, protection: Protection) -> Result<Self> {
         Self::of(SuperChunk::open(path, 0, nthreads, protection)?)
     }
 
-    /// Makes an array of a super-chunk that has the metalayer of one.
+    /// The array in a super-chunk that has the metalayer of one.
     ///
     /// # Errors
     /// [`Error::MetalayerNotFound`] if it has none, [`Error::Data`] if its chunks do not fit the metalayer.
@@ -210,18 +213,18 @@ impl Array {
     }
 }
 
-/// An array to be made.
+/// What is needed to create an array.
 struct NewArray<'a> {
     meta: &'a Meta<'a>,
     geometry: &'a Geometry,
-    /// The metalayers beside its own.
+    /// The metalayers besides its own.
     metalayers: &'a [MetalayerRef<'a>],
-    /// The special values that its items are.
+    /// The special values of its items, before it is filled.
     kind: Special,
 }
 
 impl NewArray<'_> {
-    /// Makes the array, which `fill` then fills.
+    /// Creates the array, and calls `fill` to fill it.
     fn make(
         self,
         storage: StorageParams,
@@ -238,7 +241,7 @@ impl NewArray<'_> {
 }
 
 impl Initial<'_> {
-    /// The special values that such an array is made of before it is filled.
+    /// The special values of the items before the array is filled.
     fn special(&self, geometry: &Geometry, typesize: i32) -> Result<Special> {
         let item = usize::try_from(typesize).map_err(|_| Error::InvalidParam)?;
         let nbytes = geometry.nitems.checked_mul(typesize.into());
@@ -253,7 +256,7 @@ impl Initial<'_> {
 }
 
 impl StorageParams<'_> {
-    /// The same, for blocks of an array.
+    /// The same parameters with the block size of an array.
     fn for_blocks_of(mut self, geometry: &Geometry) -> Result<Self> {
         let blocksize = i32::try_from(geometry.block_nbytes(self.cparams.typesize));
         self.cparams.blocksize = blocksize.map_err(|_| Error::InvalidParam)?;
@@ -262,7 +265,7 @@ impl StorageParams<'_> {
 }
 
 impl ArrayRef<'_> {
-    /// Makes every chunk one repeated item.
+    /// Replaces every chunk by one that repeats this item.
     fn repeat(&self, item: &[u8]) -> Result<()> {
         let params = CParams::from_recorded(self.schunk.peek()?.parameters(), 1);
         self.fill_with(&Compressor::new(params), item)

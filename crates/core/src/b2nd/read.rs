@@ -1,5 +1,5 @@
-//! Reading: only the blocks that a selection touches are decoded, each by a worker into memory of its own, from which the worker copies the
-//! items to their places in the caller's buffer.
+//! Reading a selection. Only blocks with selected items are decompressed: each by a worker into its own memory, from which it copies the items
+//! into the caller's buffer.
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
@@ -13,24 +13,24 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{Grid, Tile};
 use std::ops::Range;
 
-/// Fewer items than this are taken out of a block one by one.
+/// If no more than one in this many items of a block is selected, items are decompressed one by one.
 const FEW: usize = 16;
 
-/// A selection that is to be read.
+/// Reads a selection.
 pub struct SelectionRead<'a> {
-    /// Which items.
+    /// The selected items.
     pub selection: &'a Selection<'a>,
-    /// Of which chunks.
+    /// The chunks of the array.
     pub chunks: &'a dyn Chunks,
-    /// Bytes of an item, a block and a chunk.
+    /// The sizes of an item, a block and a chunk.
     pub sizes: PartSizes,
 }
 
 impl SelectionRead<'_> {
-    /// Reads into `buffer`.
+    /// Reads the items into `buffer`.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read.
+    /// [`Error::InvalidParam`] if the buffer is too small; [`Error::MemoryAlloc`]; [`Error::Failure`] if a chunk cannot be read.
     pub fn read(&self, buffer: &mut [u8], workers: Workers) -> Result<()> {
         let grid = self.selection.grid(buffer, self.sizes.item)?;
         let nchunks = self.selection.nchunks();
@@ -39,7 +39,7 @@ impl SelectionRead<'_> {
             .nblocks
             .saturating_mul(self.sizes.block)
             .saturating_mul(nchunks);
-        // If there are few chunks, they are cut into parts, so that all workers have something to do.
+        // Few chunks are divided into parts, so that all workers have something to do.
         let nthreads = if self.chunks.is_shared() {
             workers.nthreads
         } else {
@@ -121,7 +121,7 @@ impl SelectionRead<'_> {
         let (count, first, len) = self.selection.extent(block);
         let (first, len) = (first * item, len * item);
         if count * item <= size / FEW {
-            // For a few items it is not worth undoing the filters of everything between them.
+            // For a few items it would be slower to undo the filters of the whole block.
             let parts = (&mut *bufs, &mut *codec);
             let span = (first, first + len, item);
             let done = reader.items(block.nblock, span, parts, |items| {
@@ -141,8 +141,8 @@ impl SelectionRead<'_> {
         copy(data, item, &mut tile)
     }
 
-    /// Fills the places of items that are all the same. Not inlined, like [`Self::read_ranges`]: what it puts on the stack would be
-    /// there while a block is decompressed.
+    /// Reads items of a special chunk. This is not inlined, like [`Self::read_ranges`], as its variables would take stack while a block is
+    /// decompressed.
     #[inline(never)]
     fn fill(
         &self,
@@ -161,7 +161,7 @@ impl SelectionRead<'_> {
         Ok(())
     }
 
-    /// Reads blocks out of a chunk that is cut in another way.
+    /// Reads blocks of a chunk whose own blocks have another size.
     #[inline(never)]
     fn read_ranges(
         &self,
@@ -189,7 +189,7 @@ impl SelectionRead<'_> {
     }
 }
 
-/// Copies a tile's items, of `item` bytes, out of the data of its block.
+/// Copies the items of a tile, which have `item` bytes each, from the data of their block.
 fn copy(data: &[u8], item: usize, tile: &mut Tile) -> Result<()> {
     tile.each(&mut |inside, dest| {
         dest.copy_from_slice(&data[inside * item..][..dest.len()]);

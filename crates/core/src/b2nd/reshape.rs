@@ -1,4 +1,4 @@
-//! Changes the shape of an array: which chunks are kept, removed and added, and what is written to the padding of those that are kept.
+//! Plans a change of an array's shape: which chunks are kept, removed and added, and in which the padding has to be cleared.
 
 use super::chunks::with_chunk;
 use super::geometry::Geometry;
@@ -14,7 +14,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
 use oxiblosc_memory::{Collect, List};
 
-/// The change of one dimension's length: the chunks from `from` to before `to` are added (`grows`) or removed.
+/// The change of one dimension's length: the chunks from `from` up to but not including `to` are added (`grows`) or removed.
 #[derive(Clone, Copy)]
 struct AxisChange {
     from: i64,
@@ -27,7 +27,7 @@ impl AxisChange {
         let (old_grid, new_grid) = (old.grid(d), new.grid(d));
         let by = new.shape[d] - old.shape[d];
         let most = old_grid.max(new_grid);
-        // The first chunk that begins at a position or behind it.
+        // The first chunk that begins at or after a position.
         let chunk_at = |at: i64| {
             let chunk = i64::from(old.chunkshape[d]).max(1);
             let at = at.max(0);
@@ -53,7 +53,7 @@ impl AxisChange {
         })
     }
 
-    /// Which chunk of the old grid a chunk of the new grid is.
+    /// The number in the old grid of chunk `i` of the new grid. None if it is added.
     fn origin(&self, i: i64) -> Option<i64> {
         let by = self.to - self.from;
         match (i < self.from, self.grows) {
@@ -72,10 +72,10 @@ pub struct Reshape<'a> {
     along: List<AxisChange>,
 }
 
-/// Where lengths change that do: at the end, unless `start` says otherwise.
+/// The position along each dimension at which items are added or removed: the end, or the one in `start`.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] when chunks would have to be cut.
+/// [`Error::InvalidParam`] if a chunk would have to be divided.
 fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dims> {
     let mut starts = [0; MAX_DIM];
     for d in 0..old.ndim {
@@ -99,10 +99,10 @@ fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dim
     Ok(starts)
 }
 
-/// Checks a new shape, and gives the array's geometry with it.
+/// Checks a new shape. Gives the geometry of the array with it.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for impossible shapes.
+/// As for [`Geometry::new`]; [`Error::InvalidParam`] for more chunks than a frame can have.
 pub fn target(old: &Geometry, new_shape: &[i64]) -> Result<Geometry> {
     let mut shape = [1; MAX_DIM];
     shape[..old.ndim].copy_from_slice(&new_shape[..old.ndim]);
@@ -114,11 +114,11 @@ pub fn target(old: &Geometry, new_shape: &[i64]) -> Result<Geometry> {
 }
 
 impl<'a> Reshape<'a> {
-    /// From `old` to `new`, which has another shape and all else the same. What comes or goes begins at `start`; without
-    /// it, at the end.
+    /// The change from `old` to `new`, which has chunks and blocks of the same shapes. Items are added or removed at `start`, or at the end if
+    /// that is none.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when chunks would have to be cut elsewhere than at the end.
+    /// [`Error::InvalidParam`] if a chunk would have to be divided.
     pub fn new(old: &'a Geometry, new: &'a Geometry, start: Option<&[i64]>) -> Result<Self> {
         let starts = starts(old, &new.shape, start)?;
         let along = (0..old.ndim).map(|d| AxisChange::new(old, new, d, starts[d]));
@@ -129,7 +129,7 @@ impl<'a> Reshape<'a> {
         })
     }
 
-    /// Which of the old chunks is chunk `nchunk` of the new shape.
+    /// The old index of the chunk with the new index `nchunk`. None if it is added.
     pub fn origin(&self, nchunk: usize) -> Option<usize> {
         if self.old.nitems == 0 {
             return None;
@@ -141,7 +141,7 @@ impl<'a> Reshape<'a> {
         Some(self.old.nchunk(&place))
     }
 
-    /// How much of a chunk that stays the array had and will have, where that differs.
+    /// The lengths of a kept chunk without padding, before and after the change, if they differ.
     fn differs(&self, nchunk: usize, old: usize) -> Option<(Dims, Dims)> {
         let (new_place, old_place) = (self.new.place_of(nchunk), self.old.place_of(old));
         let (mut had, mut has) = ([1; MAX_DIM], [1; MAX_DIM]);
@@ -153,11 +153,12 @@ impl<'a> Reshape<'a> {
         (had != has).then_some((had, has))
     }
 
-    /// The chunks that stay but whose padding holds items that the new shape would show, or that it cuts off: they get zeros there. A chunk of
-    /// one repeated item gets zeros only where it is cut off, and keeps its padding where the array grows into it.
+    /// Updates that clear kept chunks, so that the array reads as zeros where it grows, now or later. Chunks are cleared where the array grows
+    /// into padding that is not zero. A chunk of one repeated item is instead cleared where the array shrinks, and keeps its padding where the
+    /// array grows into it.
     ///
     /// # Errors
-    /// [`Error::Failure`] when a chunk cannot be read or made.
+    /// [`Error::MemoryAlloc`]; [`Error::Failure`] if a chunk cannot be read or compressed.
     pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<Update>> {
         let mut changing = List::new();
         for nchunk in 0..self.new.nchunks()? {
@@ -188,7 +189,7 @@ impl<'a> Reshape<'a> {
         })
     }
 
-    /// Where a block begins in its chunk.
+    /// The position of a block's first item in its chunk.
     fn origin_of(&self, nblock: usize) -> Dims {
         let mut nblock = nblock as i64;
         let mut place = [0; MAX_DIM];
@@ -200,7 +201,7 @@ impl<'a> Reshape<'a> {
         place
     }
 
-    /// A block's data with zeros outside of the first `keeps` items of the chunk along each dimension.
+    /// The data of a block, with zeros outside of the first `keeps` items of the chunk along each dimension.
     fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<List<u8>> {
         let ndim = self.old.ndim;
         let origin = self.origin_of(nblock);
@@ -221,8 +222,8 @@ impl<'a> Reshape<'a> {
         Ok(kept)
     }
 
-    /// Whether a block has items outside of the first `keeps` items of the chunk along each dimension, and, if that is given, within the
-    /// first `has`.
+    /// Whether a block has items outside of the first `keeps` items of the chunk along each dimension. If `has` is given, only items within
+    /// the first `has` count.
     fn reaches_out(&self, nblock: usize, keeps: &Dims, has: Option<&Dims>) -> bool {
         let ndim = self.old.ndim;
         let origin = self.origin_of(nblock);
@@ -234,8 +235,8 @@ impl<'a> Reshape<'a> {
             && (0..ndim).any(|d| keeps[d] < end(d))
     }
 
-    /// The blocks of a chunk in which something has to become zeros, and how much of the chunk is kept along each dimension:
-    /// what the array had, since other things may have come into the padding; or, of a repeated item, what is not cut off.
+    /// The blocks of a chunk that have to be cleared, and how many items along each dimension are kept: those that the array had, since other
+    /// libraries may have written into the padding, or, in a chunk of one repeated item, those that are not cut off.
     fn dirty(
         &self,
         rewriter: &Rewriter,

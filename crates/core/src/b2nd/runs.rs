@@ -1,4 +1,4 @@
-//! Copies boxes of items from one array to another.
+//! Copies of boxes of items from one array to another, as contiguous runs.
 
 use super::MAX_DIM;
 use oxiblosc_error::{Error, Result};
@@ -7,7 +7,7 @@ pub use oxiblosc_memory::grid::{Run, StridedCopy};
 /// C-order strides of an array, in items.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] when they overflow or a length is negative.
+/// [`Error::InvalidParam`] if they overflow or a length is negative.
 pub fn strides(shape: &[i64]) -> Result<[usize; MAX_DIM]> {
     let mut strides = [0; MAX_DIM];
     let mut stride = 1usize;
@@ -23,23 +23,23 @@ pub fn strides(shape: &[i64]) -> Result<[usize; MAX_DIM]> {
 
 /// A box of items that is copied from one array to another of the same number of dimensions.
 pub struct Transfer<'a> {
-    /// Shape of the source.
+    /// Shape of the source, in items.
     pub src_shape: &'a [i64],
-    /// Where the box begins in it.
+    /// Start of the box in the source.
     pub start: &'a [i64],
-    /// Where it ends.
+    /// End of the box in the source.
     pub stop: &'a [i64],
-    /// Shape of the destination.
+    /// Shape of the destination, in items.
     pub dst_shape: &'a [i64],
-    /// Where the box begins there.
+    /// Start of the box in the destination.
     pub dst_start: &'a [i64],
 }
 
 impl Transfer<'_> {
-    /// The box (`inside` is the source, `at` the destination), or none where it is empty.
+    /// The runs of the box: in each, `inside` is the position in the source and `at` that in the destination. None if the box is empty.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when it is not inside both arrays.
+    /// [`Error::InvalidParam`] if the box is not inside both arrays.
     pub fn runs(&self) -> Result<Option<StridedCopy>> {
         let ndim = self.src_shape.len();
         if (0..ndim).any(|d| self.stop[d] == self.start[d]) {
@@ -67,7 +67,7 @@ impl Transfer<'_> {
         }
         let (src, dst) = (strides(self.src_shape)?, strides(self.dst_shape)?);
         for (strides, shape) in [(&src, self.src_shape), (&dst, self.dst_shape)] {
-            // The last item of the array has a place that a size can hold.
+            // The position of every item of the array has to fit into an `isize`.
             let outermost = strides[0].checked_mul(shape.first().map_or(1, |len| *len as usize));
             outermost
                 .filter(|items| *items <= isize::MAX as usize)
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every item of a box, one by one.
+    /// Every item of a box, computed one by one.
     fn naive(runs: &[Run], inside: &[usize], at: &[usize]) -> Vec<(usize, usize)> {
         let mut items = vec![(0, 0)];
         for (d, run) in runs.iter().enumerate() {
@@ -110,7 +110,7 @@ mod tests {
     type Lengths = (i64, i64, i64, i64, i64);
 
     fn boxes() -> impl Strategy<Value = Vec<Lengths>> {
-        // Length, and what lies before and behind it on both sides.
+        // Length, and how much is before and after it in the source and in the destination.
         proptest::collection::vec((0..4i64, 0..2i64, 0..2i64, 0..2i64, 0..2i64), 0..=8)
     }
 
@@ -214,7 +214,7 @@ mod tests {
             src_shape: &huge,
             ..fits
         }));
-        // Nothing is nothing wherever it is.
+        // An empty box may be anywhere.
         let nothing = Transfer {
             start: &[3, 0],
             src_shape: &[1, 1],

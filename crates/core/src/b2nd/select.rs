@@ -1,5 +1,5 @@
-//! Selections of an array's items: slices, and lists of indices along each dimension. Which chunks and blocks they touch,
-//! and which items of each.
+//! Selections of items of an array, which are slices, or lists of indices along each dimension. They know the chunks and blocks that they touch,
+//! and the selected items of each block.
 
 use super::axes::{AxisSelection, IndexList, Range};
 use super::geometry::Geometry;
@@ -9,21 +9,23 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{Grid, Part, Tile, as_box, walk};
 use oxiblosc_memory::{Collect, List};
 
-/// Items of an array, and where each of them is in a buffer. No two are at the same place there.
+/// Items of an array, and the position of each in a buffer. No two have the same position there.
 pub struct Selection<'a> {
     geometry: &'a Geometry,
     axes: List<AxisSelection>,
-    /// Touched chunks.
+    /// The number of touched chunks.
     nchunks: usize,
+    /// Strides in a block, in items.
     inside: [usize; MAX_DIM],
+    /// Strides in the buffer, in items.
     at: [usize; MAX_DIM],
 }
 
-/// A chunk that is touched.
+/// A chunk with selected items.
 pub struct TouchedChunk {
     /// Its index in the super-chunk.
     pub nchunk: usize,
-    /// Which one it is along each dimension.
+    /// Its number among the touched chunks along each dimension.
     which: [usize; MAX_DIM],
     /// How many of its blocks are touched.
     pub nblocks: usize,
@@ -31,11 +33,11 @@ pub struct TouchedChunk {
     pub whole: bool,
 }
 
-/// A block that is touched.
+/// A block with selected items.
 pub struct TouchedBlock<'s> {
     /// Its index in the chunk.
     pub nblock: usize,
-    /// Which part of each axis it is.
+    /// Its number among the touched blocks along each dimension.
     numbers: [usize; MAX_DIM],
     parts: [Part<'s>; MAX_DIM],
     /// Whether all items that the array has in it are selected.
@@ -47,12 +49,12 @@ fn as_sizes(dims: &Dims) -> [usize; MAX_DIM] {
 }
 
 impl<'a> Selection<'a> {
-    /// The items from `start` to `stop` along each dimension, at the front of a buffer of shape `buffershape`. None if there are no items. Items
-    /// in the array's padding are left out.
+    /// The items from `start` up to but not including `stop` along each dimension, at the front of a buffer of shape `buffershape`. Items in the
+    /// padding of the array are left out. None if there are no items.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when the buffer's shape is smaller than the slice, [`Error::Failure`] when the slice reaches
-    /// beyond the chunks of the array.
+    /// [`Error::InvalidParam`] if the shape of the buffer is smaller than the slice, [`Error::Failure`] if the slice is not within the padded
+    /// array.
     pub fn slice(
         geometry: &'a Geometry,
         start: &[i64],
@@ -87,10 +89,10 @@ impl<'a> Selection<'a> {
         Self::new(geometry, axes.try_list()?, &buffershape[..ndim]).map(Some)
     }
 
-    /// The chunks that have items from `start` to before `stop`; a box may reach beyond the array.
+    /// The indices of the chunks that have items from `start` up to but not including `stop`, which may be outside of the array.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a box that begins before the array.
+    /// [`Error::InvalidParam`] for a negative start.
     pub fn chunks_of_box(
         geometry: &'a Geometry,
         start: &[i64],
@@ -116,11 +118,11 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The items at the given indices along each dimension, in a buffer of shape `buffershape`. None where there are none.
+    /// The items at these indices along each dimension, in a buffer of shape `buffershape`. None if there are no items.
     ///
     /// # Errors
-    /// [`Error::InvalidIndex`] for an index that the array has not, [`Error::InvalidParam`] when the buffer's shape is
-    /// smaller than the selection, [`Error::MemoryAlloc`].
+    /// [`Error::InvalidIndex`] for an index out of range, [`Error::InvalidParam`] if the shape of the buffer is smaller than the selection,
+    /// [`Error::MemoryAlloc`].
     pub fn of_indices(
         geometry: &'a Geometry,
         indices: &[&[i64]],
@@ -131,7 +133,7 @@ impl<'a> Selection<'a> {
                 return Err(Error::InvalidIndex);
             }
         }
-        // Along the first dimension only the end of the buffer limits the items.
+        // Along the first dimension only the size of the buffer matters, which is checked elsewhere.
         for (d, indices) in indices.iter().enumerate().skip(1) {
             if indices.len() as i64 > buffershape[d] {
                 return Err(Error::InvalidParam);
@@ -170,10 +172,10 @@ impl<'a> Selection<'a> {
         self.nchunks
     }
 
-    /// How many items the buffer has at least.
+    /// The minimum number of items of the buffer: up to the last selected one.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when there are more than can be counted.
+    /// [`Error::InvalidParam`] if it does not fit into a `usize`.
     pub fn buffer_items(&self) -> Result<usize> {
         let mut last = 0usize;
         for (d, axis) in self.axes.iter().enumerate() {
@@ -208,7 +210,7 @@ impl<'a> Selection<'a> {
         touched
     }
 
-    /// The `j`th touched block of a chunk; they ascend.
+    /// The `j`th touched block of a chunk. Blocks are in ascending order.
     pub fn block(&self, chunk: &TouchedChunk, mut j: usize) -> TouchedBlock<'_> {
         let mut touched = TouchedBlock {
             nblock: 0,
@@ -231,13 +233,13 @@ impl<'a> Selection<'a> {
         touched
     }
 
-    /// How many items are taken of a block, the place of the first, and how far behind it the last one ends.
+    /// The number of selected items of a block, the position of the first in the block, and the number of items from there to the last.
     pub fn extent(&self, block: &TouchedBlock) -> (usize, usize, usize) {
         let (mut count, mut first, mut last) = (1, 0, 0);
         for (part, stride) in block.parts[..self.axes.len()].iter().zip(&self.inside) {
             let runs = part.runs();
             count *= runs.iter().map(|run| run.len).sum::<usize>();
-            // They ascend, but some may be there more than once.
+            // Runs are in ascending order, but items may be repeated.
             if let (Some(from), Some(to)) = (runs.first(), runs.last()) {
                 first += from.inside * stride;
                 last += (to.inside + to.len - 1) * stride;
@@ -246,16 +248,16 @@ impl<'a> Selection<'a> {
         (count, first, last + 1 - first)
     }
 
-    /// The items of a block as one box, where they are one.
+    /// The selected items of a block as a box, if they are one.
     pub fn as_box(&self, block: &TouchedBlock) -> Option<StridedCopy> {
         let ndim = self.axes.len();
         as_box(&block.parts[..ndim], &self.inside[..ndim], &self.at[..ndim])
     }
 
-    /// The buffer, for workers to fill block by block.
+    /// The buffer, divided by blocks, so that workers can fill it. `item` is the size of an item in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when it is too small, [`Error::MemoryAlloc`].
+    /// [`Error::InvalidParam`] if the buffer is too small, [`Error::MemoryAlloc`].
     pub fn grid<'b>(&'b self, buffer: &'b mut [u8], item: usize) -> Result<Grid<'b>> {
         let places = self.axes.iter().map(AxisSelection::places);
         Grid::new(
@@ -265,16 +267,16 @@ impl<'a> Selection<'a> {
         )
     }
 
-    /// The items of a block in the buffer, given out once.
+    /// The part of the buffer with the items of a block. Each can be had only once, so that no two workers write the same bytes.
     ///
     /// # Errors
-    /// [`Error::Failure`] where they were given out already.
+    /// [`Error::Failure`] for a block that was asked for before.
     pub fn tile<'g>(&self, grid: &'g Grid, block: &TouchedBlock) -> Result<Tile<'g>> {
         let ndim = self.axes.len();
         grid.claim(&block.numbers[..ndim], &self.inside[..ndim])
     }
 
-    /// Calls `each` with every run of items of a block, until it fails.
+    /// Calls `each` with every run of selected items of a block, until it fails.
     pub fn each(
         &self,
         block: &TouchedBlock,
@@ -296,7 +298,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The items of a selection as they are found block by block: where each is in the buffer, and the item's indices.
+    /// The items of a selection, found block by block: the position of each in the buffer, and its indices.
     fn found(selection: &Selection, g: &Geometry) -> Vec<(usize, Vec<i64>)> {
         let mut items = Vec::new();
         let mut last = None;
@@ -349,7 +351,7 @@ mod tests {
         indices
     }
 
-    /// The same, item by item.
+    /// The same as [`found`], computed item by item.
     fn naive(lists: &[Vec<i64>], buffershape: &[i64]) -> Vec<(usize, Vec<i64>)> {
         let strides = strides(buffershape).unwrap();
         let mut items = vec![(0, vec![])];
@@ -434,7 +436,7 @@ mod tests {
             Selection::slice(&g, &[start], &[stop], &[len]).map(|s| s.map(|s| s.nchunks()))
         };
         assert_eq!(slice(0, 5, 5), Ok(Some(2)));
-        // The padding of the last chunk may be named.
+        // A slice may end in the padding of the last chunk.
         assert_eq!(slice(4, 6, 2), Ok(Some(1)));
         assert_eq!(slice(5, 6, 2), Ok(None));
         assert_eq!(slice(0, 7, 7), Err(Error::Failure));

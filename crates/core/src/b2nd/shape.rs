@@ -23,7 +23,7 @@ pub struct Shape<T = i64> {
 }
 
 impl<T: Copy + Default> Shape<T> {
-    /// Of these lengths.
+    /// A shape with these lengths.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for too many dimensions.
@@ -31,7 +31,7 @@ impl<T: Copy + Default> Shape<T> {
         Self::of(lengths.iter().map(|len| Ok(*len)))
     }
 
-    /// As [`Self::new`]; the first error among the lengths is given.
+    /// As [`Self::new`], for lengths that may be errors, of which the first is given.
     pub(super) fn of(given: impl Iterator<Item = Result<T>>) -> Result<Self> {
         let (mut ndim, mut lengths) = (0, [T::default(); MAX_DIM]);
         for len in given {

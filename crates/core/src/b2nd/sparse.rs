@@ -1,4 +1,4 @@
-//! Single items, by their place in the array counted in C order.
+//! Reading items by their indices in the array, counted in C order.
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::geometry::Geometry;
@@ -9,10 +9,10 @@ use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List};
 
-/// An item: where it is, and where it goes.
+/// The location of an item, and its destination.
 struct SparseItem<'a> {
     nchunk: usize,
-    /// Its place in the chunk's data, counted in items.
+    /// Its position in the data of the chunk, in items.
     inside: i64,
     dest: &'a mut [u8],
 }
@@ -38,10 +38,10 @@ fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Sparse
     }
 }
 
-/// Reads the items at `coords` into `buffer`, one after the other in that order.
+/// Reads the items with the indices `coords` into `buffer`, one after the other in that order.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for an item that is not there and for a buffer that is too small; those of damaged chunks.
+/// [`Error::InvalidParam`] for an index out of range, and for a buffer that is too small; those of damaged chunks, and of input.
 pub fn read(
     geometry: &Geometry,
     coords: &[i64],

@@ -7,10 +7,10 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::ToList;
 
-/// Refuses metalayers that may speak of dimensions: all but the array's own.
+/// Checks that an array has no metalayer besides its own, as another one might depend on its dimensions.
 ///
 /// # Errors
-/// [`Error::InvalidParam`].
+/// [`Error::InvalidParam`] if it has one.
 pub fn check_metalayers(layers: &[Metalayer]) -> Result<()> {
     match layers.iter().all(|layer| *layer.name == *NAME) {
         true => Ok(()),
@@ -19,7 +19,7 @@ pub fn check_metalayers(layers: &[Metalayer]) -> Result<()> {
 }
 
 impl Geometry {
-    /// With these dimensions: one of length 1, or one that the array has.
+    /// The geometry with these dimensions: each is one of the array, or, if it is none, has length 1.
     fn with_dimensions(&self, from: impl Iterator<Item = Option<usize>>) -> Result<Self> {
         let ones = [1; MAX_DIM];
         let (mut ndim, mut shape) = (0, [1; MAX_DIM]);
@@ -38,10 +38,11 @@ impl Geometry {
         Self::new(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])
     }
 
-    /// With further dimensions, one wherever `new` is not 0.
+    /// The geometry with new dimensions of length 1. `new` has an element for each dimension of the result, which is not 0 if the dimension is
+    /// new.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for more dimensions than there can be, and where the array has more or fewer for the other places.
+    /// [`Error::InvalidParam`] for more than [`MAX_DIM`] dimensions, and if not exactly those of the array remain without the new ones.
     pub fn expanded(&self, new: &[u8]) -> Result<Self> {
         if new.iter().filter(|new| **new == 0).count() != self.ndim {
             return Err(Error::InvalidParam);
@@ -53,11 +54,11 @@ impl Geometry {
         }))
     }
 
-    /// Without the dimensions that `drops` names.
+    /// The geometry without the dimensions for which `drops` gives true.
     ///
     /// # Errors
-    /// [`Error::InvalidIndex`] for one whose length is not 1, [`Error::InvalidParam`] for one along which chunks are padded: the padding
-    /// is between the items that would be neighbours.
+    /// [`Error::InvalidIndex`] for a dimension whose length is not 1; [`Error::InvalidParam`] for one along which chunks are padded, as the
+    /// padding is between items that would be neighbours.
     pub fn squeezed(&self, drops: impl Fn(usize) -> bool) -> Result<Self> {
         for d in (0..self.ndim).filter(|d| drops(*d)) {
             if self.shape[d] != 1 {
@@ -81,7 +82,7 @@ impl Geometry {
         })
     }
 
-    /// What the metalayer of an array with these shapes says.
+    /// The content of the metalayer of an array with these shapes.
     pub fn meta<'a>(&self, dtype: Option<&'a [u8]>, dtype_format: i8) -> Meta<'a> {
         Meta {
             ndim: self.ndim,

@@ -1,6 +1,5 @@
-//! Writing: of the chunks that a selection touches only the blocks that it touches are decoded and compressed again, and
-//! those that it covers are not even decoded. What comes out are whole chunks, for the caller to put into the super-chunk all
-//! at once.
+//! Writing a selection. Only blocks with selected items are compressed again, and those that are selected whole are not decompressed before.
+//! The results are updates of chunks, which the caller makes as one change.
 
 use super::chunks::{Chunks, PartSizes, whole, with_chunk};
 use super::runs::Run;
@@ -24,7 +23,7 @@ use std::sync::Mutex;
 /// The data of a chunk that is to be compressed.
 #[derive(Clone, Copy)]
 pub enum ChunkData<'a> {
-    /// They lie in memory, block after block.
+    /// They are in memory, block after block.
     Contiguous(&'a [u8]),
     /// They are made block by block.
     Filled(&'a Fill<'a>),
@@ -32,40 +31,40 @@ pub enum ChunkData<'a> {
 
 /// Compresses chunks with the parameters of a super-chunk.
 pub trait ChunkCompressor: Sync {
-    /// Compresses chunk `nchunk`.
+    /// Compresses data into chunk `nchunk`.
     ///
     /// # Errors
-    /// Those of compression, and of what fills the blocks.
+    /// Those of compression, and of making the data.
     fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer>;
 
-    /// How blocks are compressed, and the program's functions for it; none where chunks can only be made whole.
+    /// The parameters of compression, and the program's functions for it. None if single blocks cannot be compressed.
     fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
 }
 
 /// What is needed to rewrite chunks.
 #[derive(Clone, Copy)]
 pub struct Rewriter<'a> {
-    /// The chunks as they are.
+    /// The present chunks.
     pub chunks: &'a dyn Chunks,
     /// Compresses the new ones.
     pub maker: &'a dyn ChunkCompressor,
-    /// Bytes of an item, a block and a chunk.
+    /// The sizes of an item, a block and a chunk.
     pub sizes: PartSizes,
     /// Whether a changed chunk may be returned as edits of the old one.
     pub in_place: bool,
 }
 
-/// Other data for some blocks of a chunk.
+/// A change of the data of some blocks of a chunk.
 #[derive(Clone, Copy)]
 pub struct BlockChange<'a> {
     /// The blocks, in ascending order.
     pub touched: &'a [Touched],
-    /// Changes the data of one of them.
+    /// Changes the data of a block.
     pub change: &'a Fill<'a>,
 }
 
 impl BlockChange<'_> {
-    /// Changes the data of a block if it is one of those that change.
+    /// Changes the data of a block if it is one of the touched ones.
     fn apply(&self, nblock: usize, block: &mut [u8]) -> Result<()> {
         match self.touched.binary_search_by_key(&nblock, |t| t.nblock) {
             Ok(_) => (self.change)(nblock, block),
@@ -75,15 +74,15 @@ impl BlockChange<'_> {
 }
 
 impl Rewriter<'_> {
-    /// Whether several chunks may be worked on at once.
+    /// Whether several chunks may be rewritten at the same time.
     fn is_shared(&self) -> bool {
         self.chunks.is_shared() && self.maker.parts().is_some()
     }
 
-    /// Runs `one` for `count` chunks and gives the new ones.
+    /// Runs `one` with the numbers below `count`. Gives the updates that it makes, in the order of their chunks.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::Failure`], whatever else went wrong.
+    /// [`Error::MemoryAlloc`]; [`Error::Failure`] for all other errors.
     pub fn each(
         &self,
         count: usize,
@@ -106,7 +105,7 @@ impl Rewriter<'_> {
         Ok(new)
     }
 
-    /// Chunk `old` with other data in some blocks; it is to be chunk `nchunk`.
+    /// Changes the data of some blocks of chunk `old`. The result becomes chunk `nchunk`.
     ///
     /// # Errors
     /// Those of a damaged chunk, and as for [`ChunkCompressor::make`].
@@ -147,7 +146,7 @@ impl Rewriter<'_> {
         }
         let chunk = Chunk::parse_checked(&header, &bytes, found.checked())?;
         let decoding = self.chunks.hooks(old, &bytes)?;
-        // What had to be read whole is written anew.
+        // A chunk that was read whole from a file is written whole.
         let mode = match bytes {
             WholeChunk::Borrowed(_) if self.in_place && old == nchunk => PatchMode::Edits,
             _ => PatchMode::Whole,
@@ -159,7 +158,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A chunk with other data in some blocks, all of which are decompressed and compressed again.
+    /// Changes the data of some blocks, but decompresses and compresses all blocks.
     fn remade(
         &self,
         (chunk, decoding): (&Chunk, &dyn Hooks),
@@ -180,12 +179,12 @@ impl Rewriter<'_> {
             .map(ChunkUpdate::Whole)
     }
 
-    /// Whether a chunk is as large as those of the array.
+    /// Whether a chunk has the size of the array's chunks.
     fn fits(&self, header: &ChunkHeader) -> bool {
         header.nbytes == self.sizes.chunk && !header.has_vlblocks()
     }
 
-    /// A chunk with other data in some blocks, where only these need to be compressed again.
+    /// Changes the data of some blocks, and compresses only these. None if that is not possible.
     fn patched(
         &self,
         (chunk, decoding): (&Chunk, &dyn Hooks),
@@ -241,23 +240,23 @@ impl Rewriter<'_> {
     }
 }
 
-/// A selection that is to be written.
+/// Writes a selection.
 pub struct SelectionWrite<'a> {
-    /// Which items.
+    /// The selected items.
     pub selection: &'a Selection<'a>,
-    /// With what.
+    /// Rewrites the chunks.
     pub rewriter: Rewriter<'a>,
-    /// Which of the old chunks each chunk is; none for one that is new.
+    /// Gives the present index of a chunk, whose index changes if the array gets another shape. None for a new chunk.
     pub origin: &'a (dyn Fn(usize) -> Option<usize> + Sync),
-    /// The items' new values.
+    /// The new values of the items.
     pub buffer: &'a [u8],
 }
 
 impl SelectionWrite<'_> {
-    /// The new chunks, in ascending order.
+    /// The updates that write the selection, in the order of their chunks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read or made.
+    /// [`Error::InvalidParam`] if the buffer is too small; [`Error::MemoryAlloc`]; [`Error::Failure`] if a chunk cannot be read or compressed.
     pub fn chunks(&self, workers: Workers) -> Result<List<Update>> {
         let items = self.selection.buffer_items()?;
         let needed = items.checked_mul(self.rewriter.sizes.item);
@@ -269,7 +268,7 @@ impl SelectionWrite<'_> {
             .each(count, workers, &|i, workers| self.one(i, workers).map(Some))
     }
 
-    /// The bytes of a whole chunk, if they lie in the buffer as they will lie in the chunk.
+    /// The data of a whole chunk, if they have the same order in the buffer as in the chunk.
     fn contiguous(&self, chunk: &TouchedChunk) -> Option<&[u8]> {
         let PartSizes {
             item,
@@ -292,8 +291,8 @@ impl SelectionWrite<'_> {
         self.buffer.get(first?..)?.get(..nbytes)
     }
 
-    /// Copies the items of the `j`th block that is touched in a chunk into its data. If they are new, those that the selection does not cover
-    /// become zeros, whatever was in memory.
+    /// Copies the selected items of the `j`th touched block of a chunk into the data of the block. If `is_new`, `data` is undefined before
+    /// that, and becomes zero where no item is selected.
     fn fill_block(
         &self,
         chunk: &TouchedChunk,
@@ -319,7 +318,7 @@ impl SelectionWrite<'_> {
         }
     }
 
-    /// Makes the `i`th chunk that is touched.
+    /// The update of the `i`th touched chunk.
     fn one(&self, i: usize, workers: Workers) -> Result<Update> {
         let chunk = self.selection.chunk(i);
         let nchunk = chunk.nchunk;

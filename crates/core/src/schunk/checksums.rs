@@ -11,11 +11,11 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
 use oxiblosc_memory::List;
 
-/// Chunks get checksums in batches of about this many bytes.
+/// Chunks get checksums in batches of about this many bytes, each of which is one change of the frame.
 const BATCH: usize = 16 << 20;
 
 impl SuperChunk {
-    /// Whether chunks that come into the frame get checksums, as the others have them.
+    /// Whether new chunks of the frame get checksums, as the others have them.
     ///
     /// # Errors
     /// Those of reading the frame again, if another handle changed it.
@@ -23,15 +23,15 @@ impl SuperChunk {
         Ok(self.read()?.has_checksums())
     }
 
-    /// Gives the frame checksums: its chunks, header, index and metalayers now, and all that comes later, by this handle and by
-    /// every other one of this library. Damage is then an error of the read that meets it ([`Error::Data`]), and no wrong data.
-    /// Other libraries ignore them: chunks that these write have none, and the other checksums stay valid.
+    /// Adds checksums to the frame: to its chunks, header, index and metalayers, and to all that this library writes into it later, through
+    /// any handle. Reading damaged data is then an error ([`Error::Data`]) and does not give wrong data. Other libraries ignore checksums:
+    /// chunks that these write have none, and the other checksums stay valid.
     ///
-    /// Chunks that have none are written anew, some at a time; an error, or a crash, leaves those that came before with checksums,
-    /// and the others without. Chunks of Blosc 1 cannot have any, nor chunks of almost 2 GiB.
+    /// Chunks without checksums are rewritten, about 16 MiB at a time. After an error or a crash some chunks may have checksums and others
+    /// not. Chunks of Blosc 1 cannot have any, nor chunks of almost 2 GiB.
     ///
     /// # Errors
-    /// [`Error::FrameType`] if the super-chunk is no frame; those of a damaged chunk, and of writing.
+    /// [`Error::FrameType`] if the super-chunk is not in a frame; those of a damaged chunk, and of output.
     ///
     /// # Examples
     /// ```
@@ -58,7 +58,7 @@ impl SuperChunk {
         })
     }
 
-    /// Gives a new super-chunk checksums if it is a frame. Where that fails, what was made for it on disk is removed.
+    /// Adds checksums to a new super-chunk if it is in a frame. If that fails, its files are removed.
     ///
     /// # Errors
     /// Those of [`Self::add_checksums`].
@@ -92,7 +92,7 @@ impl SuperChunk {
         if all {
             state.store.set_all_checksums()?;
         }
-        // Header, index and trailer get theirs also where no chunk changed.
+        // Header, index and trailer get theirs even if no chunk was changed.
         let plan = super::state::PlannedChange {
             counts: state.counts,
             change: Change::Nothing,
@@ -101,17 +101,17 @@ impl SuperChunk {
         state.apply(self.host(), plan).map(drop)
     }
 
-    /// Whether a chunk has checksums, or needs none because its offset in the index says all of it.
+    /// Whether a chunk has checksums, or needs none because it is only an offset in the index.
     fn has_own(&self, state: &State, nchunk: usize) -> Result<bool> {
         let info: ChunkInfo = state.chunk_info(nchunk)?;
         Ok(info.checksums || info.special.is_some() && state.counts.chunksize > 0)
     }
 
-    /// Checks all checksums of chunk `nchunk`, without decompressing it. Gives whether it has any; a special chunk without bytes is covered
-    /// by the checksum of the index.
+    /// Checks all checksums of chunk `nchunk`, without decompressing it. Gives whether it has any. For a special chunk that is only an offset,
+    /// this is whether the index has a checksum.
     ///
     /// # Errors
-    /// [`Error::Data`] where the chunk is damaged; [`Error::InvalidParam`] if there is no such chunk; those of input.
+    /// [`Error::Data`] if the chunk is damaged; [`Error::InvalidParam`] if there is no such chunk; those of input.
     pub fn check_chunk(&self, nchunk: usize) -> Result<bool> {
         let state = self.read()?;
         state.check_index(nchunk)?;

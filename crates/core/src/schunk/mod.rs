@@ -1,19 +1,19 @@
 //! The super-chunk: chunks in order, in memory, in a file or in a directory.
 //!
 //! - [`superchunk`]: [`SuperChunk`], its readers and its changes
-//! - [`state`]: what it is, and what a change makes of that; [`Parameters`]: how its chunks are compressed; [`store`]: where the chunks are
+//! - [`state`]: its counters, parameters, metalayers and chunks; [`Parameters`]: how its chunks are compressed; [`store`]: where the chunks are
 //! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
-//! - [`open`]: super-chunks of Rust programs; [`save`]: as bytes and as files
+//! - [`open`]: creating and opening super-chunks in Rust programs; [`save`]: conversion to bytes and files
 //! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
-//! - [`parsed`]: a chunk wherever it is, ready to be read
+//! - [`parsed`]: a parsed chunk, whether it is in memory or in a file
 //! - [`rules`]: what a change does to the counters, and whether it may be made
-//! - [`transaction`]: changes that are committed together; [`staged`]: the chunks meanwhile
-//! - [`windows`]: where a program sees metalayers
+//! - [`transaction`]: changes that are committed together; [`staged`]: the chunks before that commit
+//! - [`windows`]: buffers in which C programs see metalayers
 //! - [`slices`]: which bytes of which chunks a range of items is
 
 /// Checksums.
 pub mod checksums;
-/// Chunks in and out.
+/// Reading and changing whole chunks.
 pub mod chunks;
 /// Copies.
 pub mod copy;
@@ -21,25 +21,25 @@ pub mod copy;
 pub mod lazy;
 /// Metalayers.
 pub mod metalayers;
-/// Super-chunks of Rust programs.
+/// Creating and opening super-chunks in Rust programs.
 pub mod open;
-/// Chunks while something is done with them.
+/// Parsed chunks, in memory or in a file.
 pub mod parsed;
-/// Ranges of items, read and written.
+/// Reading and writing ranges of items.
 pub mod ranges;
-/// Chunks that are compressed again with other parameters.
+/// Compressing chunks again with other parameters.
 pub mod recompress;
 /// Counters, and what changes do to them.
 pub mod rules;
-/// Super-chunks as bytes and as files.
+/// Conversion of super-chunks to bytes and files.
 pub mod save;
-/// Which bytes a range is.
+/// Which bytes of which chunks a range of items is.
 pub mod slices;
-/// Single items.
+/// Reading items at arbitrary indices.
 pub mod sparse;
 /// Chunks of special values.
 pub mod special;
-/// Chunks in a transaction.
+/// The chunks in a transaction.
 pub mod staged;
 /// The state.
 pub mod state;
@@ -49,7 +49,7 @@ pub mod store;
 pub mod superchunk;
 /// Changes that are committed together.
 pub mod transaction;
-/// Where a program sees metalayers.
+/// Buffers in which C programs see metalayers.
 pub mod windows;
 
 pub use chunks::WholeChunk;

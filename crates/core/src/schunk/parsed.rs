@@ -1,4 +1,4 @@
-//! A chunk wherever it is, parsed for as long as something is done with it.
+//! Functions that run a closure on a parsed chunk, whether the chunk is in memory or in a file.
 
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
@@ -9,7 +9,7 @@ use oxiblosc_error::Result;
 use oxiblosc_frame::disk::Stored;
 use oxiblosc_memory::{Buffer, List};
 
-/// How much of a stored chunk is wanted.
+/// How much of a chunk in a file is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Some blocks.
@@ -20,12 +20,12 @@ pub enum Wanted {
     All,
 }
 
-/// The front of a chunk that is read before it is known how much is needed.
+/// Bytes that are read of a chunk before its header is known.
 const FRONT: u64 = 4 << 10;
-/// Chunks that are not larger are read in one go where most of their blocks are wanted.
+/// Chunks of at most this many bytes are read at once if most of their blocks are needed.
 const SMALL: u64 = 1 << 20;
 
-/// Reads the front of a chunk: header and block starts, or all of it if that is not much more, or if so much is wanted.
+/// Reads the front of a chunk: header and block starts, or all of a chunk that is small for what is needed of it.
 fn front_of(stored: &Stored, wanted: Wanted) -> Result<(Buffer, ChunkHeader)> {
     let most = match wanted {
         Wanted::Some => 4 * FRONT,
@@ -38,7 +38,7 @@ fn front_of(stored: &Stored, wanted: Wanted) -> Result<(Buffer, ChunkHeader)> {
     stored.front(len)
 }
 
-/// Runs `body` on the chunk that `bytes` are, of which some may have been checked before, and on them.
+/// Runs `body` on a chunk in memory and its bytes. `checked` says which of its checksums have been checked.
 ///
 /// # Errors
 /// Those of a damaged chunk, and of `body`.
@@ -53,8 +53,8 @@ pub fn with_bytes<T>(
     body(chunk, bytes)
 }
 
-/// Runs `body` on a chunk in a file, and on those of its first bytes that were read; other blocks are read when `body` asks
-/// for them.
+/// Runs `body` on a chunk in a file and on its first bytes, at least all of the header. Blocks behind these are read when `body` decompresses
+/// them.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of `body`.
@@ -73,9 +73,9 @@ pub fn with_stored<T>(
     body(&Chunk::lazy(&header, &front, stored)?, &front)
 }
 
-/// Changes the blocks of a chunk in a file that `touched` names, such that it can stay where it is if that is possible: `patch`
-/// gets the chunk as far as it was read, its first bytes, and which mode to ask for from a
-/// [`Patcher`](oxiblosc_chunk::patch::Patcher). None where the chunk has to be read whole.
+/// Patches the blocks of a chunk in a file that `touched` names, in place. `patch` is called with the chunk, of which only these blocks and
+/// the front were read, with its first bytes, and with the mode for a [`Patcher`](oxiblosc_chunk::patch::Patcher). None if the chunk cannot be
+/// patched in place.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of `patch`.

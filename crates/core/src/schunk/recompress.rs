@@ -1,4 +1,4 @@
-//! Chunks that are compressed again with other parameters, several at once.
+//! Compresses chunks again with other parameters, several at the same time.
 
 use super::chunks::WholeChunk;
 use super::ranges::is_plain;
@@ -17,15 +17,15 @@ use oxiblosc_memory::{AlignedBuffer, Buffer, Collect, List};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Chunks in work at once, for each thread: enough that one slow chunk does not keep the others waiting.
+/// How many chunks a batch has for each thread, so that threads do not wait long for one that has a slow chunk.
 const CHUNKS_PER_THREAD: usize = 2;
 
-/// Chunks with more data are compressed one after the other, each by all threads: they have enough blocks for that, and all of them use the
-/// same memory.
+/// Chunks with more bytes of data than this are compressed one after the other, each by all threads: they have enough blocks for that, and all
+/// chunks use the same scratch memory.
 const LARGE: usize = 2 << 20;
 
-/// Compresses all chunks of `from`, whose state is `state`, again, with the parameters of `to`, and gives them to `each` in their
-/// order. With several threads, each works on chunks of its own if they are not large; the bytes are the same for any number.
+/// Compresses all chunks of `from`, whose state is `state`, again with the parameters of `to`, and calls `each` with them in order. With several
+/// threads, each of them works on another chunk unless chunks are large. The bytes do not depend on the number of threads.
 ///
 /// # Errors
 /// Those of a damaged chunk, and those of `each`.
@@ -86,30 +86,30 @@ pub(super) fn recompress(
     Ok(())
 }
 
-/// Room for the data of a chunk.
+/// Scratch memory with the size of the chunk's data.
 pub(super) fn room_for_data<'a>(
     data: &'a mut AlignedBuffer,
     header: &ChunkHeader,
 ) -> Result<&'a mut [u8]> {
     let data = data.ensure(header.nbytes)?;
     if header.special() == Special::Uninit {
-        // Decompression writes nothing; what was there before is another chunk's.
+        // Decompression of such a chunk writes nothing, and the memory may have data of another chunk.
         data.fill(0);
     }
     Ok(data)
 }
 
-/// Whether nothing of the program's own takes part in compressing.
+/// Whether compression needs only codecs and filters of the library, and none that is registered.
 fn needs_no_functions(params: &EncodeParams) -> bool {
     Codec::from_code(params.compcode.into()).is_some()
         && params.filters.iter().all(|id| *id <= filter_id::TRUNC_PREC)
 }
 
-/// One chunk, and how it is to be.
+/// A chunk to be compressed again.
 struct RecompressJob<'a> {
     bytes: WholeChunk<'a>,
     header: ChunkHeader,
-    /// For work without the contexts.
+    /// The parameters, if the chunk can be compressed without the contexts.
     params: Option<EncodeParams>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> RecompressJob<'a> {
         })
     }
 
-    /// Does the work by this thread alone, without the contexts.
+    /// Compresses the chunk again on this thread, without the contexts.
     fn alone(&self) -> Result<Buffer> {
         let nbytes = self.header.nbytes;
         let params = EncodeParams {
@@ -149,7 +149,7 @@ mod tests {
     use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
     use oxiblosc_chunk::special::SpecialChunk;
 
-    /// Of a chunk that was never written nothing is decompressed, so that the memory for it must not show another chunk's data.
+    /// Decompressing an uninitialized chunk writes nothing, so the scratch memory must not still have another chunk's data.
     #[test]
     fn what_was_never_written_does_not_become_the_chunk_before() {
         let schunk = SuperChunk::create(StorageParams::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Super-chunks as bytes and as files: contiguous frames.
+//! Converting super-chunks to contiguous frames, in files and as bytes.
 
 use super::open::{Protection, c_path};
 use super::superchunk::SuperChunk;
@@ -14,24 +14,24 @@ use std::path::Path;
 pub struct SaveTarget<'a> {
     /// The path.
     pub path: &'a CStr,
-    /// The back end for a frame that is in memory already. Copies are written to the file system.
+    /// The back end through which a frame in memory is written. Other super-chunks are copied to the file system.
     pub backend: &'a dyn Fn() -> Result<Shared<dyn Backend>>,
-    /// Whether the file has to survive a loss of power.
+    /// Whether the file is synced to the disk, so that it survives a loss of power.
     pub durable: bool,
 }
 
-/// What can be saved as a contiguous frame: a super-chunk, or another view of one.
+/// A super-chunk, or a view of an array, which can be saved as a contiguous frame.
 pub trait Savable {
-    /// The super-chunk, if its frame in memory is what is saved. None for a view whose metalayers are others.
+    /// The super-chunk whose frame, if it is in memory, can be saved as it is. None for a view, which has other metalayers.
     fn framed(&self) -> Option<&SuperChunk>;
 
     /// A copy as a contiguous frame: in a new file at the path, or in memory.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::FileOpen`] where something is at the path already; those of damaged chunks, and of output.
+    /// [`oxiblosc_error::Error::FileOpen`] if something is already at the path; those of damaged chunks, and of output.
     fn copy_as_frame(&self, path: Option<&CStr>, durable: bool) -> Result<SuperChunk>;
 
-    /// Runs `body` on the bytes of the frame in memory, if that is what is saved.
+    /// Runs `body` on the bytes of a frame in memory that can be saved as it is. None if there is no such frame.
     ///
     /// # Errors
     /// Those of `body`, and of writing the frame's index and trailer.
@@ -45,7 +45,7 @@ pub trait Savable {
     /// See [`SuperChunk::save`].
     ///
     /// # Errors
-    /// As for that.
+    /// As for [`SuperChunk::save`].
     fn save_to(&self, file: &SaveTarget) -> Result<u64> {
         let written = self.with_own_frame(|bytes| {
             let backend = (file.backend)()?;
@@ -64,7 +64,7 @@ pub trait Savable {
     /// See [`SuperChunk::append_to_file`].
     ///
     /// # Errors
-    /// As for that.
+    /// As for [`SuperChunk::append_to_file`].
     fn append_to(&self, file: &SaveTarget) -> Result<u64> {
         let append = |backend: &dyn Backend, bytes: &[u8]| {
             container::append(backend, file.path, bytes, file.durable)
@@ -92,10 +92,10 @@ impl Savable for SuperChunk {
 }
 
 impl SuperChunk {
-    /// Writes the super-chunk into a file as a contiguous frame. Gives the size of the frame.
+    /// Writes the super-chunk into a file as a contiguous frame. Gives the size of the frame in bytes.
     ///
-    /// A frame in memory ([`Place::Frame`]) replaces a file that is there, in one step. Any other super-chunk is written only where there
-    /// is nothing yet. If `durable`, the file would survive a loss of power when this returns.
+    /// A frame in memory ([`Place::Frame`]) replaces an existing file atomically. For any other super-chunk, nothing may be at the path. If
+    /// `durable`, the file is synced to the disk, so that it survives a loss of power.
     ///
     /// ```
     /// use oxiblosc_core::{Place, Protection, StorageParams, SuperChunk};
@@ -110,7 +110,8 @@ impl SuperChunk {
     /// ```
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::FileOpen`] where something is already; those of damaged chunks, and of output. Then the file is as it was.
+    /// [`oxiblosc_error::Error::FileOpen`] if something is already at the path; those of damaged chunks, and of output. After an error the file
+    /// is as it was.
     pub fn save(&self, path: &Path, durable: bool) -> Result<u64> {
         self.save_to(&SaveTarget {
             path: &c_path(path)?,
@@ -119,11 +120,11 @@ impl SuperChunk {
         })
     }
 
-    /// Appends the super-chunk to a file as a contiguous frame, behind whatever is there. Gives where the frame begins, which is what
-    /// [`SuperChunk::open`] takes. `durable` is as for [`Self::save`].
+    /// Appends the super-chunk to a file as a contiguous frame, whatever else is in the file. Gives the offset of the frame in bytes, for
+    /// [`SuperChunk::open`]. `durable` is as for [`Self::save`].
     ///
     /// # Errors
-    /// Those of damaged chunks, and of output. Then the file is as it was.
+    /// Those of damaged chunks, and of output. After an error the file is as it was.
     pub fn append_to_file(&self, path: &Path, durable: bool) -> Result<u64> {
         self.append_to(&SaveTarget {
             path: &c_path(path)?,
@@ -132,7 +133,7 @@ impl SuperChunk {
         })
     }
 
-    /// The super-chunk as a contiguous frame: the bytes that a file with it would have.
+    /// The bytes of the super-chunk as a contiguous frame, as they would be in a file.
     ///
     /// # Errors
     /// Those of [`Self::copy_to`].

@@ -1,30 +1,30 @@
-//! Which bytes of which chunks a range of the data is.
+//! Converts ranges of the data into parts of chunks.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{List, Shared};
 
-/// How large the chunks are.
+/// The sizes of the data of all chunks, in bytes.
 #[derive(Clone, Debug)]
 pub enum ChunkSizes {
-    /// All the same, but for the last.
+    /// All chunks have the same size, except the last, which may be smaller.
     Equal {
         /// Bytes of a chunk's data, at least 1.
         chunksize: u64,
         /// Bytes of all data.
         nbytes: u64,
     },
-    /// Where each begins in the data, and the end of the last.
+    /// The position of the first byte of each chunk in the data, and the end of the last chunk.
     Starts(Shared<List<u64>>),
 }
 
 /// A part of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkPart {
-    /// The chunk.
+    /// The index of the chunk.
     pub nchunk: usize,
-    /// Its first byte that belongs to the range.
+    /// The first byte of the part, counted from the start of the chunk's data.
     pub from: usize,
-    /// Behind its last byte that does.
+    /// The end of the part.
     pub to: usize,
     /// Bytes of the chunk's data.
     pub nbytes: usize,
@@ -36,7 +36,7 @@ impl ChunkPart {
         self.to - self.from
     }
 
-    /// Whether the part is nothing.
+    /// Whether the part has no bytes.
     pub fn is_empty(&self) -> bool {
         self.to == self.from
     }
@@ -56,16 +56,16 @@ impl ChunkSizes {
         }
     }
 
-    /// The chunk that has byte `at` of the data, which is before its end.
+    /// The index of the chunk with byte `at`, which must be less than [`Self::nbytes`].
     pub fn chunk_of(&self, at: u64) -> usize {
         match self {
             Self::Equal { chunksize, .. } => (at / chunksize) as usize,
-            // Chunks without data share their start with the next; the last of them has the byte.
+            // Chunks without data have the same start as the next one. The last chunk with this start has the byte.
             Self::Starts(starts) => starts.partition_point(|start| *start <= at) - 1,
         }
     }
 
-    /// From where to where chunk `nchunk` goes in the data.
+    /// Start and end of chunk `nchunk` in the data.
     pub fn span(&self, nchunk: usize) -> (u64, u64) {
         match self {
             Self::Equal { chunksize, nbytes } => {
@@ -79,7 +79,10 @@ impl ChunkSizes {
         }
     }
 
-    /// The parts of the bytes from `start` to `stop`, none of them empty. `Error::Failure` beyond the end.
+    /// The parts of chunks that are the bytes from `start` to `stop`. None of them is empty.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] if `stop` is behind the data.
     pub fn parts(&self, start: u64, stop: u64) -> Result<ChunkParts<'_>> {
         if stop > self.nbytes() {
             return Err(Error::Failure);

@@ -1,4 +1,4 @@
-//! Single items, in any order.
+//! Reading items at arbitrary indices.
 
 use super::parsed::Wanted;
 use super::ranges::{RangeReader, is_plain};
@@ -12,10 +12,10 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 use std::sync::{Mutex, PoisonError};
 
-/// A coordinate, and where its item goes.
+/// The index of an item, and its destination.
 type SparseItem<'a> = (u64, &'a mut [u8]);
 
-/// Items of one chunk, which are sorted.
+/// The items of one chunk, sorted by index.
 struct Group<'g, 'a> {
     nchunk: usize,
     /// The first item of the chunk.
@@ -23,7 +23,7 @@ struct Group<'g, 'a> {
     entries: &'g mut [SparseItem<'a>],
 }
 
-/// Takes the first entry off `rest`, which has one, and those behind it up to the first that is not `inside`.
+/// Splits entries off the front of `rest`, which is not empty: the first, and those after it up to the first that is not `inside`.
 fn take_front<'g, 'a>(
     rest: &mut &'g mut [SparseItem<'a>],
     inside: impl Fn(&SparseItem) -> bool,
@@ -36,7 +36,7 @@ fn take_front<'g, 'a>(
 }
 
 impl RangeReader<'_> {
-    /// Reads items of one chunk, unless that needs the program's functions. Gives whether it did. `data` is scratch memory.
+    /// Reads items of one chunk. False, and nothing is read, if that needs functions of the program. `data` is scratch memory.
     fn read_items(&self, group: &mut Group, typesize: usize, data: &mut List<u8>) -> Result<bool> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::Data)? as usize;
@@ -63,7 +63,7 @@ impl RangeReader<'_> {
             let mut rest = &mut *group.entries;
             while let Some(entry) = rest.first() {
                 let start = at(entry);
-                // Items that are in one block alone are read together, since it is decompressed anyway.
+                // All items in one block are read together, since all of the block is decompressed anyway.
                 let block_end = start - start % blocksize + blocksize;
                 let run = take_front(&mut rest, |entry| at(entry) + typesize <= block_end);
                 if let [entry] = run {
@@ -85,7 +85,7 @@ impl RangeReader<'_> {
         })
     }
 
-    /// Reads items one by one, through the decoder.
+    /// Reads items one by one through the decoder, which calls functions of the program.
     fn read_items_with_functions(&self, group: &mut Group, typesize: usize) -> Result<()> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::Data)? as usize;
@@ -124,7 +124,7 @@ impl RangeReader<'_> {
                 .map_err(Error::or_failure);
         }
         let groups = Mutex::new(groups);
-        // What needs the program's functions is left for this thread.
+        // Groups that need functions of the program are left for this thread.
         let (left, failed) = (Mutex::new(List::new()), Mutex::new(None));
         let nthreads = self.decoder.nthreads();
         self.decoder.executor().run(nthreads, nthreads, &|_| {
@@ -152,11 +152,11 @@ impl RangeReader<'_> {
 }
 
 impl SuperChunk {
-    /// Reads the items at `coords`, in any order, into `dest`, one behind the other.
+    /// Reads the items with the indices `coords`, which may be in any order, into `dest`, one after the other.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an item out of range, if chunks are of different sizes, and if `dest` is too small;
-    /// those of damaged chunks, and of input.
+    /// [`Error::InvalidParam`] for an index out of range, if chunks differ in size or do not have whole items, and if `dest` does not have the
+    /// size of the items; those of damaged chunks, and of input.
     pub fn read_sparse(&self, coords: &[u64], dest: &mut [u8]) -> Result<()> {
         let Some(last) = coords.iter().max() else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The chunks of a super-chunk in a transaction: those that it began with, which stay in place, and the changes since, in memory.
+//! The chunks of a super-chunk in a transaction: the store as it was when the transaction began, which is not changed, and the changes since
+//! then, in memory.
 
 use super::rules::Counts;
 use super::store::{ChunkStore, Location};
@@ -12,46 +13,48 @@ use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
 use oxiblosc_frame::runs::Runs;
 use oxiblosc_memory::{Buffer, List};
 
-/// New chunks have numbers from here on in [`Staged::order`]. It is more than a super-chunk can have chunks.
+/// The number of the first new chunk in [`Staged::order`]: higher than the index of any old chunk, as a super-chunk has fewer chunks.
 const NEW: u64 = 1 << 32;
 
-/// What the state was when the transaction began.
+/// The state when the transaction began.
 pub struct Before {
     /// The counters.
     pub counts: Counts,
-    /// Bytes of a block of the chunks to come.
+    /// Bytes of a block of new chunks; 0 if the tuner chooses.
     pub blocksize: i32,
-    /// Whether chunks got checksums.
+    /// Whether new chunks got checksums.
     pub checksums: bool,
     /// Whether the metalayers below were saved, because those of the state have changed.
     pub has_metalayers: bool,
-    /// Those of fixed length.
+    /// The fixed-length metalayers.
     pub metalayers: List<Metalayer>,
-    /// Those of variable length.
+    /// The variable-length metalayers.
     pub vlmetalayers: List<Metalayer>,
 }
 
-/// Chunks with changes that are not committed.
+/// Chunks with uncommitted changes.
 pub struct Staged {
-    /// The chunks as they were.
+    /// The store when the transaction began.
     base: ChunkStore,
-    /// What the state was.
+    /// The rest of the state when the transaction began.
     pub before: Before,
-    /// What each chunk is, encoded like the offsets of an index: the number of an old chunk, special values, or, from [`NEW`] on, a chunk
-    /// in `new`.
+    /// Where each chunk is, encoded like the offsets of an index: a number below [`NEW`] is the index of a chunk in `base`, one from [`NEW`] on
+    /// is that of a chunk in `new`, and a negative one stands for special values.
     order: Offsets,
-    /// Chunks that came in; those that have left again are empty.
+    /// The new chunks. Those that were removed or replaced again are empty.
     new: List<Buffer>,
     /// Whether anything was changed.
     changed: bool,
-    /// Whether metalayers of variable length were changed.
+    /// Whether variable-length metalayers were changed.
     trailer_changed: bool,
 }
 
-/// Where a chunk of a transaction comes from.
+/// Where a chunk of a transaction is.
 #[derive(Clone, Copy)]
 enum Origin {
+    /// The chunk of the base with this index.
     Old(usize),
+    /// The new chunk with this index.
     New(usize),
     Special(Special),
 }
@@ -66,13 +69,13 @@ impl Origin {
     }
 }
 
-/// The number of a new chunk.
+/// The number in [`Staged::order`] of a new chunk.
 fn number_of(new: usize) -> i64 {
     (NEW + new as u64) as i64
 }
 
 impl Staged {
-    /// No changes yet. The caller then puts the `count` chunks into [`Self::base_mut`].
+    /// A transaction without changes. The caller has to put the store, which has `count` chunks, into [`Self::base_mut`].
     pub fn new(count: usize, before: Before) -> Result<Self> {
         Ok(Self {
             base: ChunkStore::EMPTY,
@@ -84,7 +87,7 @@ impl Staged {
         })
     }
 
-    /// The chunks as they were.
+    /// The store when the transaction began.
     pub fn base(&self) -> &ChunkStore {
         &self.base
     }
@@ -94,7 +97,7 @@ impl Staged {
         &mut self.base
     }
 
-    /// Takes the chunks as they were out of this.
+    /// Takes the store out of this, and leaves an empty one.
     pub fn take_base(&mut self) -> ChunkStore {
         std::mem::replace(&mut self.base, ChunkStore::EMPTY)
     }
@@ -118,7 +121,7 @@ impl Staged {
             Origin::Old(old) => {
                 let mut found = self.base.find_in(old, false)?;
                 if let Location::File(stored) = &mut found {
-                    // It cannot be changed in place.
+                    // Without a tail nothing patches the chunk in place, where it must not be changed before the commit.
                     stored.tail = None;
                 }
                 Ok(found)
@@ -128,7 +131,7 @@ impl Staged {
         }
     }
 
-    /// A chunk that is on its own.
+    /// A chunk with a buffer of its own.
     pub fn separate_chunk(&mut self, nchunk: usize) -> Option<&mut Buffer> {
         match (self.origin(nchunk).ok()?, &mut self.base) {
             (Origin::Old(old), ChunkStore::Separate(chunks)) => chunks.get_mut(old),
@@ -137,10 +140,10 @@ impl Staged {
         }
     }
 
-    /// Makes a change; see [`ChunkStore::commit`]. If `owned` is given, the new chunks are taken from it, unless the change fails.
+    /// Records a change; see [`ChunkStore::commit`]. If `owned` is given, the new chunks are moved out of it, unless the change fails.
     ///
     /// # Errors
-    /// Those of a change that cannot be; [`Error::MemoryAlloc`].
+    /// Those of an invalid change; [`Error::MemoryAlloc`].
     pub fn stage(
         &mut self,
         change: &Change,
@@ -155,7 +158,7 @@ impl Staged {
         staged
     }
 
-    /// Puts a copy of a chunk behind the new ones; gives its number.
+    /// Appends a copy of a chunk to `new`. Gives its number in `order`.
     #[inline(never)]
     fn push_copy(&mut self, chunk: &[u8]) -> Result<i64> {
         self.new.push(Buffer::copy_of(chunk)?)?;
@@ -206,11 +209,11 @@ impl Staged {
         delta.apply(&mut self.order)
     }
 
-    /// As [`Self::stage`], for a frame that gets a header of so many bytes and, if `has_trailer`, other metalayers of variable length. Their
-    /// contents are only passed to [`Self::commit`].
+    /// As [`Self::stage`], for a frame whose header has `header_len` bytes after the change. `has_trailer` says whether variable-length
+    /// metalayers are changed, whose contents are only passed to [`Self::commit`].
     ///
     /// # Errors
-    /// As for that; [`Error::InvalidParam`] for a header of another length than before where chunks lie behind that.
+    /// As for [`Self::stage`]; [`Error::InvalidParam`] if the header gets another length although chunks are stored behind it.
     pub fn stage_frame(
         &mut self,
         change: &Change,
@@ -218,7 +221,7 @@ impl Staged {
         header_len: usize,
         has_trailer: bool,
     ) -> Result<()> {
-        // Only a change of metalayers changes the length of the header, and after it no chunk comes back that has left.
+        // Only a change of metalayers changes the length of the header, and removed chunks never come back. So this needs no check after others.
         let may_be_longer = matches!(change, Change::Nothing);
         if may_be_longer && self.base.header_len() != header_len as u64 && self.keeps_stored()? {
             return Err(Error::InvalidParam);
@@ -228,7 +231,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Whether any chunk that is stored in the frame is still there.
+    /// Whether the frame has bytes of any chunk that was not removed.
     fn keeps_stored(&self) -> Result<bool> {
         for nchunk in 0..self.nchunks() {
             if let Origin::Old(old) = self.origin(nchunk)?
@@ -240,7 +243,7 @@ impl Staged {
         Ok(false)
     }
 
-    /// Makes all changes, as one. When this fails, nothing has changed, and it can be tried again.
+    /// Applies all changes to the store, as one. If this fails, nothing has changed, and it can be tried again.
     ///
     /// # Errors
     /// Those of output; [`Error::MemoryAlloc`].
@@ -265,12 +268,12 @@ impl Staged {
         done
     }
 
-    /// Makes the changes of chunks that are each on their own.
+    /// Applies the changes to chunks that each have their own buffer.
     fn commit_separate(&mut self) -> Result<()> {
         let count = self.nchunks();
         let mut all = List::with_capacity(count)?;
         for nchunk in 0..count {
-            // Every old chunk is there, and is named at most once.
+            // Taking a chunk leaves an empty one, but no chunk is in `order` twice.
             if let Some(chunk) = self.separate_chunk(nchunk) {
                 all.push_within_capacity(std::mem::take(chunk));
             }
@@ -279,7 +282,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Runs `body` with the chunks as they were, and the one change that leads from them to the staged chunks.
+    /// Runs `body` with the store, and with the one change that makes its chunks the staged ones.
     fn with_change(
         &mut self,
         body: impl FnOnce(&mut ChunkStore, &Change) -> Result<()>,
@@ -287,7 +290,7 @@ impl Staged {
         let count = self.base.nchunks();
         let mut stays = List::filled(false, count)?;
         let (mut slots, mut items, mut left) = (List::new(), List::new(), List::new());
-        // Whether each old chunk is where it was, and how many there are.
+        // Whether every old chunk that is left has its index, and how many are left.
         let (mut same, mut old_ones) = (self.nchunks() == count, 0);
         let filled = match self.order {
             Offsets::Repeated {
@@ -319,7 +322,7 @@ impl Staged {
                     left.push(old)?;
                 }
             }
-            // In memory, every single update of another size would move all bytes behind it.
+            // A frame in memory moves all bytes behind a chunk for every update that changes the chunk's size.
             let updates = old_ones > 0 && self.base.disk().is_some();
             match same {
                 true if old_ones == count => Change::Nothing,

@@ -1,4 +1,5 @@
-//! Where a program sees the metalayers of a super-chunk: a window for each, whose address stays the same as long as the metalayer is there.
+//! The buffers in which C programs see the metalayers of a super-chunk: each metalayer has a window, whose address does not change until the
+//! metalayer is removed.
 
 use super::state::State;
 use crate::coder::WindowCounts;
@@ -39,7 +40,7 @@ impl<W> Default for LayerWindows<W> {
 }
 
 impl<W: Default> LayerWindows<W> {
-    /// Makes windows for so many metalayers, and room for them, so that [`Self::update`] cannot fail.
+    /// Allocates windows for so many metalayers, so that [`Self::update`] cannot fail.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -59,8 +60,8 @@ impl<W: Default> LayerWindows<W> {
         Ok(())
     }
 
-    /// Gives each metalayer a window, and calls `show` for it: first for all of fixed length, then for those of variable length. `show` gets
-    /// the kind, the index, the window, and the metalayer.
+    /// Assigns a window to each metalayer, and calls `show` for it: first for all of fixed length, then for those of variable length. `show`
+    /// gets the kind, the index, the window, and the metalayer.
     pub fn update(
         &mut self,
         state: &State,
@@ -84,17 +85,17 @@ impl<W: Default> LayerWindows<W> {
     }
 }
 
-/// Which metalayers.
+/// The kind of a metalayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetalayerKind {
-    /// Those of fixed length.
+    /// Fixed length.
     Fixed,
-    /// Those of variable length.
+    /// Variable length.
     Variable,
 }
 
 impl<W> Windows<W> {
-    /// Makes these the windows of these metalayers: those that were shown before keep theirs.
+    /// Makes this list one window for each of `layers`. Metalayers that had a window keep it.
     fn update(&mut self, spare: &mut List<Box<LayerWindow<W>>>, layers: &[Metalayer]) {
         let shown = &mut self.0;
         for (at, layer) in layers.iter().enumerate() {
@@ -104,10 +105,11 @@ impl<W> Windows<W> {
                 continue;
             }
             if shows(at + 1) {
-                // The one before it was deleted.
+                // The metalayer that was here was deleted.
                 spare.push_within_capacity(shown.remove(at));
             } else if let Some(new) = spare.pop().or_else(|| shown.pop()) {
-                // Without a spare window, the one of a metalayer that is gone is used. There is room in the list: see `prepare`.
+                // If there is no spare window, the last one belongs to a removed metalayer, and is used again. `prepare` has reserved the
+                // capacity for this.
                 let _ = shown.insert(at.min(shown.len()), new);
             }
         }
@@ -133,7 +135,7 @@ mod tests {
         }
     }
 
-    /// The names in the order in which they are shown, and where.
+    /// The names in the order in which they are shown, and the addresses of their windows.
     fn shown(windows: &mut LayerWindows<String>, state: &State) -> Vec<(String, *const String)> {
         windows.prepare(&state.window_counts()).expect("has memory");
         let mut all = Vec::new();

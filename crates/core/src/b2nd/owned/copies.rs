@@ -1,4 +1,4 @@
-//! Arrays out of arrays.
+//! Copies of arrays and slices.
 
 use super::{Array, Chunking, NewArray};
 use crate::b2nd::array::{ArrayRef, CopyPlan, metalayer};
@@ -11,7 +11,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::MetalayerRef;
 
 impl Array {
-    /// Copies the items from `start` to before `stop` into a new array that is cut so.
+    /// Copies the items from `start` up to but not including `stop` into a new array with the chunks and blocks in `cut`.
     ///
     /// # Errors
     /// As for [`Self::read`] and [`Self::create`]; [`Error::InvalidParam`] for parameters with another typesize.
@@ -28,8 +28,8 @@ impl Array {
         })
     }
 
-    /// Copies the array, with its metalayers, to another place, where it is cut so. Chunks are copied as they are if neither the cut nor
-    /// the parameters of compression change.
+    /// Copies the array with its metalayers into a new one with the chunks and blocks in `cut`. Chunks are copied as they are if neither their
+    /// shapes nor the parameters of compression change.
     ///
     /// # Errors
     /// As for [`Self::slice`].
@@ -56,7 +56,7 @@ impl Array {
         })
     }
 
-    /// A new array of zeros whose items are of the same kind as this one's, and which `fill` then fills.
+    /// A new array of zeros with the dtype of this one, which `fill` then fills.
     fn create_like(
         &self,
         storage: StorageParams,

@@ -6,15 +6,16 @@ use crate::b2nd::shape::Shape;
 use oxiblosc_error::{Error, Result};
 
 impl Array {
-    /// Reads the items from `start` to before `stop` into `items`, which has room for them.
+    /// Reads the items from `start` up to but not including `stop` into the front of `items`, in C order. If `items` is longer, the rest
+    /// is filled with zeros.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for positions that there are not; those of damaged chunks, and of input.
+    /// [`Error::InvalidParam`] for positions out of range, and if `items` is too short; those of damaged chunks, and of input.
     pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
         self.with(|array| array.read_checked(start, stop, items))
     }
 
-    /// Writes the items from `start` to before `stop`: all of them or, if that fails, none.
+    /// Writes the items from `start` up to but not including `stop`, which are in `items` in C order. If this fails, nothing is written.
     ///
     /// # Errors
     /// As for [`Self::read`]; those of compression and output.
@@ -22,8 +23,8 @@ impl Array {
         self.change(|array| array.write_checked(start, stop, items))
     }
 
-    /// Reads the items that lists of indices pick (orthogonal selection), one list for each dimension, into `items`, which has exactly
-    /// their size. Indices may be in any order and repeated.
+    /// Reads an orthogonal selection, which has a list of indices for each dimension, into `items`, which must have exactly its size. Indices
+    /// may be in any order and repeated.
     ///
     /// ```
     /// # use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
@@ -31,7 +32,7 @@ impl Array {
     /// # let cparams = CParams { typesize: 1, ..CParams::default() };
     /// # let initial = Initial::Items(&[0, 1, 2, 10, 11, 12]);
     /// # let array = Array::create(&layout, initial, StorageParams { cparams, ..StorageParams::default() })?;
-    /// // Of [[0, 1, 2], [10, 11, 12]] the rows 1 and 0, and of these the columns 2, 0 and 0.
+    /// // Rows 1 and 0 of [[0, 1, 2], [10, 11, 12]], and columns 2, 0 and 0 of these.
     /// let mut items = [0; 6];
     /// array.read_selection(&[&[1, 0], &[2, 0, 0]], &mut items)?;
     /// assert_eq!(items, [12, 10, 10, 2, 0, 0]);
@@ -39,7 +40,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As for [`Self::read`].
+    /// As for [`Self::read`]; [`Error::InvalidIndex`] for an index out of range.
     pub fn read_selection(&self, lists: &[&[i64]], items: &mut [u8]) -> Result<()> {
         self.with(|array| {
             let (shape, nbytes) = (lengths(array, lists)?, items.len() as i64);
@@ -50,11 +51,11 @@ impl Array {
         })
     }
 
-    /// Writes the items that lists of indices pick, as [`Self::read_selection`] reads them: all of them or, if that fails, none. Of an
-    /// item that is picked more than once the last value counts.
+    /// Writes an orthogonal selection; see [`Self::read_selection`]. If this fails, nothing is written. An item that is selected more than once
+    /// gets its last value.
     ///
     /// # Errors
-    /// As for [`Self::write`].
+    /// As for [`Self::write`]; [`Error::InvalidIndex`] for an index out of range.
     pub fn write_selection(&self, lists: &[&[i64]], items: &[u8]) -> Result<()> {
         self.change(|array| {
             let (shape, nbytes) = (lengths(array, lists)?, items.len() as i64);
@@ -65,8 +66,8 @@ impl Array {
         })
     }
 
-    /// Reads single items into `items`, one behind the other. `coords` counts them through the whole array in C order, in any order and
-    /// also repeated.
+    /// Reads items at arbitrary positions into `items`, one after the other. `coords` has their indices, counted through the whole array in C
+    /// order. They may be in any order and repeated.
     ///
     /// ```
     /// # use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
@@ -74,7 +75,7 @@ impl Array {
     /// # let cparams = CParams { typesize: 1, ..CParams::default() };
     /// # let initial = Initial::Items(&[0, 1, 2, 10, 11, 12]);
     /// # let array = Array::create(&layout, initial, StorageParams { cparams, ..StorageParams::default() })?;
-    /// // Of [[0, 1, 2], [10, 11, 12]] the last item and the second.
+    /// // The last and the second item of [[0, 1, 2], [10, 11, 12]].
     /// let mut items = [0; 2];
     /// array.read_sparse(&[5, 1], &mut items)?;
     /// assert_eq!(items, [12, 1]);
@@ -96,7 +97,7 @@ impl Array {
     }
 }
 
-/// The shape of what lists of indices pick.
+/// The shape of an orthogonal selection.
 fn lengths(array: &ArrayRef, lists: &[&[i64]]) -> Result<Shape> {
     if lists.len() != array.geometry.ndim {
         return Err(Error::InvalidParam);
@@ -115,7 +116,7 @@ impl ArrayRef<'_> {
         self.write_slice(start, stop, &shape, items)
     }
 
-    /// The shape of the items from `start` to before `stop`.
+    /// The shape of the items from `start` up to but not including `stop`.
     pub(super) fn slice_shape(&self, start: &[i64], stop: &[i64]) -> Result<Shape> {
         let ndim = self.geometry.ndim;
         if start.len() != ndim || stop.len() != ndim {

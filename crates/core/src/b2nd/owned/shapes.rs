@@ -1,14 +1,16 @@
-//! Arrays that grow and shrink. The shape and the chunks change at once.
+//! Resizing, inserting, appending, deleting and joining. Shape and chunks change together, as one change.
 
 use super::Array;
 use crate::schunk::save::Savable;
 use oxiblosc_error::{Error, Result};
 
 impl Array {
-    /// Gives the array another shape of as many dimensions, at its far ends. What it grows by is zeros.
+    /// Changes the shape; the number of dimensions stays the same. Items are added or removed at the end of each dimension. New items are zero,
+    /// except in the last chunks of an array of [`Initial::Item`](super::Initial::Item) or [`Initial::Nans`](super::Initial::Nans), which go on
+    /// with their item until they are written or cut.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a shape that there cannot be; those of output.
+    /// [`Error::InvalidParam`] for an invalid shape; those of damaged chunks, of compression and output.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         self.change(|array| {
             if shape.len() != array.geometry.ndim {
@@ -18,7 +20,7 @@ impl Array {
         })
     }
 
-    /// Puts items behind the end of `axis`.
+    /// Appends items at the end of `axis`.
     ///
     /// # Errors
     /// As for [`Self::insert`].
@@ -26,8 +28,8 @@ impl Array {
         self.change(|array| array.append(items, axis))
     }
 
-    /// Puts items before position `at` along `axis`: at the end, or where a chunk begins. `items` are all
-    /// items of one or more new positions of the axis, in C order.
+    /// Inserts items before position `at` along `axis`, which is the end, or the start of a chunk. `items` has all items of the new positions
+    /// of the axis, in C order.
     ///
     /// ```
     /// use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
@@ -46,29 +48,31 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for another position, for items that are no whole rows, and for as many of them as end within a chunk
-    /// unless they come last; those of output.
+    /// [`Error::InvalidParam`] for another position, for items that do not fill whole positions of the axis, and, unless `at` is the end, for
+    /// positions that do not fill whole chunks; those of damaged chunks, of compression and output.
     pub fn insert(&self, items: &[u8], axis: usize, at: i64) -> Result<()> {
         self.change(|array| array.insert(items, axis, at))
     }
 
-    /// Takes `len` items away from `axis`, from position `at` on: the last ones, or whole chunks.
+    /// Deletes the `len` positions of `axis` from position `at` on, which have to be the last ones, or whole chunks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for others; those of output.
+    /// [`Error::InvalidParam`] for other positions; those of damaged chunks, of compression and output.
     pub fn delete(&self, axis: usize, at: i64, len: i64) -> Result<()> {
         self.change(|array| array.delete(axis, at, len))
     }
 
-    /// Puts all items of another array, whose other dimensions are this one's, behind the end of `axis`.
+    /// Appends all items of another array at the end of `axis`. All other dimensions must have the same lengths.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for other shapes or items of another size, and for the array itself; those of output.
+    /// [`Error::InvalidParam`] for other lengths, items of another size, and the array itself; those of damaged chunks, of compression and
+    /// output.
     pub fn join(&self, other: &Self, axis: usize) -> Result<()> {
         if std::ptr::eq(self, other) {
             return Err(Error::InvalidParam);
         }
-        // One array is in use at a time: two threads that join two arrays crosswise would wait for each other.
+        // The other array is copied, so that only one of them is locked at a time: two threads that join two arrays crosswise would wait for
+        // each other.
         let other = Self {
             schunk: other.schunk.copy_as_frame(None, false)?,
         };

@@ -1,4 +1,4 @@
-//! Arrays seen with more or fewer dimensions of length 1.
+//! Views of arrays, with more or fewer dimensions of length 1.
 
 use super::Array;
 use crate::b2nd::MAX_DIM;
@@ -11,13 +11,13 @@ use oxiblosc_error::{Error, Result};
 /// How the dimensions of a view follow from those of its array.
 #[derive(Debug)]
 enum Dimensions {
-    /// The number of dimensions of the view; those that are not 0 are new.
+    /// For each dimension of the view, whether it is new (not 0), and the number of dimensions.
     Expanded([u8; MAX_DIM], usize),
-    /// These dimensions of the array are left out.
+    /// For each dimension of the array, whether it is left out.
     Squeezed([bool; MAX_DIM]),
 }
 
-/// An array with more or fewer dimensions of length 1 over the same chunks. It follows the shape of its array.
+/// An array with more or fewer dimensions of length 1 over the same chunks. When its array is resized, its shape changes, too.
 #[derive(Debug)]
 pub struct View<'a> {
     array: &'a Array,
@@ -25,7 +25,7 @@ pub struct View<'a> {
 }
 
 impl Array {
-    /// A view with further dimensions of length 1: one wherever `new`, which has an element for each dimension of the view, is true.
+    /// A view with new dimensions of length 1. `new` has an element for each dimension of the view, which is true if the dimension is new.
     ///
     /// ```
     /// # use oxiblosc_core::{Array, Layout, StorageParams};
@@ -37,8 +37,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for too many dimensions, where the others are not as many as the array has, and for an array with other
-    /// metalayers than its own, which may be about its dimensions.
+    /// [`Error::InvalidParam`] for too many dimensions, if not exactly those of the array remain without the new ones, and for an array with
+    /// further metalayers, which might depend on its dimensions.
     pub fn expand_dims(&self, new: &[bool]) -> Result<View<'_>> {
         let mut axes = [0; MAX_DIM];
         let front = axes.get_mut(..new.len()).ok_or(Error::InvalidParam)?;
@@ -51,14 +51,14 @@ impl Array {
     /// A view without the dimensions of length 1.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where chunks are padded along one of them, and as for [`Self::expand_dims`].
+    /// [`Error::InvalidParam`] if chunks are padded along one of them, and for an array with further metalayers.
     pub fn squeeze(&self) -> Result<View<'_>> {
         let shape = self.shape()?;
         let axes = std::array::from_fn(|d| shape.get(d) == Some(&1));
         self.view_with(Dimensions::Squeezed(axes))
     }
 
-    /// A view without these dimensions, which are of length 1; `axes` has an element for each dimension of the array.
+    /// A view without some dimensions of length 1. `axes` has an element for each dimension of the array, which is true if it is left out.
     ///
     /// # Errors
     /// [`Error::InvalidIndex`] for a dimension of another length, and as for [`Self::squeeze`].
@@ -99,7 +99,7 @@ impl View<'_> {
     /// As [`Array::shape`].
     ///
     /// # Errors
-    /// As for that; as for [`Array::squeeze`] where the array's shape has changed meanwhile.
+    /// As for [`Array::shape`]; as for [`Array::squeeze`] if the shape of the array has changed since the view was made.
     pub fn shape(&self) -> Result<Shape> {
         self.array
             .with(|array| self.geometry(&array.geometry)?.shape())
@@ -108,7 +108,7 @@ impl View<'_> {
     /// As [`Array::read`].
     ///
     /// # Errors
-    /// As for that, and for [`Self::shape`].
+    /// As for [`Array::read`] and [`Self::shape`].
     pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
         self.array
             .with(|array| self.of(array)?.read_checked(start, stop, items))
@@ -117,7 +117,7 @@ impl View<'_> {
     /// As [`Array::write`].
     ///
     /// # Errors
-    /// As for that, and for [`Self::shape`].
+    /// As for [`Array::write`] and [`Self::shape`].
     pub fn write(&self, start: &[i64], stop: &[i64], items: &[u8]) -> Result<()> {
         self.array
             .change(|array| self.of(array)?.write_checked(start, stop, items))

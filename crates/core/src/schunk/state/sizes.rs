@@ -1,4 +1,4 @@
-//! How large the chunks are, and whether they are as large as the counters say.
+//! The sizes of the chunks, and whether they agree with the counters.
 
 use super::State;
 use crate::coder::{Changed, Host};
@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 impl State {
-    /// Says how large the chunks to come will be.
+    /// Sets the size of the data of new chunks, in bytes.
     pub(crate) fn set_chunksize(&mut self, host: &dyn Host, chunksize: i32) {
         self.counts.chunksize = chunksize;
         self.forget_sizes();
@@ -21,15 +21,15 @@ impl State {
         *self.sizes.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// How large the chunks are.
+    /// The sizes of the chunks.
     ///
     /// # Errors
-    /// [`Error::Data`] where the chunks of a frame are not what its header says; those of reading them.
+    /// [`Error::Data`] if the chunks of a frame contradict its header; those of reading them.
     pub fn sizes(&self) -> Result<ChunkSizes> {
         self.sizes_of(&self.counts, true)
     }
 
-    /// As [`Self::sizes`], if these were the counters; for `rereads` see [`ChunkStore::find_in`](crate::schunk::ChunkStore).
+    /// As [`Self::sizes`], but with these counters. For `rereads` see [`ChunkStore::find_in`](crate::schunk::ChunkStore).
     pub(crate) fn sizes_of(&self, counts: &Counts, rereads: bool) -> Result<ChunkSizes> {
         if counts.chunksize > 0 {
             return Ok(ChunkSizes::Equal {
@@ -61,8 +61,8 @@ impl State {
         Ok(sizes)
     }
 
-    /// Checks that the chunks of a frame, which differ in size, have as many bytes in sum as the counters say. This is done once, since every
-    /// change after that keeps both in step.
+    /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the counters. This is done once, since every
+    /// change after that updates both.
     fn check_sum(&self, rereads: bool) -> Result<()> {
         if self.sum_checked.load(Ordering::Relaxed) {
             Ok(())
@@ -71,11 +71,11 @@ impl State {
         }
     }
 
-    /// Checks that chunk `nchunk`, of `nbytes` bytes of data, has as many as the counters say. Programs size
-    /// their buffers by the counters. Separate chunks come from the program, and may have any size.
+    /// Checks that `nbytes`, the size of the data of chunk `nchunk`, agrees with the counters: programs size their buffers by these. Chunks
+    /// that are not in a frame come from the program, and may have any size.
     ///
     /// # Errors
-    /// [`Error::Data`] if not.
+    /// [`Error::Data`] if it does not.
     pub(crate) fn check_size(&self, nchunk: usize, nbytes: usize) -> Result<()> {
         if !self.store.is_frame() {
             return Ok(());
@@ -87,12 +87,12 @@ impl State {
         }
     }
 
-    /// Checks the first and the last chunk of a frame that was just opened against its header. The
-    /// others are checked when they are read. If chunks differ in size, the header has only the sum, which needs the headers of all
-    /// chunks. Returns the corrected counters if the chunks have other sizes than the header says.
+    /// Checks the first and the last chunk of a frame that was just opened against its header. The others are checked when they are read, and
+    /// so is the sum of their sizes if they differ. Gives corrected counters if chunks differ in size although the header says that they do
+    /// not.
     ///
     /// # Errors
-    /// [`Error::Data`] where header and chunks do not agree; those of reading a chunk.
+    /// [`Error::Data`] if the chunks contradict the header; those of reading a chunk.
     pub(crate) fn check_opened(&self) -> Result<Option<Counts>> {
         let counts = self.counts;
         let Some(last) = self.store.nchunks().checked_sub(1) else {
@@ -102,7 +102,7 @@ impl State {
                 Err(Error::Data)
             };
         };
-        // If a chunk is not found, the frame is not read again here: its chunks would be compared with an older header.
+        // If a chunk is not found, the frame is not read again: chunks of the new frame would be compared with the old header.
         let rereads = false;
         let first = self.chunk_info_in(0, rereads)?;
         if counts.nbytes == 0 {
@@ -130,7 +130,7 @@ impl State {
                     ..counts
                 };
                 let (found, said) = (self.sizes_of(&differing, rereads)?, self.sizes()?);
-                // Another process may have changed the frame and changed it back between the two looks.
+                // Another process may have changed the frame and changed it back since the first chunk was read.
                 let differ = |nchunk| found.span(nchunk) != said.span(nchunk);
                 return Ok((0..=last).any(differ).then_some(differing));
             }

@@ -11,8 +11,8 @@ use oxiblosc_memory::Reader;
 use std::ops::Deref;
 
 impl SuperChunk {
-    /// The state, up to date with what other handles have changed. It does not change until what is returned is dropped: changes of this
-    /// handle wait, and where the frame is opened with locking those of others, too.
+    /// The state, up to date with what other handles have changed. It does not change until the guard is dropped: changes through this
+    /// handle wait, and, if the frame was opened with locking, changes through others wait, too.
     ///
     /// # Errors
     /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
@@ -20,7 +20,8 @@ impl SuperChunk {
         self.read_for(None)
     }
 
-    /// As [`Self::read`], to work on the chunk `nchunk`. Where there is such a chunk, [`Self::show_current`] is next.
+    /// As [`Self::read`], to work on the chunk `nchunk`, which is recorded for callbacks. If there is such a chunk, the caller has to call
+    /// [`Self::show_current`].
     #[inline(always)]
     pub(in crate::schunk) fn read_for(&self, nchunk: Option<usize>) -> Result<Reading<'_>> {
         let standing = operation::standing(self.id)?;
@@ -60,11 +61,11 @@ impl SuperChunk {
         })
     }
 
-    /// As [`Self::read`], but if others have locked the frame, gives the state as this handle knows it instead of waiting. The thread that
-    /// has locked the frame may be waiting for something that the caller holds, such as the lock of an interpreter.
+    /// As [`Self::read`], but gives the state as this handle knows it, and takes no lock of the frame. To wait for that lock might be a
+    /// deadlock: the thread that has it may be waiting for something that the caller holds, such as the lock of an interpreter.
     ///
     /// # Errors
-    /// [`Error::Lock`] as for that.
+    /// [`Error::Lock`] as for [`Self::read`].
     pub fn read_known(&self) -> Result<Reading<'_>> {
         let (state, access) = match operation::standing(self.id)? {
             Standing::Within(_) => (self.guard()?, None),
@@ -94,7 +95,7 @@ impl SuperChunk {
         }
     }
 
-    /// Takes the reader's lock of the state as this handle knows it.
+    /// Takes the reader's lock of the state, as this handle knows it.
     ///
     /// # Errors
     /// [`Error::Lock`] within another operation, after a while.
@@ -132,7 +133,7 @@ impl SuperChunk {
         Self::read_current_frame(state, is_first, after_writers)
     }
 
-    /// The rest of it, where the chunks may be in a frame on disk. `is_first`: the thread is in no operation.
+    /// The part of [`Self::read_current`] for frames on disk and transactions. `is_first` says that the thread is in no operation.
     #[inline(never)]
     fn read_current_frame(
         state: Reader<'_, State>,
@@ -173,7 +174,7 @@ impl SuperChunk {
         Ok(None)
     }
 
-    /// As [`Self::read_current`], where a writer comes first or the frame has to be read again.
+    /// As [`Self::read_current`], if a writer goes first or the frame has to be read again.
     #[cold]
     fn read_later(&self, standing: Standing) -> Result<Current<'_>> {
         let timeout = operation::timeout(0);
@@ -196,7 +197,7 @@ impl SuperChunk {
                     Err(waiter) => waiter,
                 }
             };
-            // Nothing is locked meanwhile: the thread that has locked the frame may need this handle, too.
+            // The thread that has locked the frame may need this handle, so the state is not locked while this thread waits.
             guard = Some(waiter.wait(timeout)?);
             if let Some(current) = self.read_current(standing, false)? {
                 return Ok(current);
