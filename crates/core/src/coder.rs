@@ -63,7 +63,7 @@ pub trait SchunkDecoder: Sync {
     /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at least all of its header.
     ///
     /// # Errors
-    /// As for that, and those of input.
+    /// As for [`Self::decompress`], and those of input.
     fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize>;
 
     /// Decompresses a range of items of such a chunk.
@@ -90,7 +90,7 @@ pub trait SchunkDecoder: Sync {
         dest: &mut [u8],
     ) -> Result<()>;
 
-    /// The program's functions, for the chunk that begins with `front`, all of its header at least.
+    /// The program's functions, for the chunk whose first bytes are `front`, at least all of its header.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -109,9 +109,9 @@ pub trait SchunkDecoder: Sync {
 /// The settings that a program may change while a super-chunk is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramSettings {
-    /// The parameters of the chunks to come, as a frame's header records them.
+    /// The parameters of new chunks, as a frame's header records them.
     pub parameters: Parameters,
-    /// Bytes of a chunk's data.
+    /// Bytes of the data of a chunk.
     pub chunksize: i32,
 }
 
@@ -141,7 +141,7 @@ impl Changed {
     }
 }
 
-/// The side of a super-chunk that belongs to the program: contexts, and a window in which the program sees its state.
+/// The part of a super-chunk that belongs to the program: contexts, and a window in which the program sees the state.
 ///
 /// The state itself is the super-chunk's. The C library shows it in a public structure, of which programs may set some fields;
 /// a Rust program needs no window.
@@ -149,13 +149,13 @@ pub trait Host: Send + Sync {
     /// The compressor.
     ///
     /// # Errors
-    /// [`Error::NullPointer`] if there is nothing.
+    /// [`Error::NullPointer`] if there is none.
     fn encoder(&self) -> Result<&dyn SchunkEncoder>;
 
     /// The decompressor.
     ///
     /// # Errors
-    /// [`Error::NullPointer`] if there is nothing.
+    /// [`Error::NullPointer`] if there is none.
     fn decoder(&self) -> Result<&dyn SchunkDecoder>;
 
     /// The numbers of threads for compression and decompression that a frame's header records.

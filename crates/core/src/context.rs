@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What codecs and filters for arrays need to know of the super-chunk that a context belongs to.
+/// What codecs and filters for arrays need to know about the super-chunk that a context belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct SchunkInfo {
     typesize: Option<i32>,
@@ -70,7 +70,7 @@ impl SchunkInfo {
 /// ```
 pub struct Compressor {
     params: CParams,
-    /// The size of blocks that an array wants; 0 for that of the parameters.
+    /// The size of a block in bytes that an array has set; 0 for that of the parameters.
     blocksize: AtomicI32,
     surroundings: Mutex<SchunkInfo>,
 }
@@ -100,9 +100,9 @@ impl Compressor {
     /// Compresses data into a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for items of no or more than 2 GiB, [`Error::CodecParam`] for a level above 9 and a dictionary for a
-    /// codec that takes none, [`Error::CodecSupport`] for a codec that is not the library's, [`Error::MaxBufsizeExceeded`],
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::InvalidParam`] if the typesize is not positive or larger than the largest block, [`Error::CodecParam`] for a level
+    /// above 9 and for a dictionary with a codec that takes none, [`Error::CodecSupport`] for a codec that is not the library's,
+    /// [`Error::MaxBufsizeExceeded`] for more data than a chunk can have (2 GiB), [`Error::MemoryAlloc`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
         let cbytes = SchunkEncoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
@@ -127,10 +127,10 @@ impl Compressor {
     /// ```
     ///
     /// # Errors
-    /// As for [`Self::compress`]; [`Error::InvalidParam`] where there is no buffer, or an empty one.
+    /// As for [`Self::compress`]; [`Error::InvalidParam`] if there is no buffer, or an empty one.
     pub fn compress_vlblocks(&self, blocks: &[&[u8]]) -> Result<Buffer> {
         let source = ChunkInput::Variable(blocks);
-        // Where each block begins, and the size of its stream.
+        // A block costs four bytes in the table of block starts, and four for the size of its stream.
         let sizes = 8 * blocks.len();
         let mut chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
         let cbytes = SchunkEncoder::compress(self, source, &mut chunk, false)?;
@@ -199,10 +199,10 @@ impl Decompressor {
         }
     }
 
-    /// Decompresses a chunk into the front of `dest`. Gives the size of the data.
+    /// Decompresses a chunk into the front of `dest`. Gives the size of the data in bytes.
     ///
     /// # Errors
-    /// [`Error::WriteBuffer`] where they do not fit; those of a damaged chunk.
+    /// [`Error::WriteBuffer`] if the data do not fit into `dest`; those of a damaged chunk.
     pub fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
         SchunkDecoder::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
     }
@@ -211,7 +211,8 @@ impl Decompressor {
     /// chunk records. Gives how many bytes they are.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for items out of range; those of a damaged chunk.
+    /// [`Error::InvalidParam`] for items out of range, and for a chunk of variable-length blocks; [`Error::WriteBuffer`] if the items do
+    /// not fit into `dest`; those of a damaged chunk.
     pub fn decompress_items(
         &self,
         chunk: &[u8],
@@ -233,16 +234,16 @@ impl Decompressor {
     /// Decompresses block `nblock` of a chunk of variable-length blocks.
     ///
     /// # Errors
-    /// As for [`Self::decompress_vlblocks`]; [`Error::InvalidParam`] for a block that there is not.
+    /// As for [`Self::decompress_vlblocks`]; [`Error::InvalidParam`] if the chunk has no such block.
     pub fn decompress_vlblock(&self, chunk: &[u8], nblock: usize) -> Result<Buffer> {
         decoding::decompress_vlblock(self, &ChunkHeader::parse(chunk)?, chunk, nblock)
     }
 }
 
-/// See [`Decompressor::decompress_items`]; for any decoder.
+/// [`Decompressor::decompress_items`] for any decoder.
 ///
 /// # Errors
-/// As for that.
+/// As for that function.
 pub fn decompress_items(
     decoder: &dyn SchunkDecoder,
     chunk: &[u8],
@@ -278,7 +279,7 @@ impl DecodeContext for Decompressor {
     }
 }
 
-/// The side of a super-chunk that belongs to a Rust program: two contexts.
+/// The [`Host`] of a super-chunk of a Rust program: two contexts.
 pub(crate) struct Contexts {
     pub compressor: Compressor,
     pub decompressor: Decompressor,

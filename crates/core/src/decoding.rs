@@ -54,7 +54,7 @@ pub trait DecodeContext: Sync {
     /// The super-chunk whose lazy chunks the context can decompress.
     ///
     /// # Errors
-    /// [`Error::NullPointer`] where there is none.
+    /// [`Error::NullPointer`] if there is none.
     fn owner(&self) -> Result<&SuperChunk> {
         Err(Error::NullPointer)
     }

@@ -135,7 +135,7 @@ fn prepare(
     Ok(())
 }
 
-/// All that the bytes of the prepared chunk depend on besides its data, and the number of threads.
+/// The checked parameters of the chunk that was prepared, and the number of threads.
 fn encode_params(
     ctx: &impl EncodeContext,
     request: &EncodeRequest,

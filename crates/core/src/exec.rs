@@ -7,7 +7,7 @@ use oxiblosc_io::operation;
 use oxiblosc_pool::callback;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The library's own threads, or those that the program has put in their place.
+/// The worker threads of the library, or those of the callback that the program has set instead.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pool;
 

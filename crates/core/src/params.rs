@@ -40,14 +40,14 @@ impl Split {
     }
 }
 
-/// A shuffle as Blosc 1 knows it.
+/// A shuffle of Blosc 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shuffle {
-    /// None.
+    /// No shuffle.
     None,
-    /// Of bytes.
+    /// A shuffle of bytes.
     Bytes,
-    /// Of bits.
+    /// A shuffle of bits.
     Bits,
 }
 
@@ -60,7 +60,7 @@ impl Shuffle {
     }
 }
 
-/// Writes the filters that a shuffle and a delta switch of Blosc 1 stand for into the last slots of a pipeline.
+/// Puts the filters for a shuffle and, if `delta`, for delta into the last two slots of a pipeline, as Blosc 1 does.
 pub fn set_shuffle(
     filters: &mut [u8; MAX_FILTERS],
     shuffle: Option<Shuffle>,

@@ -1,7 +1,7 @@
-//! The process's own settings, for functions that work without a context.
+//! The settings of the process, for functions that work without a context.
 //!
-//! They are single atomics, and every call works on a context of its own, so calls from several threads do not wait for each other, and a
-//! child after `fork` never finds a lock taken.
+//! Each setting is one atomic, and every call works on a context of its own. So calls from several threads do not wait for each other, and
+//! the child of a process that forked never finds a lock that nobody will release.
 
 use crate::environment::Overrides;
 use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, AtomicU8, Ordering::Re
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 
-/// The codec's id; -1 after a name that no codec has.
+/// The codec's id; -1 if the program has set a name that no codec has.
 pub static COMPRESSOR: Field<i32> = Field::new(AtomicI32::new(0));
 
 /// Whether the delta filter is applied.
@@ -28,17 +28,17 @@ pub static BLOCKSIZE: Field<i32> = Field::new(AtomicI32::new(0));
 
 static NTHREADS: AtomicI16 = AtomicI16::new(1);
 
-/// Begins the use of the library, if it has not begun.
+/// Records that the program uses the library.
 pub fn init() {
     INITIALIZED.store(true, Relaxed);
 }
 
-/// Whether the use of the library has begun, and not ended.
+/// Whether [`init`] was called since the start of the process or the last [`destroy`].
 pub fn is_initialized() -> bool {
     INITIALIZED.load(Relaxed)
 }
 
-/// Ends the use of the library: worker threads end, and memory that was kept for the next call is freed. Gives whether it had begun.
+/// Ends the worker threads, and frees memory that is kept for the next call. Gives whether the library was initialized.
 pub fn destroy() -> bool {
     let had_begun = INITIALIZED.swap(false, Relaxed);
     oxiblosc_pool::shutdown();
@@ -50,7 +50,7 @@ pub fn destroy() -> bool {
 /// Frees memory that is kept for the next call.
 ///
 /// # Errors
-/// [`Error::Failure`] if the use of the library has not begun.
+/// [`Error::Failure`] if the library is not initialized.
 pub fn free_resources() -> Result<()> {
     if !is_initialized() {
         return Err(Error::Failure);
@@ -65,7 +65,7 @@ pub fn nthreads() -> i16 {
     NTHREADS.load(Relaxed)
 }
 
-/// Sets the number of threads; gives the number before.
+/// Sets the number of threads. Gives the previous number.
 ///
 /// # Errors
 /// [`Error::InvalidParam`] for less than 1.
@@ -77,10 +77,10 @@ pub fn set_nthreads(nthreads: i16) -> Result<i16> {
     }
 }
 
-/// The number of threads for decompression: that which `BLOSC_NTHREADS` asks for stays the process's.
+/// The number of threads for decompression. If `BLOSC_NTHREADS` is set, its number becomes the process's.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] where it asks for an impossible one.
+/// [`Error::InvalidParam`] if `BLOSC_NTHREADS` is less than 1 or more than an `i16` holds.
 pub fn nthreads_of_decompression() -> Result<i16> {
     if let Some(asked) = env::number(c"BLOSC_NTHREADS") {
         set_nthreads(i16::try_from(asked).unwrap_or(0))?;
@@ -88,8 +88,9 @@ pub fn nthreads_of_decompression() -> Result<i16> {
     Ok(nthreads())
 }
 
-/// The parameters of a call that compresses: those that it gives (`filters` and what a shuffle adds to them), unless the environment says
-/// otherwise, and the process's. What the environment says of those stays.
+/// The parameters of a call that compresses, and the number of threads. Level, shuffle, typesize and `filters`, to which the shuffle is
+/// added, come from the caller, the others from the settings of the process. Environment variables override all of them; those for
+/// settings of the process also change the settings.
 pub fn compression(
     level: i32,
     shuffle: i32,

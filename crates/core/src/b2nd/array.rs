@@ -1,4 +1,4 @@
-//! An open array: a super-chunk, and the shapes in its metalayer.
+//! An array during an operation: its super-chunk and its shapes.
 
 use super::access::{ChunkMaker, StoredChunks};
 use super::chunks::PartSizes;
@@ -33,7 +33,7 @@ pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
     Ok(&layers[at].content)
 }
 
-/// All metalayers but `b2nd`, which says how the array is cut.
+/// All metalayers except `b2nd`, which a copy with other shapes gets anew.
 fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
     let others = layers.iter().filter(|layer| *layer.name != *NAME);
     others
@@ -41,11 +41,10 @@ fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
         .list()
 }
 
-/// What a metalayer says of the array in a super-chunk with this state.
+/// Parses the metalayer of an array, and checks it against the chunks of the super-chunk.
 ///
 /// # Errors
-/// [`Error::Data`] if the chunks of the super-chunk are not those of such an array; [`Error::InvalidParam`] for impossible shapes; those of
-/// a broken metalayer.
+/// [`Error::Data`] if number or size of the chunks are not those of such an array; those of [`Meta::parse`] and [`Meta::geometry`].
 pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>, Geometry)> {
     let (meta, _) = Meta::parse(content, true)?;
     let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
@@ -59,23 +58,23 @@ pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>,
     Ok((meta, geometry))
 }
 
-/// How the content of an array gets into a copy of it.
+/// How an array is copied.
 pub enum CopyPlan<'a> {
-    /// With the super-chunk: the copy is cut into the same chunks and blocks.
+    /// Chunk by chunk, as the copy has chunks and blocks of the same shapes.
     Chunks,
     /// Item by item, into a new array.
     Items(ItemCopy<'a>),
 }
 
-/// A copy of an array with other chunks or blocks.
+/// A copy of an array into one with other chunks or blocks.
 pub struct ItemCopy<'a> {
     src: &'a ArrayRef<'a>,
-    /// The metalayers of the copy beside its own.
+    /// The metalayers of the copy besides `b2nd`.
     pub metalayers: List<MetalayerRef<'a>>,
 }
 
 impl ItemCopy<'_> {
-    /// Copies items and metalayers of variable length into `copy`, an array of zeros.
+    /// Copies items and variable-length metalayers into `copy`, an array of zeros.
     ///
     /// # Errors
     /// As for [`ArrayRef::copy_box`] and [`SuperChunk::copy_vlmetalayers`].
@@ -85,10 +84,10 @@ impl ItemCopy<'_> {
     }
 }
 
-/// The shape of blocks that the metalayer of an array says.
+/// The shape of a block in the metalayer of an array.
 ///
 /// # Errors
-/// [`Error::Failure`] where there is none.
+/// [`Error::Failure`] if there is no such metalayer; those of [`Meta::parse`] and [`BlockShape::new`].
 pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
     let layer = layers.iter().find(|layer| *layer.name == *NAME);
     let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
@@ -96,12 +95,12 @@ pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
 }
 
 impl SuperChunk {
-    /// The chunks that have items of a slice. `layers` are the metalayers of the super-chunk or of a view; without an array among them the
-    /// data have one dimension. `bounds` is told the number of dimensions, and gives where the slice starts and stops along each. Changes of
-    /// other handles are not looked for.
+    /// The indices of the chunks that have items of a slice. `layers` are the metalayers of the super-chunk or of a view. If none of them is
+    /// that of an array, the data have one dimension. `bounds` is called with the number of dimensions, and gives start and stop of the slice
+    /// along each. The frame is not read again if another handle has changed it.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for positions that there cannot be; those of `bounds`; those of a broken metalayer.
+    /// [`Error::InvalidParam`] for negative positions; those of `bounds`; those of a broken metalayer.
     pub fn chunks_of_slice<'a>(
         &self,
         state: &State,
@@ -123,24 +122,24 @@ impl SuperChunk {
     }
 }
 
-/// An array that cannot change as long as this is used.
+/// An array during an operation. The caller has locked the super-chunk, so that the shapes stay valid.
 #[derive(Clone)]
 pub struct ArrayRef<'a> {
-    /// Where the chunks are.
+    /// The super-chunk with the chunks.
     pub schunk: &'a SuperChunk,
     /// The shapes.
     pub geometry: Geometry,
     /// Bytes of an item.
     pub typesize: i32,
-    /// Whether the super-chunk is that of another array, with other dimensions.
+    /// Whether this is a view: the super-chunk belongs to another array, with other dimensions.
     pub is_view: bool,
 }
 
 impl<'a> ArrayRef<'a> {
-    /// Bytes of an item, a block and a chunk.
+    /// The sizes of an item, a block and a chunk in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where there are no such sizes.
+    /// [`Error::InvalidParam`] if the typesize is not positive, or a chunk has 2 GiB or more.
     pub fn sizes(&self) -> Result<PartSizes> {
         if self.typesize <= 0 {
             return Err(Error::InvalidParam);
@@ -161,7 +160,7 @@ impl<'a> ArrayRef<'a> {
         self.read_slice(&start[..stop.len()], stop, stop, buffer)
     }
 
-    /// Writes all items out of the front of `buffer`, in C order.
+    /// Writes all items from the front of `buffer`, in C order.
     ///
     /// # Errors
     /// As for [`Self::write_slice`].
@@ -170,7 +169,7 @@ impl<'a> ArrayRef<'a> {
         self.write_slice(&start[..stop.len()], stop, stop, buffer)
     }
 
-    /// The threads that decompress.
+    /// The threads of the decompressor.
     fn readers(&self) -> Result<Workers<'a>> {
         let decoder = self.schunk.decoder()?;
         Ok(Workers {
@@ -179,7 +178,7 @@ impl<'a> ArrayRef<'a> {
         })
     }
 
-    /// The threads that compress.
+    /// The threads of the compressor.
     pub(super) fn writers(&self) -> Result<Workers<'a>> {
         let encoder = self.schunk.encoder()?;
         Ok(Workers {
@@ -188,7 +187,7 @@ impl<'a> ArrayRef<'a> {
         })
     }
 
-    /// Checks that a slice's items fit into a buffer, and that its chunks are ones that there can be.
+    /// Checks that the items of a slice fit into a buffer, and that the array's sizes are valid.
     fn check(&self, start: &[i64], stop: &[i64], buffersize: usize) -> Result<()> {
         if self.geometry.nitems == 0 {
             return Ok(());
@@ -209,11 +208,12 @@ impl<'a> ArrayRef<'a> {
         Ok(())
     }
 
-    /// Reads the items from `start` to before `stop` into the front of `buffer`, which has the shape `buffershape`, in C order.
-    /// What the slice leaves of the buffer becomes zeros. Only the blocks that are touched are decompressed.
+    /// Reads the items from `start` up to but not including `stop` into the front of `buffer`, which has the shape `buffershape`, in C order.
+    /// The rest of the buffer is filled with zeros. Only blocks with selected items are decompressed.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a slice that does not fit; those of damaged chunks, and of input.
+    /// [`Error::InvalidParam`] for a slice that does not fit into the buffer, [`Error::Failure`] for one that does not fit into the padded
+    /// array; those of damaged chunks, and of input.
     pub fn read_slice(
         &self,
         start: &[i64],
@@ -230,7 +230,7 @@ impl<'a> ArrayRef<'a> {
         let sizes = self.sizes()?;
         let covered = selection.buffer_items()?.saturating_mul(sizes.item);
         let lengths = start.iter().zip(stop).zip(self.geometry.shape);
-        // Where the slice has the buffer's shape, every byte up to its last item is written.
+        // If the slice has the shape of the buffer, every byte up to its last item is written.
         let tight = lengths
             .zip(buffershape)
             .skip(1)
@@ -256,10 +256,10 @@ impl<'a> ArrayRef<'a> {
         reading.read(buffer, self.readers()?)
     }
 
-    /// Reads the items at `coords`, which count them through the whole array in C order, into `buffer`, one behind the other.
+    /// Reads the items with these indices, counted through the whole array in C order, into `buffer`, one after the other.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an item that there is not; those of damaged chunks, and of input.
+    /// [`Error::InvalidParam`] for an index out of range; those of damaged chunks, and of input.
     pub fn read_sparse(&self, coords: &[i64], buffer: &mut [u8]) -> Result<()> {
         let state = self.schunk.read()?;
         let chunks = StoredChunks::new(self.schunk, &state)?;
@@ -273,8 +273,8 @@ impl<'a> ArrayRef<'a> {
         )
     }
 
-    /// Writes a slice out of the front of `buffer`, which has the shape `buffershape`, in C order: all of it or, if that fails,
-    /// nothing. Only the blocks that are touched are compressed again.
+    /// Writes a slice from the front of `buffer`, which has the shape `buffershape`, in C order. If this fails, nothing is written. Only blocks
+    /// with selected items are compressed again.
     ///
     /// # Errors
     /// As for [`Self::read_slice`]; those of compression and output.
@@ -293,7 +293,7 @@ impl<'a> ArrayRef<'a> {
         }
     }
 
-    /// Writes a selection, all of it at once.
+    /// Writes a selection, as one change.
     ///
     /// # Errors
     /// As for [`Self::write_slice`].
@@ -315,18 +315,18 @@ impl<'a> ArrayRef<'a> {
         })
     }
 
-    /// Changes chunks, all at once; `make` makes them while others read.
+    /// Changes chunks, as one change. Other threads can read while `make` makes the updates.
     pub(super) fn change(&self, make: impl FnOnce(&State) -> Result<List<Update>>) -> Result<()> {
         let mut changing = self.schunk.reserve()?;
         let updates = make(&*changing.state()?)?;
         changing.commit(|state| state.update(self.schunk.host(), updates))
     }
 
-    /// The items that lists of indices pick, one list for each dimension, in any order and also repeated. The buffer has exactly
-    /// their size. None if there are none.
+    /// The selection by lists of indices, one list for each dimension. Indices may be in any order and repeated. `buffersize` is in bytes. None
+    /// if there are no items.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a buffer of another size, and for items outside the array.
+    /// [`Error::InvalidParam`] if the items do not have exactly `buffersize` bytes; as for [`Selection::of_indices`].
     pub fn select<'s>(
         &'s self,
         lists: &[&[i64]],
@@ -345,7 +345,7 @@ impl<'a> ArrayRef<'a> {
         Ok(selection)
     }
 
-    /// Where a chunk is in the array: from where to where, without padding.
+    /// Start and end of a chunk in the array, without padding.
     pub(super) fn chunk_box(geometry: &Geometry, nchunk: usize) -> (Dims, Dims) {
         let place = geometry.place_of(nchunk);
         let (mut start, mut stop) = (Dims::default(), Dims::default());
@@ -357,8 +357,7 @@ impl<'a> ArrayRef<'a> {
         (start, stop)
     }
 
-    /// Reads a box of an array into `memory`, with zeros where the array has nothing. Gives its shape and items; none where the array has
-    /// nothing at all.
+    /// Reads a box of items into `memory`, with zeros outside of the array. Gives its shape and items. None if all of the box is outside.
     pub(super) fn read_box<'b>(
         &self,
         start: &Dims,
@@ -389,7 +388,7 @@ impl<'a> ArrayRef<'a> {
         Ok(Some((shape, buffer)))
     }
 
-    /// How a copy of the array with chunks and blocks of these shapes is made. `layers` are the array's metalayers.
+    /// How to copy the array into one with chunks and blocks of these shapes. `layers` are the array's metalayers.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -409,10 +408,10 @@ impl<'a> ArrayRef<'a> {
         }))
     }
 
-    /// Fills this array, which is of zeros, with what `src` has from `from` on, a position along each dimension.
+    /// Fills this array, all of whose items are zero, with the items of `src` from position `from` on.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for items of another size; those of damaged chunks, of compression and output.
+    /// [`Error::InvalidParam`] if items have another size; those of damaged chunks, of compression and output.
     pub fn copy_box(&self, src: &ArrayRef, from: &[i64]) -> Result<()> {
         if self.typesize != src.typesize {
             return Err(Error::InvalidParam);

@@ -1,4 +1,4 @@
-//! What a selection takes along one dimension: a range, or a list of indices. Which chunks and blocks that touches.
+//! A selection along one dimension, which is a range or a list of indices, and the chunks and blocks that it touches.
 
 use super::runs::Run;
 use oxiblosc_error::{Error, Result};
@@ -13,35 +13,38 @@ pub(super) enum AxisSelection {
 
 /// A range of items.
 pub(super) struct Range {
-    /// Their places in the buffer, by block.
+    /// Their positions in the buffer, by block.
     places: grid::Axis,
     start: i64,
     stop: i64,
-    /// Length of the array, of a chunk and of a block.
+    /// The length of the array.
     shape: i64,
+    /// The length of a chunk.
     chunk: i64,
+    /// The length of a block.
     block: i64,
-    /// Blocks of a chunk.
+    /// The number of blocks of a chunk.
     blocks: i64,
 }
 
 /// Items in any order, given by their indices.
 pub(super) struct IndexList {
-    /// Their places in the buffer, by block.
+    /// Their positions in the buffer, by block.
     places: grid::Axis,
-    /// Each block's number in its chunk.
+    /// For each touched block, its number in its chunk.
     blocks: List<i64>,
-    /// The chunk, and its first block; one entry more at the end.
+    /// For each touched chunk, its number and the index of its first block in `blocks`. The last entry marks the end of `blocks`.
     chunks: List<(i64, usize)>,
 }
 
-/// What a selection takes of a block along one dimension.
+/// The items of a block that are selected, along one dimension.
 pub(super) struct BlockExtent<'a> {
+    /// The number of the block in its chunk.
     pub(super) block: i64,
-    /// Which part of the axis it is.
+    /// The number of the block among those that are touched.
     pub(super) number: usize,
     pub(super) part: Part<'a>,
-    /// Every item that the array has there is taken.
+    /// Whether all items that the array has in the block are selected.
     pub(super) whole: bool,
 }
 
@@ -64,7 +67,7 @@ impl Range {
         })
     }
 
-    /// From where to where the `i`th touched chunk is taken, counted in the chunk.
+    /// The first item of the `i`th touched chunk, and start and end of the range in that chunk.
     pub(super) fn taken(&self, i: usize) -> (i64, i64, i64) {
         let first = (self.start / self.chunk + i as i64) * self.chunk;
         let (from, to) = (self.start.max(first), self.stop.min(first + self.chunk));
@@ -74,7 +77,7 @@ impl Range {
     pub(super) fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
         let (first, from, _) = self.taken(i);
         let block = from / self.block + j as i64;
-        // Blocks are counted from the first that is taken on, and in every chunk there are as many.
+        // Blocks are numbered from the first touched one; every chunk has the same number of blocks.
         let before = self.start / self.chunk * self.blocks + self.start % self.chunk / self.block;
         let number = (first / self.chunk * self.blocks + block - before) as usize;
         let lo = block * self.block;
@@ -157,8 +160,8 @@ impl AxisSelection {
         }
     }
 
-    /// The place in the grid of the `i`th touched chunk, how many of its blocks are touched, and whether all that the
-    /// array has of it is taken.
+    /// The number of the `i`th touched chunk along the dimension, how many of its blocks are touched, and whether all items that the array has
+    /// in it are selected.
     pub(super) fn chunk(&self, i: usize) -> (i64, usize, bool) {
         match self {
             Self::Range(range) => {

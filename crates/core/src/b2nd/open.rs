@@ -1,4 +1,4 @@
-//! Arrays that are open: what is known of one between the operations on it.
+//! Open arrays between operations, with their cached shapes.
 
 use super::array::{ArrayRef, find_metalayer};
 use super::geometry::Geometry;
@@ -10,7 +10,7 @@ use oxiblosc_memory::CStrBuf;
 use std::ffi::CStr;
 use std::sync::Mutex;
 
-/// An array that is open: its shapes, which follow the metalayer of its frame, and what its items are.
+/// An open array: its shapes, which are read again from the metalayer when it has changed, and the type of its items.
 pub struct OpenArray {
     shapes: Mutex<CachedShapes>,
     dtype: Option<CStrBuf>,
@@ -20,17 +20,17 @@ pub struct OpenArray {
 
 struct CachedShapes {
     geometry: Geometry,
-    /// The state's tick when they were read.
+    /// The tick of the state from which the shapes were read.
     tick: i64,
 }
 
-/// Where a program sees the shapes. One thread at a time calls it for an array.
+/// The window in which a program sees the shapes of an array. It is called by one thread at a time.
 pub trait ShapeWindow {
-    /// Shows shapes, and the tick of the state that they belong to.
+    /// Shows shapes, and the tick of the state from which they were read.
     fn show(&self, geometry: &Geometry, tick: i64);
 }
 
-/// An array in use, which does not change meanwhile but through this.
+/// An array during an operation. It can be changed only through this.
 pub struct ArrayInUse<'a> {
     /// The array.
     pub array: ArrayRef<'a>,
@@ -40,14 +40,12 @@ pub struct ArrayInUse<'a> {
 
 #[allow(dead_code, reason = "dropped at the end")]
 enum Lock<'a> {
-    /// Others may read.
     Shared(Reading<'a>),
-    /// It is to be changed.
     Reserved(Changing<'a>),
 }
 
 impl OpenArray {
-    /// What is known of an array whose metalayer was just read or written, when the state had this tick.
+    /// An array whose metalayer was just read or written, when the state had this tick.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -57,7 +55,7 @@ impl OpenArray {
         tick: i64,
         is_view: bool,
     ) -> Result<Self> {
-        // C sees no more than what is before the first 0.
+        // In C the string ends at the first 0.
         let text = |dtype: &[u8]| {
             let len = dtype.iter().position(|byte| *byte == 0);
             CStrBuf::new(&dtype[..len.unwrap_or(dtype.len())])
@@ -73,15 +71,15 @@ impl OpenArray {
         })
     }
 
-    /// What an item is, if the metalayer says it, and the format of that text.
+    /// The dtype, if the metalayer has one, and its format; see [`Meta`].
     pub fn dtype(&self) -> (Option<&CStr>, i8) {
         (self.dtype.as_deref(), self.dtype_format)
     }
 
-    /// The array as it is now, to be read.
+    /// Locks the array for reading.
     ///
     /// # Errors
-    /// [`Error::Data`] where another handle made it an array of other chunks; those of reading a frame.
+    /// [`Error::Data`] if another handle has made it an array with chunks or blocks of other shapes; those of reading a frame.
     pub fn read<'a>(
         &'a self,
         schunk: &'a SuperChunk,
@@ -94,10 +92,10 @@ impl OpenArray {
         Ok(ArrayInUse { array, open, _lock })
     }
 
-    /// The array as it is now, to be changed.
+    /// Reserves the array for a change.
     ///
     /// # Errors
-    /// As for [`Self::read`]; [`Error::Lock`] in a function of the program's that is called for the array.
+    /// As for [`Self::read`]; [`Error::Lock`] in a callback that is called for the array.
     pub fn reserve<'a>(
         &'a self,
         schunk: &'a SuperChunk,
@@ -110,7 +108,7 @@ impl OpenArray {
         Ok(ArrayInUse { array, open, _lock })
     }
 
-    /// Follows what others did to the frame. Gives whether the shapes were read again.
+    /// Reads the shapes again if the array may have another shape. Gives whether they were read.
     ///
     /// # Errors
     /// As for [`Self::read`].
@@ -118,7 +116,7 @@ impl OpenArray {
         Ok(self.current(schunk, &*schunk.read()?, window)?.1)
     }
 
-    /// The array in this state, and whether its shapes were read again for it.
+    /// The array in this state, and whether its shapes were read again.
     fn current<'a>(
         &self,
         schunk: &'a SuperChunk,
@@ -142,10 +140,10 @@ impl OpenArray {
 }
 
 impl CachedShapes {
-    /// Takes the shapes from the metalayer, if there is one.
+    /// Reads the shapes from the metalayer, if there is one. Gives whether there is.
     fn read_again(&mut self, state: &State) -> Result<bool> {
         let Some(at) = find_metalayer(state.metalayers()) else {
-            // Perhaps caught in the middle of a change; the next call finds it.
+            // A change by another library may be in progress. As the tick stays the same, the next call looks again.
             return Ok(false);
         };
         let (meta, _) = Meta::parse(&state.metalayers()[at].content, true)?;
@@ -161,7 +159,7 @@ impl CachedShapes {
 }
 
 impl ArrayInUse<'_> {
-    /// Changes the shape, and shows the new one.
+    /// Runs `change`, which changes the shape, and shows the new shape.
     ///
     /// # Errors
     /// Those of `change`.

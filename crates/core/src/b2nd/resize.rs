@@ -1,4 +1,4 @@
-//! Changes the shape of an array, as one change.
+//! Resizing, inserting, appending, deleting and joining, each as one change of the frame.
 
 use super::access::{ChunkMaker, StoredChunks};
 use super::array::{ArrayRef, find_metalayer};
@@ -17,19 +17,18 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change};
 use oxiblosc_memory::{Buffer, Collect, List, ToList, boxed};
 
-/// Makes the chunks that the new shape needs.
+/// Makes the chunks that have new items.
 type Write<'a> = dyn Fn(&Resizing) -> Result<List<Update>> + 'a;
 
 /// A change of the shape in progress.
 struct Resizing<'a> {
     reshape: &'a Reshape<'a>,
     array: &'a ArrayRef<'a>,
-    /// What chunks are made with.
     rewriter: Rewriter<'a>,
 }
 
 impl Resizing<'_> {
-    /// The chunks that a selection of the new array makes.
+    /// The updates that write a selection of the array with its new shape.
     fn write(&self, selection: &Selection, buffer: &[u8]) -> Result<List<Update>> {
         let writing = SelectionWrite {
             selection,
@@ -41,14 +40,14 @@ impl Resizing<'_> {
     }
 }
 
-/// A geometry on the heap. It has more than a kilobyte, and while chunks are made the codecs need what there is of a small stack.
+/// A geometry on the heap. It has more than a kilobyte, and threads with a small stack need that for the codecs.
 #[inline(never)]
 fn on_heap(make: impl FnOnce() -> Result<Geometry>) -> Result<Box<Geometry>> {
     boxed(make()?)
 }
 
 impl ArrayRef<'_> {
-    /// Gives the array another shape, with the new chunks that `write` makes, all at once. Items that appear elsewhere are zeros.
+    /// Changes the shape, and puts in the chunks that `write` makes, as one change. All other new items are zero.
     fn reshape(
         &mut self,
         new_shape: &[i64],
@@ -62,7 +61,7 @@ impl ArrayRef<'_> {
             return Ok(());
         }
         if self.is_view {
-            // The base has another shape.
+            // The metalayer is that of the base, which has other dimensions.
             return Err(Error::InvalidParam);
         }
         let maker = ChunkMaker::new(self.schunk, self.sizes()?)?;
@@ -70,7 +69,7 @@ impl ArrayRef<'_> {
         let updates = {
             let state = changing.state()?;
             if old.nchunks()? != state.store.nchunks() {
-                // The metalayer speaks of other chunks.
+                // The chunks do not fit the metalayer.
                 return Err(Error::Failure);
             }
             state.store.check_listable()?;
@@ -95,17 +94,16 @@ impl ArrayRef<'_> {
         Ok(())
     }
 
-    /// Gives the array another shape of as many dimensions. It grows and shrinks at the far ends; with `start`, at these positions,
-    /// which then, like the lengths that come or go, must be multiples of the chunk's. New items are zeros.
+    /// Changes the shape. `new_shape` has a length for each dimension. Items are added or removed at the end of each dimension, or at the
+    /// position in `start`; then this position and the change of the length must be multiples of the chunk's length. New items are zero.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a shape that there cannot be, and of a view; those of damaged chunks, of compression and
-    /// output.
+    /// [`Error::InvalidParam`] for an invalid shape or position, and for a view; those of damaged chunks, of compression and output.
     pub fn resize(&mut self, new_shape: &[i64], start: Option<&[i64]>) -> Result<()> {
         self.reshape(new_shape, start, None)
     }
 
-    /// Puts the items of a buffer into the array, before position `at` along `axis`: at the end, or where a chunk begins.
+    /// Inserts the items of a buffer before position `at` along `axis`, which is the end, or the start of a chunk.
     ///
     /// # Errors
     /// As for [`Self::resize`].
@@ -123,7 +121,7 @@ impl ArrayRef<'_> {
         let nbytes = buffer.len() as i64;
         let len = match nbytes.checked_rem(row) {
             Some(0) => nbytes / row,
-            // Rows of nothing: nothing can be inserted.
+            // Another dimension has length 0, so there are no items to insert.
             None if nbytes == 0 => 0,
             _ => return Err(Error::InvalidParam),
         };
@@ -151,7 +149,7 @@ impl ArrayRef<'_> {
         self.reshape(&shape[..ndim], start, Some(&write))
     }
 
-    /// Puts the items of a buffer at the end of `axis`.
+    /// Appends the items of a buffer at the end of `axis`.
     ///
     /// # Errors
     /// As for [`Self::resize`].
@@ -160,7 +158,7 @@ impl ArrayRef<'_> {
         self.insert(buffer, axis, *end)
     }
 
-    /// Takes `len` items away from `axis`, from position `at` on: the last ones, or whole chunks.
+    /// Deletes the `len` positions of `axis` from position `at` on, which have to be the last ones, or whole chunks.
     ///
     /// # Errors
     /// As for [`Self::resize`].
@@ -184,7 +182,7 @@ impl ArrayRef<'_> {
     /// The shape of this array and another joined along an axis.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where they cannot be joined.
+    /// [`Error::InvalidParam`] if items, or dimensions other than `axis`, have different sizes.
     pub fn joined(&self, other: &ArrayRef, axis: usize) -> Result<Dims> {
         let (first, second) = (&self.geometry, &other.geometry);
         if axis >= first.ndim || self.typesize != other.typesize || first.ndim != second.ndim {
@@ -202,7 +200,7 @@ impl ArrayRef<'_> {
         Ok(shape)
     }
 
-    /// Puts another array behind the end of this one along an axis.
+    /// Appends another array at the end of `axis`.
     ///
     /// # Errors
     /// As for [`Self::joined`] and [`Self::resize`].
@@ -211,8 +209,8 @@ impl ArrayRef<'_> {
         let ndim = self.geometry.ndim;
         let begin = self.geometry.shape[axis];
         let new = on_heap(|| self.geometry.reshaped(&shape))?;
-        // Where both arrays have chunks of the same shape and this one ends with whole chunks, those of `src` are copied without compressing
-        // them again, as in the reference.
+        // If both arrays have chunks and blocks of the same shapes and this one ends with a whole chunk, chunks of `src` are copied without
+        // compressing them again, as in the reference.
         let (own, other) = (&self.geometry, &src.geometry);
         let (chunks, blocks) = (&own.chunkshape[..ndim], &own.blockshape[..ndim]);
         let first = begin.checked_div(chunks[axis].into()).unwrap_or(0);
@@ -255,8 +253,8 @@ impl ArrayRef<'_> {
         self.reshape(&shape[..ndim], None, Some(&write))
     }
 
-    /// Gives the array another shape and other chunks, all at once. Chunks in `updates` are new; for the others `origin` says which old chunk
-    /// each of them is, and those that are none are zeros.
+    /// Changes shape and chunks, as one change. Chunks in `updates` are new. For the others `origin` gives the old index; if that is none, the
+    /// chunk gets zeros.
     fn arrange(
         &self,
         state: &mut State,
@@ -275,7 +273,7 @@ impl ArrayRef<'_> {
         slots.reserve_exact(nchunks)?;
         let mut coming = List::new();
         let mut new = whole_chunks(state, updates)?;
-        // Where chunks are each on their own, they are given away, and the slots say only where.
+        // Without a frame, new chunks are moved into the store. Then the slots only say where.
         let separate = !state.store.is_frame();
         let mut owned = List::new();
         let mut next = new.iter_mut().peekable();
@@ -319,7 +317,7 @@ impl ArrayRef<'_> {
     }
 }
 
-/// The chunks of updates, none of which is of single blocks, as a frame takes them.
+/// The chunks of updates, none of which has edits, with checksums if the frame has them.
 fn whole_chunks(state: &State, updates: List<Update>) -> Result<List<(usize, Buffer)>> {
     let whole = updates.into_iter().map(|(nchunk, update)| match update {
         ChunkUpdate::Whole(chunk) => {
@@ -331,8 +329,7 @@ fn whole_chunks(state: &State, updates: List<Update>) -> Result<List<(usize, Buf
     whole.try_list()
 }
 
-/// The counters once the chunks `left` are gone and those of `coming` are there. All have `size` bytes of data, or sizes that are not
-/// known and stay so.
+/// The counters after the chunks `left` were removed and the chunks `coming` added. `size` is the size of the array's chunks in bytes.
 fn counts_after(state: &State, left: &[usize], coming: &[ChunkInfo], size: i32) -> Result<Counts> {
     let (mut after, keeping) = (state.counts, state.keeping());
     for old in left {
@@ -347,11 +344,11 @@ fn counts_after(state: &State, left: &[usize], coming: &[ChunkInfo], size: i32) 
     Ok(after)
 }
 
-/// Which of the metalayers has the shape, and its content with another shape.
+/// The index of the array's metalayer, and its content with another shape.
 fn metalayer_with(state: &State, geometry: &Geometry) -> Result<(usize, List<u8>)> {
-    /// In front of the first number of the shape: array, version, dimensions, list, number.
+    /// The offset of the first length, after the marker of the array, version, number of dimensions, and the markers of list and number.
     const FIRST: usize = 5;
-    /// From one number to the next.
+    /// The distance between two lengths: a marker and eight bytes.
     const STEP: usize = 9;
     let at = find_metalayer(&state.metalayers).ok_or(Error::MetalayerNotFound)?;
     let mut content = state.metalayers[at].content.to_list()?;

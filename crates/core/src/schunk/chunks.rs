@@ -1,4 +1,4 @@
-//! Chunks in and out of a super-chunk.
+//! Reading and changing whole chunks.
 
 use super::parsed::{Wanted, with_bytes, with_stored};
 use super::rules::ChunkInfo;
@@ -18,8 +18,8 @@ use oxiblosc_frame::change::Change;
 use oxiblosc_memory::{Buffer, List};
 use std::ops::Deref;
 
-/// Chunks with at most this many bytes of data are compressed into a buffer that is kept, and then copied: a buffer of their own would have
-/// to be allocated before it is known how many bytes they need.
+/// Chunks with at most this many bytes of data are compressed into scratch memory and then copied: a buffer of their own would have to be
+/// allocated before it is known how many bytes they need.
 const COPIED: usize = 64 << 10;
 
 /// All bytes of a chunk.
@@ -42,10 +42,10 @@ impl WholeChunk<'_> {
         }
     }
 
-    /// As [`Self::into_owned`], without the free bytes that changes may have left in the chunk. A chunk that is damaged stays as it is.
+    /// As [`Self::into_owned`], without the unused bytes that changes may have left in the chunk. A damaged chunk is copied as it is.
     ///
     /// # Errors
-    /// As for that.
+    /// [`Error::MemoryAlloc`].
     pub fn into_packed(self) -> Result<Buffer> {
         match repack(&self)? {
             Some(packed) => Ok(packed),
@@ -64,18 +64,18 @@ impl Deref for WholeChunk<'_> {
     }
 }
 
-/// Where a chunk goes.
+/// The position at which a chunk is put into a super-chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// Behind the last one.
+    /// After the last chunk.
     End,
-    /// Before the chunk with this index; the number of chunks puts it behind the last one.
+    /// Before the chunk with this index. If it is the number of chunks, the new one becomes the last.
     Before(usize),
-    /// In the place of the chunk with this index.
+    /// In place of the chunk with this index.
     Over(usize),
 }
 
-/// The most bytes that a chunk of `nbytes` bytes of data has.
+/// The size of the largest chunk with `nbytes` bytes of data.
 fn room_for(nbytes: usize, checksums: bool) -> Result<usize> {
     if nbytes > MAX_BUFFERSIZE as usize + MAX_OVERHEAD {
         return Err(Error::MaxBufsizeExceeded);
@@ -88,7 +88,7 @@ impl State {
     /// Checks the index of a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is none.
+    /// [`Error::InvalidParam`] if there is no such chunk.
     pub fn check_index(&self, nchunk: usize) -> Result<()> {
         if nchunk < self.counts.nchunks {
             Ok(())
@@ -100,7 +100,7 @@ impl State {
     /// The bytes of a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is none, [`Error::Data`] if it is not of the size that the frame says; those of input.
+    /// [`Error::InvalidParam`] if there is no such chunk, [`Error::Data`] if its size contradicts the frame; those of input.
     pub fn chunk(&self, nchunk: usize) -> Result<WholeChunk<'_>> {
         let bytes = self.chunk_bytes(nchunk)?;
         self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
@@ -145,7 +145,8 @@ impl State {
         }
     }
 
-    /// The change that puts a chunk into its place.
+    /// Puts a chunk into its position. Gives the number of chunks. `owned` is empty, or has the chunk in a buffer, which is moved into the store
+    /// if each chunk there has its own; `bytes` are not used then.
     fn put(
         &mut self,
         schunk: &SuperChunk,
@@ -195,24 +196,23 @@ impl State {
 }
 
 impl SuperChunk {
-    /// The position of a chunk that this handle knows of. ([`Position::Before`] may also name a chunk that only another handle knows yet:
-    /// [`Self::put_chunk`] looks.)
+    /// [`Position::Over`] for a chunk that this handle knows: the frame is not read again before this check.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a chunk that there is not.
+    /// [`Error::InvalidParam`] if there is no such chunk.
     pub fn place_over(&self, nchunk: usize) -> Result<Position> {
         self.peek()?.check_index(nchunk)?;
         Ok(Position::Over(nchunk))
     }
 
-    /// Puts a copy of a chunk into its place. Gives the number of chunks.
+    /// Puts a copy of a chunk into the super-chunk. Gives the number of chunks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a place that there is not, [`Error::ChunkAppend`] and its like for a chunk that does not go
-    /// with the others; those of a damaged chunk, and of output.
+    /// [`Error::InvalidParam`] for a position that does not exist; [`Error::ChunkAppend`], [`Error::ChunkInsert`] or [`Error::ChunkUpdate`] for
+    /// a chunk that cannot be together with the others; those of a damaged chunk, and of output.
     pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<usize> {
         let header = ChunkHeader::parse(chunk)?;
-        // Of a lazy chunk only the front is here.
+        // A lazy chunk, which has only the front, cannot be put into a super-chunk.
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidParam)?;
         let info = ChunkInfo::new(&header);
         let mut changing = self.reserve()?;
@@ -228,17 +228,17 @@ impl SuperChunk {
         changing.commit(|state| state.put(self, place, (chunk, info), &mut List::new()))
     }
 
-    /// As [`Self::put_chunk`], for a chunk that the super-chunk may keep as it is.
+    /// As [`Self::put_chunk`], but the buffer of the chunk may be moved into the super-chunk.
     ///
     /// # Errors
-    /// As for that; the chunk is given back.
+    /// As for [`Self::put_chunk`]; the chunk is given back.
     pub fn put_owned_chunk(
         &self,
         place: Position,
         chunk: Buffer,
     ) -> std::result::Result<usize, (Error, Buffer)> {
         let header = match ChunkHeader::parse(&chunk) {
-            // Of a lazy chunk only the front is here.
+            // A lazy chunk has only the front.
             Ok(header) if header.cbytes > chunk.len() => return Err((Error::InvalidParam, chunk)),
             Ok(header) => header,
             Err(error) => return Err((error, chunk)),
@@ -256,7 +256,6 @@ impl SuperChunk {
             if let Some(chunk) = chunk.take() {
                 owned.push_within_capacity(chunk);
             }
-            // For chunks that are each on their own, `put` does not use the bytes.
             let result = state.put(self, place, (&[], info), &mut owned);
             chunk = owned.pop();
             result
@@ -267,7 +266,7 @@ impl SuperChunk {
     /// Deletes a chunk. Gives the number of chunks left.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is none; those of output.
+    /// [`Error::InvalidParam`] if there is no such chunk; those of output.
     pub fn delete_chunk(&self, nchunk: usize) -> Result<usize> {
         self.change_chunks(|state| {
             state.check_index(nchunk)?;
@@ -281,10 +280,10 @@ impl SuperChunk {
         })
     }
 
-    /// Puts the chunks into another order: `order[i]` says which of them comes at place `i`.
+    /// Puts the chunks into another order: `order[i]` is the present index of the chunk that gets index `i`.
     ///
     /// # Errors
-    /// [`Error::Data`] unless every chunk is named once; those of output.
+    /// [`Error::Data`] unless `order` has every index once; those of output.
     pub fn reorder(&self, order: &[usize]) -> Result<()> {
         let count = order.len();
         let mut used = List::filled(false, count)?;
@@ -308,7 +307,7 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// As [`Self::reorder`], where `order` is told the number of chunks and gives their order. It is not called if there are no chunks.
+    /// As [`Self::reorder`], but `order` is called with the number of chunks and gives their order. It is not called if there are no chunks.
     ///
     /// # Errors
     /// Those of `order`; [`Error::Data`] for a frame without chunks; as for [`Self::reorder`].
@@ -324,13 +323,13 @@ impl SuperChunk {
         }
     }
 
-    /// Compresses data and puts them behind the last chunk. Gives the number of chunks.
+    /// Compresses data into a chunk and appends it. Gives the number of chunks.
     ///
     /// # Errors
     /// Those of compression, and of [`Self::put_chunk`].
     pub fn append(&self, source: ChunkInput) -> Result<usize> {
-        // Callbacks of the encoder get the number of the chunk, so it must not change: then the frame is locked before compressing.
-        // Without callbacks, other handles need not wait for the compression.
+        // Callbacks of the encoder get the index of the chunk, which must not change after that. So the frame is locked before compressing if
+        // there are callbacks; otherwise other handles need not wait for the compression.
         let mut changing = self.reserve_here()?;
         if self.encoder()?.sees_chunks() {
             changing.lock()?;
@@ -359,7 +358,7 @@ impl SuperChunk {
         }
     }
 
-    /// Compresses data into a chunk, for a super-chunk whose chunks get checksums or none.
+    /// Compresses data into a chunk with the compressor of this super-chunk.
     ///
     /// # Errors
     /// Those of compression.
@@ -370,11 +369,11 @@ impl SuperChunk {
         Ok(chunk)
     }
 
-    /// Decompresses a chunk into the front of `dest`. Gives the size of its data.
+    /// Decompresses a chunk into the front of `dest`. Gives the size of its data in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is none, or `dest` is too small; [`Error::WriteBuffer`] if it is too small for a chunk of a
-    /// frame; those of a damaged chunk, and of input.
+    /// [`Error::InvalidParam`] if there is no such chunk; if `dest` is too small, [`Error::WriteBuffer`] for a frame and
+    /// [`Error::InvalidParam`] otherwise; those of a damaged chunk, and of input.
     pub fn decompress_chunk(&self, nchunk: usize, dest: &mut [u8]) -> Result<usize> {
         let state = self.read_for(Some(nchunk))?;
         state.check_index(nchunk)?;
@@ -402,7 +401,7 @@ impl SuperChunk {
     /// Decompresses a block of a chunk of variable-length blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is none; those of a damaged chunk, and of input.
+    /// [`Error::InvalidParam`] if there is no such chunk or block, or the chunk has blocks of one size; those of a damaged chunk, and of input.
     pub fn decompress_vlblock(&self, nchunk: usize, nblock: usize) -> Result<Buffer> {
         let state = self.read()?;
         state.check_index(nchunk)?;
@@ -414,7 +413,7 @@ impl SuperChunk {
                 return Err(Error::InvalidParam);
             }
             if header.nbytes == 0 {
-                // A chunk that is only a header has no blocks, whatever number it claims.
+                // Without data there are no blocks, however many the header claims.
                 return Err(Error::InvalidHeader);
             }
             if nblock >= header.nblocks {
@@ -427,10 +426,11 @@ impl SuperChunk {
         })
     }
 
-    /// Gives the offsets of the chunks of a frame, as its index has them; see the format documents for what they mean.
+    /// The offsets of the chunks of a frame, as they are in its index: for a contiguous frame bytes from the end of the header, for a directory
+    /// numbers of files. Negative ones are those of special chunks.
     ///
     /// # Errors
-    /// [`Error::FrameType`] without a frame.
+    /// [`Error::FrameType`] without a frame, and in a transaction; [`Error::Data`] if there are not as many as chunks.
     pub fn offsets(&self) -> Result<List<i64>> {
         let state = self.read_known()?;
         let offsets = state.store.offsets()?;
@@ -440,7 +440,7 @@ impl SuperChunk {
         Ok(offsets)
     }
 
-    /// Bytes of the frame, as it is or will be once it is closed; without a frame an estimate.
+    /// The size of the frame in bytes, with the index and trailer that are written when it is closed. Without a frame, an estimate.
     ///
     /// # Errors
     /// Those of writing the frame's index and trailer.

@@ -16,12 +16,12 @@ use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{Buffer, List, boxed};
 
-/// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
-/// bytes of index can stand for millions of chunks.
+/// A frame with more special chunks than this, and than its size explains, is copied as a frame: a few bytes of index can stand for millions of
+/// chunks.
 const MOST_APART: usize = 1 << 16;
 
-/// How many bytes the chunks may still have that are copied out of a contiguous frame: all of them no more than the frame has. In a damaged
-/// frame many chunks could share the same bytes, and the copy would be very much larger than the frame.
+/// How many bytes may still be copied out of a contiguous frame: all chunks together have no more bytes than the frame. In a damaged frame
+/// many chunks could share the same bytes, and the copy would be much larger than the frame.
 pub(crate) struct Budget(Option<u64>);
 
 impl Budget {
@@ -30,12 +30,12 @@ impl Budget {
         Self(contiguous.then_some(state.counts.compressed_bytes()))
     }
 
-    /// Takes the bytes of a chunk.
+    /// Subtracts the bytes of a chunk.
     ///
     /// # Errors
-    /// [`Error::Data`] where chunks have more bytes than the frame.
+    /// [`Error::Data`] if the chunks so far have more bytes than the frame.
     pub(crate) fn take(&mut self, chunk: &WholeChunk) -> Result<()> {
-        // A chunk that is only a header may have been made of its offset.
+        // A chunk that is only a header may be an offset in the frame, and then has no bytes there.
         if let Some(left) = &mut self.0
             && chunk.len() > EXTENDED_HEADER_LENGTH
         {
@@ -45,16 +45,16 @@ impl Budget {
     }
 }
 
-/// How metalayers of variable length are copied.
+/// How variable-length metalayers are copied.
 pub struct VlmetalayerCoder {
-    /// Decompresses those that are copied.
+    /// Decompresses the originals.
     pub decoder: Box<dyn SchunkDecoder>,
     /// Compresses the copies.
     pub encoder: Box<dyn SchunkEncoder>,
 }
 
 impl VlmetalayerCoder {
-    /// With the default parameters.
+    /// A compressor and a decompressor with default parameters.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -67,9 +67,9 @@ impl VlmetalayerCoder {
 }
 
 impl SuperChunk {
-    /// Copies the chunks and the metalayers of `from` into this super-chunk, which is empty. The fixed-length metalayers are those of
-    /// `view`, if that is given. Chunks are copied `as_they_are`, or compressed again. Without a `coder`, the variable-length metalayers
-    /// are left out.
+    /// Copies the chunks and the metalayers of `from` into this super-chunk, which must be empty. If `view` is given, these are the fixed-length
+    /// metalayers of the copy. `as_they_are` says whether chunks are copied or compressed again. Without a `coder`, variable-length
+    /// metalayers are not copied.
     ///
     /// # Errors
     /// Those of damaged chunks, of compression and output.
@@ -96,7 +96,7 @@ impl SuperChunk {
                 from.set_current(nchunk);
                 let chunk = state.chunk(nchunk)?;
                 budget.take(&chunk)?;
-                // Changes of the chunk may have left free bytes in it; one that is damaged is copied as it is.
+                // Changes may have left unused bytes in the chunk. If it is damaged, it is copied as it is.
                 let packed = repack(&chunk)?;
                 self.put_chunk(Position::End, packed.as_deref().unwrap_or(&chunk))?;
             }
@@ -126,8 +126,8 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Makes a super-chunk over a frame in a borrowed buffer, of `len` bytes, independent of that: its chunks are copied, and kept
-    /// each on its own. A frame with very many chunks in few bytes is copied as a frame.
+    /// Makes a super-chunk whose frame is in a borrowed buffer of `len` bytes independent of that buffer: each chunk is copied into a buffer of
+    /// its own. A frame with very many special chunks for its size is copied as a frame.
     ///
     /// # Errors
     /// Those of a damaged frame.
@@ -141,7 +141,7 @@ impl SuperChunk {
         self.take_apart()
     }
 
-    /// Copies the chunks out of a frame, so that each is on its own.
+    /// Copies the chunks out of a frame, each into a buffer of its own.
     fn take_apart(&mut self) -> Result<()> {
         let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
         let (mut counts, nchunks) = {
@@ -175,7 +175,7 @@ impl SuperChunk {
         })
     }
 
-    /// Keeps these chunks, each on its own, instead of the frame.
+    /// Replaces the frame by these chunks.
     fn become_separate(
         &mut self,
         chunks: List<Buffer>,

@@ -1,4 +1,4 @@
-//! Lazy chunks: of a chunk on disk the header and the block starts, and a trailer that says where in the frame the rest is.
+//! Lazy chunks: the header and the block starts of a chunk on disk, and a trailer that says where in the frame the chunk is.
 
 use super::chunks::WholeChunk;
 use super::state::State;
@@ -14,45 +14,46 @@ use oxiblosc_frame::header::FrameKind;
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List, boxed};
 
-/// Where the second flags byte of an extended header is.
+/// The offset of the second flags byte in an extended header.
 const FLAGS2: usize = 31;
 
-/// Where the frame has a chunk, as the trailer says. Nothing of it was checked.
+/// Where a chunk is in its frame, as the trailer of a lazy chunk says. The values have not been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LazyTrailer {
-    /// The chunk's index; of a chunk in a directory, the number of its file.
+    /// The index of the chunk. In a directory, the number of its file.
     pub nchunk: i32,
-    /// Where the chunk begins in the frame; of a chunk in a directory, the number of its file.
+    /// Bytes from the start of the frame to the chunk. In a directory, the number of its file.
     pub offset: i64,
 }
 
-/// Whether the chunk of this header is lazy; special values never are.
+/// Whether the chunk with this header is lazy. Chunks of special values never are, whatever the flag says.
 #[inline]
 pub fn is_lazy(header: &ChunkHeader) -> bool {
     header.is_lazy() && header.special() == Special::None
 }
 
-/// Size of the table of block starts. The chunk of stored data has room for one that it does not use.
+/// Bytes of the table of block starts. A lazy chunk has one even if the data are stored, and then does not use it.
 pub fn table_len(header: &ChunkHeader) -> usize {
     4 * header.nblocks
 }
 
-/// Size of the lazy chunk of this header: the table, the index, the place, and the size of each block.
+/// Bytes of the lazy chunk with this header: header, block starts, index of the chunk, its offset, and the size of each block.
 pub fn size(header: &ChunkHeader) -> usize {
     header.overhead() + table_len(header) + 4 + 8 + table_len(header)
 }
 
-/// How many of `size` bytes a header takes that begins with `basic`, the first [`MIN_HEADER_LENGTH`] bytes of a chunk.
+/// How many of the `size` bytes of a buffer have to be read to parse the header of the chunk in it. `basic` are its first
+/// [`MIN_HEADER_LENGTH`] bytes.
 #[inline]
 pub fn front_len(basic: &[u8], size: usize) -> usize {
     let cbytes = usize::try_from(i32_at(basic, offset::CBYTES)).unwrap_or(0);
     size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH))
 }
 
-/// How many of `size` bytes the chunk of this header takes; of a lazy chunk perhaps not all are there.
+/// How many of the `size` bytes of a buffer belong to the chunk with this header. A lazy chunk may be cut short.
 ///
 /// # Errors
-/// [`Error::InvalidHeader`] for a chunk that is not all there.
+/// [`Error::InvalidHeader`] for any other chunk that is cut short.
 #[inline]
 pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
     match header.cbytes {
@@ -65,7 +66,7 @@ pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
 /// Reads the trailer of a whole lazy chunk.
 ///
 /// # Errors
-/// [`Error::ReadBuffer`] where `lazy` is cut short.
+/// [`Error::ReadBuffer`] if `lazy` is cut short.
 pub fn place(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
     if lazy.len() < size(header) {
         return Err(Error::ReadBuffer);
@@ -86,13 +87,13 @@ impl State {
     pub fn lazy_chunk(&self, nchunk: usize) -> Result<WholeChunk<'_>> {
         let (ChunkStore::Disk(_), Location::File(stored)) = (&self.store, self.store.find(nchunk)?)
         else {
-            // In a transaction, where chunks are is not yet decided.
+            // In a transaction the offsets of chunks are not known yet.
             return self.chunk(nchunk);
         };
         let header = stored.header()?;
         self.check_size(nchunk, header.nbytes)?;
         if !header.is_extended() {
-            // A chunk of Blosc 1 has no flag that says it is lazy.
+            // The header of Blosc 1 has no flag for lazy chunks.
             return self.chunk(nchunk);
         }
         if header.special() != Special::None {
@@ -101,7 +102,7 @@ impl State {
             return Ok(WholeChunk::Owned(chunk));
         }
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
-            // The table has room for as many blocks as the header claims, so there must be as much data.
+            // The lazy chunk has a table for all blocks that the header claims, so there must be the data of so many blocks.
             return Err(Error::Data);
         }
         let table = 4 * header.nblocks;
@@ -124,7 +125,7 @@ impl State {
         Ok(WholeChunk::Owned(chunk))
     }
 
-    /// What the trailer says of where a chunk is.
+    /// The location of a chunk for the trailer of a lazy chunk.
     fn lazy_place(&self, nchunk: usize) -> Result<LazyTrailer> {
         let ChunkStore::Disk(disk) = &self.store else {
             return Err(Error::Failure);
@@ -145,7 +146,7 @@ impl State {
 }
 
 impl SuperChunk {
-    /// The bytes of the chunk that a lazy chunk of this super-chunk stands for; none if its chunks are in memory.
+    /// Where to read the blocks of a lazy chunk of this super-chunk. None if its chunks are in memory.
     ///
     /// # Errors
     /// Those of input.
@@ -157,15 +158,15 @@ impl SuperChunk {
     }
 }
 
-/// The source of a chunk that is lazy.
+/// The source of a lazy chunk; none for other chunks.
 pub type Kept = Option<Box<dyn BlockSource>>;
 
-/// Checks a chunk that may be lazy, one of the super-chunk that `owner` gives. The chunk goes to `place`, the source of one that is
-/// lazy to `kept`.
+/// Parses a chunk that may be lazy, in which case it belongs to the super-chunk that `owner` gives. The parsed chunk is put into `place`, and
+/// the source of a lazy one into `kept`, so that both outlive this call.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for a lazy chunk whose super-chunk is not there, or has its chunks in memory; [`Error::ReadBuffer`] for one
-/// that is cut short; those of a damaged chunk.
+/// [`Error::InvalidParam`] for a lazy chunk without a super-chunk, or with one whose chunks are in memory; [`Error::ReadBuffer`] for one that
+/// is cut short; those of a damaged chunk.
 #[inline(always)]
 pub fn parse<'a, 'c, 's>(
     owner: impl FnOnce() -> Result<&'s SuperChunk>,
@@ -197,7 +198,7 @@ fn parse_lazy<'a, 's>(
     Chunk::lazy_copy(header, front.ok_or(Error::ReadBuffer)?, source)
 }
 
-/// The size of each compressed block: up to the next one, wherever that is in the table.
+/// The size of each compressed block: the bytes up to the block that is stored next, which may be any in the table.
 fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<List<i32>> {
     if header.is_memcpyed() {
         let blocksize = header.blocksize_field();

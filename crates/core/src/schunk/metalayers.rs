@@ -13,9 +13,9 @@ use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 
-/// The most fixed-length metalayers, and the most variable-length ones of a frame, as in the reference.
+/// The maximum number of fixed-length metalayers, and of variable-length ones in a frame, as in the reference.
 pub const MAX_METALAYERS: usize = oxiblosc_frame::header::MAX_METALAYERS;
-/// The most variable-length metalayers of chunks that are each on their own.
+/// The maximum number of variable-length metalayers of a super-chunk without a frame.
 pub const MAX_VLMETALAYERS: usize = 8 * 1024;
 
 fn find(layers: &[Metalayer], name: &[u8]) -> Result<usize> {
@@ -53,10 +53,10 @@ impl State {
     }
 }
 
-/// Which metalayers a change is about, and what is done with them.
+/// A change of metalayers. They have a name or an index, and new content.
 enum MetalayerEdit<'a> {
     AddFixed(&'a [u8], &'a [u8]),
-    /// As long as before.
+    /// The content has the same length as before.
     SetFixed(usize, &'a [u8]),
     AddVariable(&'a [u8], &'a [u8]),
     SetVariable(usize, &'a [u8]),
@@ -64,7 +64,7 @@ enum MetalayerEdit<'a> {
 }
 
 impl State {
-    /// Makes a change of metalayers.
+    /// Changes metalayers.
     fn edit_metalayers(&mut self, schunk: &SuperChunk, edit: &MetalayerEdit) -> Result<()> {
         let host = schunk.host();
         let (mut count, new) = (self.window_counts(), edit.layer()?);
@@ -106,12 +106,12 @@ impl State {
         }
         self.tick += 1;
         host.show(self, Changed::Metalayers);
-        // Freed only now: until the window was updated, the program could still see it.
+        // Until the window was updated, the program could still see this content.
         drop(old);
         Ok(())
     }
 
-    /// Writes header and trailer of a frame as they are after a change.
+    /// Writes header and trailer of a frame with a change.
     fn write_metalayers(&mut self, host: &dyn Host, edit: &MetalayerEdit) -> Result<()> {
         let mut fixed = meta::borrow(&self.metalayers)?;
         let mut variable = meta::borrow(&self.vlmetalayers)?;
@@ -146,7 +146,7 @@ impl State {
 }
 
 impl MetalayerEdit<'_> {
-    /// The new metalayer, if the change adds one.
+    /// The metalayer whose name or content goes into the list, if there is one.
     fn layer(&self) -> Result<Option<Metalayer>> {
         Ok(match self {
             Self::AddFixed(name, content) | Self::AddVariable(name, content) => {
@@ -159,12 +159,11 @@ impl MetalayerEdit<'_> {
 }
 
 impl SuperChunk {
-    /// Adds a fixed-length metalayer under a name of at most [`NAME_MAXLEN`] bytes. Frames take them only as long as they hold
-    /// no chunks. Gives its index.
+    /// Adds a fixed-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. A frame must not have chunks yet. Gives its index.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is one of this name, for too many and too long names, and in a frame with chunks; those
-    /// of output.
+    /// [`Error::InvalidParam`] if there is one with this name, if there are [`MAX_METALAYERS`] already, for a name that is too long, content of
+    /// 2 GiB or more, and a frame with chunks; those of output.
     pub fn add_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
         let at = {
@@ -184,8 +183,8 @@ impl SuperChunk {
         Ok(at)
     }
 
-    /// Overwrites the front of a fixed-length metalayer; its size stays. Content that is longer than the metalayer changes
-    /// nothing. Gives its index.
+    /// Overwrites the front of a fixed-length metalayer, whose size does not change. As in the reference, content that is longer than the
+    /// metalayer changes nothing, and is no error. Gives its index.
     ///
     /// # Errors
     /// [`Error::NotFound`]; those of output.
@@ -207,12 +206,11 @@ impl SuperChunk {
         Ok(at)
     }
 
-    /// Adds a variable-length metalayer, which `encoder` compresses, under a name of at most [`NAME_MAXLEN`] bytes. Gives its
-    /// index.
+    /// Adds a variable-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. `encoder` compresses its content. Gives its index.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is one of this name, or it is too long; [`Error::Failure`] for too many; those of
-    /// compression and output.
+    /// [`Error::InvalidParam`] if there is one with this name, for a name that is too long, and for content of about 2 GiB or more;
+    /// [`Error::Failure`] if there are [`MAX_METALAYERS`] in a frame, or [`MAX_VLMETALAYERS`] without one; those of compression and output.
     pub fn add_vlmetalayer(
         &self,
         name: &[u8],
@@ -241,7 +239,7 @@ impl SuperChunk {
         Ok(at)
     }
 
-    /// Puts other content into a variable-length metalayer. Gives its index.
+    /// Replaces the content of a variable-length metalayer. Gives its index.
     ///
     /// # Errors
     /// [`Error::NotFound`]; those of compression and output.
@@ -274,10 +272,10 @@ impl SuperChunk {
         Ok(count - 1)
     }
 
-    /// The content of a variable-length metalayer, which `decoder` decompresses, and its index.
+    /// The index and the content of a variable-length metalayer, which `decoder` decompresses.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Data`] and [`Error::ReadBuffer`] for damaged content.
+    /// [`Error::NotFound`]; [`Error::Data`] and [`Error::ReadBuffer`] for damaged content; [`Error::MemoryAlloc`].
     pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn SchunkDecoder) -> Result<(usize, Buffer)> {
         let state = self.read()?;
         let at = state.find_vlmetalayer(name)?;
@@ -295,7 +293,7 @@ impl SuperChunk {
     }
 }
 
-/// What Rust programs need besides: contents without contexts, and names.
+/// Functions for Rust programs, which need no contexts.
 impl SuperChunk {
     /// The content of a fixed-length metalayer.
     ///
@@ -343,13 +341,13 @@ impl SuperChunk {
         self.vlmetalayer(name, &decoder).map(|(_, content)| content)
     }
 
-    /// Gives a variable-length metalayer this content, and adds it if there is none of this name.
+    /// Sets the content of a variable-length metalayer, which is added if there is none with this name.
     ///
     /// # Errors
     /// As for [`Self::add_vlmetalayer`].
     pub fn set_vlmetalayer(&self, name: &[u8], content: &[u8]) -> Result<()> {
         let encoder = Compressor::new(CParams::default());
-        // Both wait for the same reservation, so no other thread adds one in between.
+        // The reservation keeps other threads from adding the metalayer between the two calls.
         let _changing = self.reserve()?;
         let set = match self.update_vlmetalayer(name, content, &encoder) {
             Err(Error::NotFound) => self.add_vlmetalayer(name, content, &encoder),
@@ -363,7 +361,7 @@ fn names(layers: &[Metalayer]) -> Result<List<List<u8>>> {
     layers.iter().map(|layer| layer.name.to_list()).try_list()
 }
 
-/// The content of a variable-length metalayer as it is stored.
+/// The content of a variable-length metalayer as a chunk.
 fn compressed(content: &[u8], encoder: &dyn SchunkEncoder) -> Result<Buffer> {
     let room = content.len() + MAX_OVERHEAD;
     i32::try_from(room).map_err(|_| Error::InvalidParam)?;

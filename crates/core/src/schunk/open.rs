@@ -1,4 +1,4 @@
-//! Super-chunks for Rust programs: create, open, copy, convert to a frame.
+//! Creating, opening and copying super-chunks in Rust programs.
 
 use super::Parameters;
 use super::copy::VlmetalayerCoder;
@@ -23,10 +23,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where a super-chunk or an array keeps its chunks.
+/// Where the chunks of a super-chunk or an array are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place<'a> {
-    /// In memory, each chunk on its own.
+    /// In memory, each chunk in a buffer of its own.
     #[default]
     Memory,
     /// In memory, as a contiguous frame.
@@ -40,15 +40,15 @@ pub enum Place<'a> {
 /// How frames on disk are protected from other processes and from power failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
-    /// Whether a lock file keeps other processes out while the frame is changed, and changes out while it is read.
+    /// Whether a lock file excludes other handles and processes while the frame is changed, and their changes while it is read.
     pub locking: bool,
-    /// Whether each change waits until it would survive a loss of power.
+    /// Whether each change is synced to the disk before the call returns, so that it survives a loss of power.
     pub durable: bool,
-    /// Whether a new frame gets checksums, so that damage of it is found; see [`SuperChunk::add_checksums`].
+    /// Whether a new frame gets checksums, so that damage is detected; see [`SuperChunk::add_checksums`].
     pub checksums: bool,
 }
 
-/// Where a new super-chunk or array is, and how it is compressed and decompressed. By default in memory, with the default parameters.
+/// Where a new super-chunk or array is stored, and how it is compressed and decompressed. By default it is in memory, with default parameters.
 ///
 /// ```
 /// use oxiblosc_core::{CParams, Place, StorageParams, SuperChunk};
@@ -60,7 +60,7 @@ pub struct Protection {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageParams<'a> {
-    /// Where the chunks are.
+    /// Where the chunks are stored.
     pub place: Place<'a>,
     /// How data are compressed.
     pub cparams: CParams,
@@ -79,7 +79,7 @@ pub(super) fn c_path(path: &Path) -> Result<CStrBuf> {
 }
 
 impl Protection {
-    /// Neither a lock file nor waits for the disk; `checksums` says whether a new frame gets them.
+    /// Protection by checksums alone, or none at all.
     pub fn with_checksums(checksums: bool) -> Self {
         Self {
             checksums,
@@ -107,11 +107,11 @@ fn without_slash(path: &CStr) -> Result<CStrBuf> {
 }
 
 impl ChunkStore {
-    /// Where a new super-chunk keeps its chunks: in memory or, with a path, on disk. `header` makes the header of its frame, `options`
-    /// say how one on disk is treated.
+    /// The store of a new super-chunk: in memory or, with a path, on disk. `header` makes the header of its frame; `options` gives back end,
+    /// locking and durability of a frame on disk.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if something is at the path already; those of output.
+    /// [`Error::FileOpen`] if something is already at the path of a contiguous frame; those of output.
     pub fn create(
         path: Option<&CStr>,
         contiguous: bool,
@@ -129,16 +129,16 @@ impl ChunkStore {
             (Some(path), false) => (FrameKind::Sparse, without_slash(path)?),
         };
         let options = options()?;
-        // Its place comes first: once the frame is there, nothing may fail.
+        // The memory is allocated first, because nothing may fail once the frame exists on disk.
         let place = boxed_uninit()?;
         let (disk, _) = Disk::create(options, &path, &header(kind))?;
         Ok(Self::Disk(Mutex::new(Box::write(place, disk))))
     }
 
-    /// Opens the frame at a path: a directory, or `offset` bytes behind the begin of a file.
+    /// Opens the frame at a path: a directory, or a file in which the frame starts at byte `offset`.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if there is nothing; those of a damaged frame.
+    /// [`Error::FileOpen`] if nothing is at the path; those of a damaged frame.
     pub fn open(
         path: &CStr,
         offset: u64,
@@ -160,26 +160,26 @@ fn next_id() -> usize {
     LAST.fetch_add(2, Ordering::Relaxed)
 }
 
-/// A super-chunk to be made, and the program's side of it.
+/// What is needed to create a super-chunk.
 pub struct NewSuperChunk<'a> {
     /// The file or directory; none for memory.
     pub path: Option<&'a CStr>,
-    /// Whether its chunks are one behind the other in a frame.
+    /// Whether the chunks are stored in a contiguous frame.
     pub contiguous: bool,
-    /// How a frame on disk is treated.
+    /// Gives back end, locking and durability of a frame on disk.
     pub options: &'a dyn Fn() -> Result<Options>,
     /// Whether a frame gets checksums.
     pub checksums: bool,
     /// The parameters of its chunks.
     pub parameters: Parameters,
-    /// The program's side.
+    /// The contexts, and the program's window.
     pub host: Box<dyn Host>,
-    /// See [`SuperChunk::new`]; none for one that only Rust knows.
+    /// See [`SuperChunk::new`]. If it is none, the super-chunk gets an id that no other one has.
     pub id: Option<usize>,
 }
 
 impl NewSuperChunk<'_> {
-    /// Makes it, without chunks.
+    /// Creates the super-chunk, without chunks.
     ///
     /// # Errors
     /// Those of [`ChunkStore::create`].
@@ -224,7 +224,7 @@ impl SuperChunk {
     /// ```
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if something is at the place already; those of impossible parameters, and of output.
+    /// [`Error::FileOpen`] if something is already at the path; those of output.
     pub fn create(storage: StorageParams) -> Result<Self> {
         let StorageParams {
             place,
@@ -253,19 +253,19 @@ impl SuperChunk {
         new.make()
     }
 
-    /// Opens the super-chunk in a file, `offset` bytes behind its begin, or in a directory. Only the index and the metalayers
-    /// are read. New chunks are compressed with the parameters in the frame.
+    /// Opens the super-chunk in a directory, or in a file in which its frame starts at byte `offset`. Only header, index, metalayers and a few
+    /// headers of chunks are read. New chunks are compressed with the parameters in the frame. `nthreads` threads work on a chunk.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if there is nothing; those of a damaged frame.
+    /// [`Error::FileOpen`] if nothing is at the path; those of a damaged frame.
     pub fn open(path: &Path, offset: u64, nthreads: i16, protection: Protection) -> Result<Self> {
         let path = c_path(path)?;
         let (store, loaded) = ChunkStore::open(&path, offset, || protection.options())?;
         Self::of_loaded(store, loaded, nthreads)
     }
 
-    /// Opens a contiguous frame in memory, as [`Self::to_frame`] gives it, or as it is read of a file. The super-chunk keeps its
-    /// chunks there. New chunks are compressed with the parameters in the frame.
+    /// Opens a contiguous frame in memory, which may be from [`Self::to_frame`] or read from a file. The chunks stay in the buffer. New chunks
+    /// are compressed with the parameters in the frame. `nthreads` threads work on a chunk.
     ///
     /// ```
     /// use oxiblosc_core::{StorageParams, SuperChunk};
@@ -290,7 +290,7 @@ impl SuperChunk {
         Self::of_frame(store, loaded, host, next_id())
     }
 
-    /// Compresses data and puts them behind the last chunk. Gives the number of chunks.
+    /// Compresses data into a chunk and appends it. Gives the number of chunks.
     ///
     /// # Errors
     /// Those of [`Self::append`].
@@ -298,8 +298,8 @@ impl SuperChunk {
         self.append(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
     }
 
-    /// Fills a super-chunk without chunks with `nitems` items of a special value (zeros, NaNs, or not written yet) in chunks of
-    /// `chunksize` bytes. In a frame they take no room, however many they are. Gives the number of chunks.
+    /// Fills a super-chunk without chunks with `nitems` items that are zero, NaN or uninitialized, in chunks of `chunksize` bytes. In a frame
+    /// the chunks take no bytes, however many they are. Gives the number of chunks.
     ///
     /// # Errors
     /// As for [`Self::fill_special`].
@@ -309,10 +309,10 @@ impl SuperChunk {
         self.fill_special(nitems, kind, chunksize, &sample)
     }
 
-    /// The compressed bytes of a chunk.
+    /// A copy of a chunk, which is compressed.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is none; those of a damaged frame, and of input.
+    /// [`Error::InvalidParam`] if there is no such chunk; those of a damaged frame, and of input.
     pub fn chunk(&self, nchunk: usize) -> Result<Buffer> {
         let state = self.read()?;
         state.check_index(nchunk)?;
@@ -335,8 +335,7 @@ impl SuperChunk {
         Ok(self.read()?.counts().nbytes.max(0) as u64)
     }
 
-    /// Copies the super-chunk, with its metalayers, to another place. Its chunks are copied as they are where the parameters of
-    /// compression are the same as its own.
+    /// Copies the super-chunk with its metalayers. Its chunks are compressed again only if the parameters of compression differ.
     ///
     /// # Errors
     /// Those of [`Self::create`], of damaged chunks, and of output.
@@ -345,7 +344,7 @@ impl SuperChunk {
         self.fill_copy(Self::create(storage)?)
     }
 
-    /// Copies the super-chunk into one that was just made.
+    /// Copies the super-chunk into one that was just created.
     fn fill_copy(&self, copy: Self) -> Result<Self> {
         let same = copy.peek()?.parameters() == self.peek()?.parameters();
         let coder = VlmetalayerCoder::defaults()?;
@@ -353,8 +352,7 @@ impl SuperChunk {
         copy.or_discard(copied)
     }
 
-    /// A copy as a contiguous frame, in a new file at the path or in memory, with the same parameters of compression, made and used by one
-    /// thread.
+    /// A copy as a contiguous frame, in a new file at the path or in memory, with the same parameters of compression. It uses one thread.
     pub(super) fn copy_alike(&self, path: Option<&CStr>, protection: Protection) -> Result<Self> {
         let state = self.read()?;
         let new = NewSuperChunk {
@@ -372,7 +370,7 @@ impl SuperChunk {
         self.fill_copy(new.make()?)
     }
 
-    /// The chunk that stands for so many bytes of a special value.
+    /// A chunk of special values, with `nbytes` bytes of data.
     pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
         let state = self.peek()?;
         let params = CParams::from_recorded(state.parameters(), 1);

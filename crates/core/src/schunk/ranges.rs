@@ -1,4 +1,4 @@
-//! Ranges of items, read and written.
+//! Reading and writing ranges of items.
 
 use super::parsed::{Wanted, patch_stored};
 use super::recompress::room_for_data;
@@ -25,7 +25,7 @@ use oxiblosc_memory::{Buffer, List};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Whether a chunk needs only the library's own codecs and filters.
+/// Whether a chunk needs only codecs and filters of the library, and none that is registered.
 #[inline]
 pub fn is_plain(header: &ChunkHeader) -> bool {
     let own = |id: &u8| *id <= filter_id::TRUNC_PREC;
@@ -66,7 +66,7 @@ impl<'a> RangeReader<'a> {
         })
     }
 
-    /// The threads that decompress.
+    /// The threads of the decoder.
     fn workers(&self) -> Workers<'a> {
         Workers {
             nthreads: self.decoder.nthreads(),
@@ -74,12 +74,12 @@ impl<'a> RangeReader<'a> {
         }
     }
 
-    /// Reads a part of a chunk, unless that needs callbacks of the program. Gives whether it did.
+    /// Reads a part of a chunk. False, and nothing is read, if that needs functions of the program.
     fn read_plain(&self, part: &ChunkPart, dest: &mut [u8], nthreads: usize) -> Result<bool> {
         let mut header = ChunkHeader::EMPTY;
         let found = self.state.store.in_memory(part.nchunk, &mut header);
         if let Some((bytes, checked)) = found {
-            // What was checked before need not be checked again, which the fast path would do.
+            // The fast path would check checksums again that have been checked.
             if header.nbytes == part.nbytes
                 && !checked.is_kept()
                 && fast_path::read(&header, bytes, part.from, dest).is_some()
@@ -96,7 +96,7 @@ impl<'a> RangeReader<'a> {
             })
     }
 
-    /// Decodes a part of a chunk, unless that needs callbacks of the program. Gives whether it did.
+    /// Decompresses a part of a chunk. False, and nothing is decompressed, if that needs functions of the program.
     fn decode_plain(
         &self,
         chunk: &Chunk,
@@ -123,7 +123,7 @@ impl<'a> RangeReader<'a> {
         Ok(true)
     }
 
-    /// Reads a part through the decoder, which knows the program's functions.
+    /// Reads a part of a chunk through the decoder, which calls functions of the program.
     pub fn read_with_functions(&self, part: &ChunkPart, dest: &mut [u8]) -> Result<()> {
         self.schunk.set_current(part.nchunk);
         self.state
@@ -142,7 +142,7 @@ impl<'a> RangeReader<'a> {
             })
     }
 
-    /// Reads the bytes from `start` on into `dest`, by several threads where there are several chunks.
+    /// Reads the bytes from `start` on into `dest`. If they are in several chunks, several threads read.
     fn read(&self, sizes: &ChunkSizes, start: u64, dest: &mut [u8]) -> Result<()> {
         let stop = start + dest.len() as u64;
         let mut queue = PendingParts {
@@ -161,7 +161,7 @@ impl<'a> RangeReader<'a> {
         if !several || nthreads == 1 {
             return queue.try_for_each(|(part, dest)| {
                 if part.nchunk < last {
-                    // It comes from memory while this one is decoded.
+                    // The next chunk is loaded into the cache while this one is decompressed.
                     self.state.store.prefetch(part.nchunk + 1);
                 }
                 if self.read_plain(&part, dest, nthreads)? {
@@ -172,7 +172,7 @@ impl<'a> RangeReader<'a> {
         }
         let len = last - first + 1;
         let queue = StealingQueue::new(queue, len, nthreads.min(len))?;
-        // Parts that need callbacks of the program are left for this thread.
+        // Parts that need functions of the program are left for this thread.
         let left = Mutex::new(List::new());
         queue.work(self.workers(), |tid| {
             while let Some((part, dest)) = queue.next(tid) {
@@ -188,7 +188,7 @@ impl<'a> RangeReader<'a> {
     }
 }
 
-/// Parts of chunks that are still to be read, and their destinations.
+/// The parts of chunks that have not been read yet, and the rest of the destination.
 struct PendingParts<'a> {
     parts: ChunkParts<'a>,
     dest: &'a mut [u8],
@@ -205,7 +205,7 @@ impl<'a> Iterator for PendingParts<'a> {
     }
 }
 
-/// Writes parts of chunks.
+/// Makes the updates that write parts of chunks.
 struct RangeWriter<'a> {
     state: &'a State,
     encoder: &'a dyn SchunkEncoder,
@@ -214,8 +214,8 @@ struct RangeWriter<'a> {
 }
 
 impl RangeWriter<'_> {
-    /// A chunk of special values with other bytes in a part of it, made block by block: a few bytes can stand for two gigabytes.
-    /// None where that needs the program's functions.
+    /// A chunk of special values with `new` written over a part of it. The data are made block by block, as a chunk of a few bytes may have 2 GiB
+    /// of them. None if that needs functions of the program.
     fn fill_special(&self, chunk: &Chunk, part: &ChunkPart, new: &[u8]) -> Result<Option<Buffer>> {
         let nbytes = chunk.header().nbytes;
         if self.decoder.has_postfilter() {
@@ -249,7 +249,7 @@ impl RangeWriter<'_> {
         Ok(Some(made))
     }
 
-    /// A chunk with other bytes in a part of it.
+    /// The update that writes `new` over a part of a chunk.
     fn rewrite(&self, part: &ChunkPart, new: &[u8]) -> Result<ChunkUpdate> {
         if part.is_whole() {
             let chunk = self.compressed(new)?;
@@ -271,7 +271,7 @@ impl RangeWriter<'_> {
             if let Some(patched) = patch_stored(stored, touched, patch)? {
                 return Ok(patched.into());
             }
-            // A chunk that had to be read as a whole is written as a whole.
+            // The chunk has to be read whole, so it is written whole.
             let whole = (&stored.whole()?[..], Checked::NEVER);
             return self.rewrite_whole(whole, part, new, PatchMode::Whole, patch);
         }
@@ -324,10 +324,10 @@ impl From<Patched> for ChunkUpdate {
 }
 
 impl State {
-    /// The bytes of the data that some items are, at least one of them, and how many they are.
+    /// The range of bytes that a range of items is, and its length.
     ///
     /// # Errors
-    /// [`Error::Failure`] where there are no such bytes.
+    /// [`Error::Failure`] if the range ends behind the data.
     fn range_of_items(&self, items: Range<u64>) -> Result<(Range<u64>, usize)> {
         let typesize = u64::try_from(self.parameters().typesize).map_err(|_| Error::Failure)?;
         let start = items.start.checked_mul(typesize).ok_or(Error::Failure)?;
@@ -341,15 +341,15 @@ impl State {
 }
 
 impl SuperChunk {
-    /// Reads a range of the data, which counts bytes, into `dest`, which is as long.
+    /// Reads a range of bytes of the data into `dest`, which must have its length. An empty range reads nothing.
     ///
     /// # Errors
-    /// [`Error::Failure`] for a range that there is not; those of damaged chunks, and of input.
+    /// [`Error::Failure`] for a range that ends behind the data, and a `dest` of another length; those of damaged chunks, and of input.
     pub fn read_bytes(&self, range: Range<u64>, dest: &mut [u8]) -> Result<()> {
         self.read_known_bytes(&*self.read()?, range, dest)
     }
 
-    /// The same, of the state that this thread is reading.
+    /// As [`Self::read_bytes`], for a state that this thread has locked.
     ///
     /// # Errors
     /// As for [`Self::read_bytes`].
@@ -373,7 +373,7 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Reads items into what `dest` gives, a buffer of as many bytes as it is told.
+    /// Reads a range of items. `dest` is called with their size in bytes, and gives a buffer of that size.
     ///
     /// # Errors
     /// Those of `dest`; as for [`Self::read_bytes`].
@@ -390,7 +390,7 @@ impl SuperChunk {
         self.read_known_bytes(&state, range, dest(len)?)
     }
 
-    /// Writes items over others. `source` gives them: as many bytes as it is told. All of them are written or, if that fails, none.
+    /// Overwrites a range of items. `source` is called with their size in bytes, and gives their bytes. If this fails, nothing is written.
     ///
     /// # Errors
     /// Those of `source`; as for [`Self::write_bytes`].
@@ -407,11 +407,11 @@ impl SuperChunk {
         self.write_bytes(range.start, source(len)?)
     }
 
-    /// Writes bytes over those from `start` on: all of them or, if that fails, none. Of a chunk that is not written whole, only
-    /// the blocks that change are compressed again.
+    /// Overwrites the bytes of the data from byte `start` on. If this fails, nothing is written. In a chunk that is written in part, only the
+    /// blocks that change are compressed again.
     ///
     /// # Errors
-    /// Those for a range out of bounds, of damaged chunks, of compression and output.
+    /// [`Error::Failure`] for a range that ends behind the data; those of damaged chunks, of compression and output.
     pub fn write_bytes(&self, start: u64, mut new: &[u8]) -> Result<()> {
         let mut changing = self.reserve()?;
         let mut updates = List::new();
@@ -436,10 +436,10 @@ impl SuperChunk {
         changing.commit(|state| state.update(self.host(), updates))
     }
 
-    /// The chunks that have items of a range, which counts bytes.
+    /// The indices of the chunks that have data in a range of bytes. What the range has behind the data is ignored.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a range that ends before it begins.
+    /// Those of reading a frame, and the sizes of its chunks; [`Error::MemoryAlloc`].
     pub fn chunks_of(&self, range: Range<u64>) -> Result<List<usize>> {
         use oxiblosc_memory::Collect;
         let sizes = self.read()?.sizes()?;

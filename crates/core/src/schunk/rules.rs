@@ -1,8 +1,8 @@
 //! What a change does to the counters of a super-chunk, and whether it may be made: the reference's rules, except where
 //! they lead it to frames that it cannot read.
 //!
-//! The size of a chunk (`chunksize`) is -1 until the first chunk comes, then the size of all chunks but the last, which may
-//! be shorter, and 0 as soon as that no longer holds.
+//! `chunksize` is -1 until there is a chunk. Then it is the size of the data of all chunks but the last, which may be shorter. It becomes 0
+//! as soon as that no longer holds.
 
 use oxiblosc_chunk::checksum::{CHECKSUMS, check_header_only};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
@@ -53,7 +53,7 @@ pub struct ChunkInfo {
 }
 
 impl ChunkInfo {
-    /// From a chunk's header.
+    /// The properties of a chunk with this header.
     pub fn new(header: &ChunkHeader) -> Self {
         Self {
             nbytes: header.nbytes as i32,
@@ -64,8 +64,11 @@ impl ChunkInfo {
         }
     }
 
-    /// The same for a chunk that comes into a frame. If its checksum is wrong, it is stored as it is, even if its header says that it is
-    /// special: readers then find the damage, which an offset for special values would hide.
+    /// The properties of a chunk that is added to a frame. If its checksum is wrong, `special` is none even for a special chunk, so that
+    /// its bytes are stored: readers then find the damage, which an offset for special values would hide.
+    ///
+    /// # Errors
+    /// Those of parsing the header.
     pub fn of(chunk: &[u8]) -> Result<Self> {
         Ok(Self::new(&ChunkHeader::parse(chunk)?).checked(chunk))
     }
@@ -78,7 +81,7 @@ impl ChunkInfo {
         self
     }
 
-    /// Of a special chunk that is only an offset in the index.
+    /// The properties of a special chunk that is only an offset in the index.
     pub fn of_special(kind: Special, nbytes: i32) -> Self {
         Self {
             nbytes,
@@ -93,7 +96,7 @@ impl ChunkInfo {
         self.flags2 & VL_BLOCKS != 0
     }
 
-    /// What `cbytes` grows by when the chunk comes in.
+    /// By how much the chunk increases `cbytes` when it is added.
     fn adds(&self, keeping: StorageKind) -> i64 {
         if keeping != StorageKind::Separate && self.special.is_some() {
             0
@@ -102,7 +105,7 @@ impl ChunkInfo {
         }
     }
 
-    /// What `cbytes` shrinks by when the chunk is removed: 0 for a chunk that is only a header.
+    /// By how much the chunk decreases `cbytes` when it is removed: 0 for a chunk that is only a header.
     fn takes(&self) -> i64 {
         if self.cbytes == EXTENDED_HEADER_LENGTH as i32 {
             0
@@ -122,12 +125,12 @@ impl Counts {
         flags2: 0,
     };
 
-    /// Bytes of all chunks, as frames count them; 0 where a damaged frame has a negative number.
+    /// `cbytes`, or 0 if a damaged frame has a negative number.
     pub fn compressed_bytes(&self) -> u64 {
         self.cbytes.max(0) as u64
     }
 
-    /// Bytes of the last chunk's data, where chunks are of one size. For a damaged frame the number is arbitrary.
+    /// Bytes of the last chunk's data, if chunks have one size. For a damaged frame the number is arbitrary.
     fn last_nbytes(&self) -> i64 {
         let before = (self.nchunks as i64 - 1).saturating_mul(i64::from(self.chunksize));
         self.nbytes.saturating_sub(before)
@@ -142,7 +145,7 @@ impl Counts {
         keeping != StorageKind::Separate && chunk.nbytes == 0
     }
 
-    /// The counters after a chunk was put before chunk `nchunk`, or behind the last one; `error` if that is refused.
+    /// The counters after a chunk was added before chunk `nchunk`, or after the last one. `error` is given if that is not allowed.
     fn added(
         &self,
         nchunk: usize,
@@ -183,17 +186,17 @@ impl Counts {
         Ok(counts)
     }
 
-    /// The counters after a chunk was put behind the last one.
+    /// The counters after a chunk was added after the last one.
     pub fn appended(&self, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
         self.added(self.nchunks, chunk, keeping, Error::ChunkAppend)
     }
 
-    /// The counters after a chunk was put before chunk `nchunk`.
+    /// The counters after a chunk was added before chunk `nchunk`.
     pub fn inserted(&self, nchunk: usize, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
         self.added(nchunk, chunk, keeping, Error::ChunkInsert)
     }
 
-    /// The counters after `chunk` took the place of `old`.
+    /// The counters after `chunk` replaced `old`, which was chunk `nchunk`.
     pub fn updated(
         &self,
         nchunk: usize,
@@ -245,7 +248,7 @@ impl Counts {
         counts
     }
 
-    /// The counters after chunks were put into another order; `last_moved` if the last chunk is another one then.
+    /// The counters after chunks were put into another order. `last_moved` says that another chunk is the last one now.
     pub fn reordered(&self, last_moved: bool) -> Self {
         let mut counts = *self;
         if last_moved && self.chunksize > 0 && self.last_nbytes() < i64::from(self.chunksize) {
@@ -254,7 +257,7 @@ impl Counts {
         counts
     }
 
-    /// Bytes of chunk `nchunk`'s data, where chunks are of one size.
+    /// Bytes of chunk `nchunk`'s data. None if chunks differ in size or there are none.
     pub fn nbytes_of(&self, nchunk: usize) -> Option<i32> {
         if self.chunksize <= 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Super-chunks full of special values.
+//! Filling super-chunks with special values.
 
 use super::rules::{ChunkInfo, Counts};
 use super::state::PlannedChange;
@@ -9,10 +9,11 @@ use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
 use oxiblosc_memory::{Buffer, List};
 
-/// Makes the chunk that stands for so many bytes of a special value.
+/// Makes a chunk of special values, with so many bytes of data.
 pub type Sample<'a> = dyn Fn(Special, i32) -> Result<List<u8>> + 'a;
 
-/// How many chunks and bytes so many items are; `error` where chunks are no whole items, or too many.
+/// The number of chunks and of bytes that `nitems` items are. `typesize` and `chunksize` are in bytes. `error` is given if `chunksize` is no
+/// multiple of `typesize`, and for more chunks than a frame can have.
 fn sizes_of_fill(nitems: i64, typesize: i32, chunksize: i32, error: Error) -> Result<(usize, i64)> {
     let chunkitems = i64::from(chunksize / typesize);
     if chunkitems == 0 {
@@ -32,12 +33,13 @@ fn sizes_of_fill(nitems: i64, typesize: i32, chunksize: i32, error: Error) -> Re
 
 impl SuperChunk {
     /// Fills an empty super-chunk with `nitems` items of a special value in chunks of `chunksize` bytes, which `sample` makes. `kind` is
-    /// none if the program asked for a value that does not exist. In a frame the chunks take no room, however many they are. Gives the
+    /// none if the program asked for a value that does not exist. In a frame the chunks take no bytes, however many they are. Gives the
     /// number of chunks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for impossible sizes; [`Error::FrameSpecial`] or, without a frame, [`Error::SchunkSpecial`] for
-    /// others, and where there are chunks; those of output.
+    /// [`Error::FrameSpecial`] if there are data; [`Error::InvalidParam`] if `chunksize` is 0, less than an item, or 2 GiB or more;
+    /// [`Error::FrameSpecial`] or, without a frame, [`Error::SchunkSpecial`] if `kind` is none, `chunksize` is no multiple of an item, and for too
+    /// many chunks; those of `sample`, and of output.
     pub fn fill_special(
         &self,
         nitems: u64,
@@ -90,7 +92,7 @@ impl SuperChunk {
         }
     }
 
-    /// Puts as many chunks as `filled` says into a frame without chunks, all at once. Gives their number.
+    /// Fills a frame without chunks, whose counters are `filled` after that, as one change. Gives the number of chunks.
     fn fill_frame(
         &self,
         changing: &mut Changing,
@@ -113,7 +115,7 @@ impl SuperChunk {
         })
     }
 
-    /// Puts so many chunks behind those that there are, all at once; the last of them is another one. Gives the number of chunks.
+    /// Appends `nchunks` chunks, of which the last is `last` and all others are `chunk`, as one change. Gives the number of chunks.
     fn fill_separate(
         &self,
         changing: &mut Changing,

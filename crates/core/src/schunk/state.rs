@@ -24,19 +24,19 @@ use std::sync::atomic::AtomicBool;
 
 pub(crate) use changes::PlannedChange;
 
-/// The state of a super-chunk: its chunks, and what is known of them. Readers share it.
+/// The state of a super-chunk: its chunks, counters, parameters and metalayers. Readers share it.
 ///
-/// Fields that are seldom read come first, beside the words of the lock. Each reader writes these, so that other readers would wait for
-/// whatever they read in the same cache line.
+/// Fields that are seldom read come first, next to the words of the lock in memory. Every reader writes the lock, so reading a field in the
+/// same cache line is slow when there are several readers.
 #[repr(C)]
 pub struct State {
-    /// The sizes of the chunks, if they differ and were asked for.
+    /// The sizes of the chunks, if they differ and were needed before.
     sizes: Mutex<Option<ChunkSizes>>,
-    /// Whether it was checked that chunks of different sizes have as many bytes in sum as the header of the frame says.
+    /// Whether it was checked that the sizes of chunks that differ in size add up to `nbytes` in the header of the frame.
     sum_checked: AtomicBool,
-    /// Whether chunks get checksums when they come into the frame.
+    /// Whether new chunks of the frame get checksums.
     checksums: bool,
-    /// The tick of the last change after which an array may have another shape: it was reshaped, or a transaction was abandoned.
+    /// The tick of the last change after which an array may have another shape: a resize, or a transaction that was rolled back.
     reshaped: i64,
     /// The tick when the frame was last read again.
     pub(super) loaded: i64,
@@ -71,7 +71,7 @@ impl State {
         self.counts
     }
 
-    /// How the chunks to come are compressed.
+    /// How new chunks are compressed.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
@@ -91,13 +91,13 @@ impl State {
         self.tick
     }
 
-    /// Whether an array may have another shape than at this tick: another handle or thread may have reshaped it, or a transaction was
-    /// abandoned.
+    /// Whether an array may have another shape than at this tick: another handle or thread may have resized it, or a transaction was
+    /// rolled back.
     pub fn may_differ_since(&self, tick: i64) -> bool {
         tick != self.tick && (self.is_frame() || tick < self.reshaped)
     }
 
-    /// Makes the state what it was before a transaction. The chunks are those before it already.
+    /// Restores the state before a transaction. The chunks have been restored already.
     pub(crate) fn restore(&mut self, before: &mut Before) {
         self.counts = before.counts;
         self.parameters.blocksize = before.blocksize;
@@ -117,12 +117,12 @@ impl State {
         self.store.is_frame()
     }
 
-    /// Whether there is a contiguous frame in memory.
+    /// Whether the chunks are in a contiguous frame in memory, and no transaction has been begun.
     pub fn is_frame_in_memory(&self) -> bool {
         matches!(self.store, ChunkStore::Memory(_))
     }
 
-    /// Whether the chunks are of variable-length blocks.
+    /// Whether the chunks have variable-length blocks.
     pub fn has_vlblocks(&self) -> bool {
         self.counts.flags2 & flags2::VL_BLOCKS != 0
     }
@@ -137,7 +137,7 @@ impl State {
         self.store.nchunks()
     }
 
-    /// How many chunks and metalayers a window shows one by one.
+    /// How many entries the lists in a window need.
     pub fn window_counts(&self) -> WindowCounts {
         let nchunks = self.store.nchunks();
         WindowCounts {
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// How the chunks are counted.
+    /// The kind of storage, by which the bytes of chunks are counted.
     pub(crate) fn keeping(&self) -> StorageKind {
         match (self.store.is_frame(), self.store.kind()) {
             (false, _) => StorageKind::Separate,
@@ -156,7 +156,8 @@ impl State {
         }
     }
 
-    /// How a chunk is stored when chunks are of `chunksize`: as a special offset without any bytes, if that is enough.
+    /// How a chunk is stored if the counters have this `chunksize` after the change: as a special offset without any bytes, if possible. That
+    /// needs chunks of one size, as such an offset does not say how many bytes of data the chunk has.
     pub(crate) fn item<'a>(
         &self,
         chunksize: i32,
@@ -169,19 +170,19 @@ impl State {
         }
     }
 
-    /// Whether chunks get checksums when they come into the frame.
+    /// Whether new chunks of the frame get checksums.
     pub fn has_checksums(&self) -> bool {
         self.checksums
     }
 
-    /// Sets whether the frame and chunks that come into it get checksums from now on.
+    /// Sets whether the frame and new chunks of it get checksums from now on.
     pub(crate) fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         self.store.set_checksums(checksums)?;
         self.checksums = checksums && self.store.is_frame();
         Ok(())
     }
 
-    /// The chunk with checksums, if the frame is to have it so and it has none.
+    /// The chunk with checksums. None if it has them already, or the frame's chunks get none.
     pub(crate) fn with_checksums(&self, chunk: &[u8]) -> Result<Option<Buffer>> {
         if !self.checksums || !self.store.is_frame() {
             return Ok(None);
@@ -194,7 +195,7 @@ impl State {
         }
     }
 
-    /// What the counters need to know of a chunk.
+    /// The properties of a chunk that the counters depend on.
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
         self.chunk_info_in(nchunk, true)
     }
@@ -211,7 +212,7 @@ impl State {
         })
     }
 
-    /// The chunk that stands for `nbytes` bytes of special values.
+    /// A chunk of special values, with `nbytes` bytes of data.
     pub(crate) fn special_chunk(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
         let Parameters {
             typesize,
@@ -221,12 +222,12 @@ impl State {
         special_chunk(kind, nbytes, typesize, blocksize)
     }
 
-    /// The header of a frame that is made for this state.
+    /// The header of a new frame with this state, without its metalayers.
     pub fn new_header(&self, host: &dyn Host, kind: FrameKind) -> Header {
         self.header(host, &self.counts, kind)
     }
 
-    /// The header that a frame gets.
+    /// The header of a frame with these counters, without its metalayers.
     pub(crate) fn header(&self, host: &dyn Host, counts: &Counts, kind: FrameKind) -> Header {
         let (nthreads_c, nthreads_d) = host.nthreads();
         Header {
@@ -242,7 +243,7 @@ impl State {
         }
     }
 
-    /// Takes over what was found in a frame.
+    /// Sets the state to what was read from a frame.
     pub(crate) fn load(&mut self, host: &dyn Host, loaded: Loaded) -> Result<()> {
         let header = loaded.header;
         host.prepare(
@@ -265,9 +266,9 @@ impl State {
         self.forget_sizes();
         self.metalayers = header.metalayers;
         self.vlmetalayers = loaded.vlmetalayers;
-        // If it is not found, the frame is not read again here, as the counters are those of this header.
+        // The counters are those of this header, so the frame is not read again if the chunk is not found.
         let first = self.chunk_info_in(0, false).ok();
-        // After a change by another writer only chunks have checksums.
+        // After a change by the reference, chunks may have checksums although header, index and trailer have none.
         let checksums = loaded.coverage.is_any() || first.is_some_and(|chunk| chunk.checksums);
         self.set_checksums(checksums)?;
         self.counts.flags2 = first.map_or(0, |chunk| chunk.flags2);
@@ -300,8 +301,8 @@ impl State {
         Ok(())
     }
 
-    /// Takes over what the program has set for the chunks to come. It cannot set the size of chunks that are there, nor items without bytes: a
-    /// frame that says so could not be opened.
+    /// Takes over the parameters that the program has set for new chunks. If there are chunks, it cannot set `chunksize`, which must be their
+    /// size, nor a typesize below 1, as a frame with that could not be opened.
     fn follow_settings(&mut self, host: &dyn Host) -> Result<()> {
         let Some(settings) = host.settings() else {
             return Ok(());
@@ -321,28 +322,29 @@ impl State {
         Ok(())
     }
 
-    /// Whether the program's settings are those that are known.
+    /// Whether the program has changed no setting since the state took them over.
     pub(crate) fn has_settings(&self, host: &dyn Host) -> bool {
         host.has_set(&self.parameters, self.counts.chunksize)
     }
 
-    /// Whether another process may be kept out of the frame, or keep this one out.
+    /// Whether the frame was opened with locking.
     pub(crate) fn has_lock(&self) -> bool {
         self.store.disk().is_some_and(|disk| lock(disk).has_lock())
     }
 }
 
-/// A chunk of special values, `nbytes` of them.
+/// A chunk of special values, with `nbytes` bytes of data. `typesize` and `blocksize` are in bytes, too; 0 lets the built-in tuner choose the
+/// block size.
 ///
 /// # Errors
-/// [`Error::Data`] for NaNs of items that are no floats.
+/// [`Error::Data`] for NaNs if items do not have 4 or 8 bytes; [`Error::MemoryAlloc`].
 pub fn special_chunk(
     kind: Special,
     nbytes: i32,
     typesize: i32,
     blocksize: i32,
 ) -> Result<List<u8>> {
-    // Where the data are not whole items, as a last chunk's may not be, they are bytes.
+    // The data of a last chunk may not be whole items. Then its items are bytes.
     let whole = typesize > 0 && nbytes % typesize == 0;
     let fits = whole && typesize as usize <= MAX_TYPESIZE;
     let request = BlocksizeRequest {

@@ -19,15 +19,15 @@ pub enum ChunkStore {
     Separate(List<Buffer>),
     /// In a buffer that is a frame.
     Memory(Memory),
-    /// In a file or directory that is a frame. Readers share it, and lock it for moments.
+    /// In a file or directory that is a frame. Readers share it, and lock the mutex only for short times.
     Disk(Mutex<Box<Disk>>),
-    /// In one of the others, with the changes of a transaction that are not committed.
+    /// In one of the others, with uncommitted changes of a transaction.
     Staged(Box<Staged>),
 }
 
 /// Where a chunk is.
 pub enum Location<'a> {
-    /// In memory, all of it; and what of it was checked.
+    /// All of it in memory, and which of its checksums have been checked.
     Memory(&'a [u8], Checked<'a>),
     /// It has no bytes: all of its items are of this kind.
     Special(Special),
@@ -36,7 +36,7 @@ pub enum Location<'a> {
 }
 
 impl<'a> Location<'a> {
-    /// What of it was checked.
+    /// Which of its checksums have been checked.
     pub fn checked(&self) -> Checked<'a> {
         match self {
             Self::Memory(_, checked) => *checked,
@@ -92,7 +92,7 @@ impl ChunkStore {
         }
     }
 
-    /// As [`Self::disk`], for the exclusive owner.
+    /// As [`Self::disk`], without locking the mutex.
     pub(super) fn disk_mut(&mut self) -> Option<&mut Box<Disk>> {
         match self.beneath_mut() {
             Self::Disk(disk) => Some(unlocked(disk)),
@@ -152,10 +152,10 @@ impl ChunkStore {
         }
     }
 
-    /// Checks that memory can list the chunks of a frame one by one.
+    /// Checks that the frame has no more chunks than a list in memory may have, which a few bytes of index may claim.
     ///
     /// # Errors
-    /// [`Error::MaxBufsizeExceeded`] if not.
+    /// [`Error::MaxBufsizeExceeded`] if it has more.
     pub(crate) fn check_listable(&self) -> Result<()> {
         match self {
             Self::Memory(memory) => check_listable(memory.offsets()),
@@ -164,7 +164,7 @@ impl ChunkStore {
         }
     }
 
-    /// A chunk that is on its own, in memory.
+    /// A chunk with a buffer of its own.
     pub fn separate_chunk(&mut self, nchunk: usize) -> Option<&mut Buffer> {
         match self {
             Self::Separate(chunks) => chunks.get_mut(nchunk),
@@ -173,13 +173,13 @@ impl ChunkStore {
         }
     }
 
-    /// What kind of frame there is, or would be.
+    /// The kind of the frame, or of the frame that the chunks would be converted to.
     pub fn kind(&self) -> FrameKind {
         self.disk()
             .map_or(FrameKind::Contiguous, |disk| lock(disk).kind())
     }
 
-    /// Whether a chunk can be changed where it is.
+    /// Whether these edits can be made in place.
     pub fn takes(&self, nchunk: usize, edits: &[Edit]) -> bool {
         match self {
             Self::Separate(_) => true,
@@ -189,7 +189,7 @@ impl ChunkStore {
         }
     }
 
-    /// Whether chunks can be edited in place at all.
+    /// Whether chunks of this storage can be edited in place at all.
     pub fn edits(&self) -> bool {
         match self {
             Self::Separate(_) | Self::Memory(_) => true,
@@ -204,10 +204,10 @@ impl ChunkStore {
         matches!(self, Self::Disk(_) | Self::Staged(_))
     }
 
-    /// Does everything of [`Self::edit`] that can fail.
+    /// Does all of [`Self::edit`] that can fail.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for chunks that are not there or cannot be changed so, [`Error::MemoryAlloc`].
+    /// [`Error::InvalidParam`] for chunks that do not exist or cannot be edited in place, [`Error::MemoryAlloc`].
     pub fn ready(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
@@ -225,7 +225,7 @@ impl ChunkStore {
         Ok(())
     }
 
-    /// Changes bytes of chunks where they are.
+    /// Edits chunks in place.
     ///
     /// # Errors
     /// As for [`Self::ready`]; none after that has succeeded.
@@ -259,10 +259,10 @@ impl ChunkStore {
         }
     }
 
-    /// The offsets of the chunks of a frame.
+    /// The offsets of the chunks of a frame, in bytes from the end of its header. Negative ones are those of special chunks.
     ///
     /// # Errors
-    /// [`Error::FrameType`] without a frame, and in a transaction, whose chunks have no places yet.
+    /// [`Error::FrameType`] without a frame, and in a transaction, whose chunks have no offsets yet.
     pub fn offsets(&self) -> Result<List<i64>> {
         match self {
             Self::Separate(_) | Self::Staged(_) => Err(Error::FrameType),
@@ -271,12 +271,12 @@ impl ChunkStore {
         }
     }
 
-    /// Bytes of the frame on disk, if there is one.
+    /// The size of the frame on disk in bytes, if there is one.
     pub fn disk_len(&self) -> Option<u64> {
         self.disk().map(|disk| lock(disk).frame_len())
     }
 
-    /// Whether bytes are part of a frame's buffer.
+    /// Whether these bytes are in the buffer of a frame.
     pub fn holds(&self, bytes: &[u8]) -> bool {
         match self {
             Self::Memory(memory) => memory.holds(bytes),
@@ -287,12 +287,12 @@ impl ChunkStore {
     /// Finds a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where there is none; those of input.
+    /// [`Error::InvalidParam`] if there is no such chunk; those of input.
     pub fn find(&self, nchunk: usize) -> Result<Location<'_>> {
         self.find_in(nchunk, true)
     }
 
-    /// A chunk that is in memory, whose header is read into `header`: as [`Self::find`], in less time. None for other chunks, and where
+    /// Finds a chunk in memory and reads its header into `header`, faster than [`Self::find`]. None for chunks that are not in memory, and if
     /// that fails.
     #[inline(always)]
     pub(super) fn in_memory(
@@ -318,7 +318,7 @@ impl ChunkStore {
         }
     }
 
-    /// Prefetches a chunk that is on its own, in memory.
+    /// Prefetches a chunk with a buffer of its own.
     #[inline(always)]
     pub(super) fn prefetch(&self, nchunk: usize) {
         if let Self::Separate(chunks) = self
@@ -386,14 +386,14 @@ impl ChunkStore {
     }
 }
 
-/// Locks the frame on disk, for a moment.
+/// Locks the mutex of a frame on disk, which may be held only for a short time.
 #[inline(never)]
 pub(super) fn lock(disk: &Mutex<Box<Disk>>) -> MutexGuard<'_, Box<Disk>> {
-    // A panic leaves nothing half done that counts: changes of a frame are all or nothing.
+    // A panic leaves no frame half changed, as changes are atomic.
     disk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The frame on disk, for the exclusive owner.
+/// The frame on disk, without locking the mutex.
 pub(super) fn unlocked(disk: &mut Mutex<Box<Disk>>) -> &mut Box<Disk> {
     disk.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
@@ -447,7 +447,7 @@ pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) 
         }
         Change::Reorder(order) => {
             let mut old = taken(chunks, order.len())?;
-            // The caller made sure that every chunk is named once.
+            // `Change::fits` made sure that there is an index for every chunk, and the caller that no index is there twice.
             let there = order.iter().filter_map(|from| old[*from].take());
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
@@ -456,7 +456,7 @@ pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) 
     Ok(())
 }
 
-/// Takes all chunks, to be put back in another order; there is room for `count` then.
+/// Takes all chunks out of the list, and makes room for `count` in it, so that putting them back cannot fail.
 fn taken(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
     let mut old = List::with_capacity(chunks.len())?;
     chunks.reserve(count.saturating_sub(chunks.len()))?;

@@ -23,27 +23,27 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How often the chunks of a frame are looked at while others change it.
+/// How often a frame that others change is checked when it is opened.
 const LOOKS: usize = 50;
 
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
 ///
 /// Threads may share one: readers see the state before or after each change, and changes wait for each other.
 ///
-/// The lock comes first; see [`State`] for what lies beside it.
+/// The lock is the first field, so that the fields of [`State`] that are seldom read share its cache line.
 #[repr(C)]
 pub struct SuperChunk {
-    /// The state, with the lock of the threads that read it and change it.
+    /// The state, and the lock of the threads that read and change it.
     lock: StateLock<State>,
-    /// The program's side.
+    /// The contexts, and the program's window.
     host: Box<dyn Host>,
     /// Identifies this super-chunk in the list of a thread's operations.
     id: usize,
-    /// How many calls of [`Self::lock`] are waiting for their [`Self::unlock`].
+    /// How many calls of [`Self::lock`] have not been followed by [`Self::unlock`].
     program_locks: AtomicUsize,
 }
 
-/// The state is not shown, as it may be locked.
+/// Leaves out the state, which may be locked.
 impl fmt::Debug for SuperChunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SuperChunk").finish_non_exhaustive()
@@ -51,8 +51,8 @@ impl fmt::Debug for SuperChunk {
 }
 
 impl SuperChunk {
-    /// A super-chunk with these chunks and the program's side `host`. `id` identifies it in the list of a thread's operations; no other
-    /// super-chunk has it at the same time.
+    /// A super-chunk with these chunks, whose contexts and window are those of `host`. `id` identifies it in the list of a thread's
+    /// operations, so no other super-chunk may have this id at the same time.
     pub fn new(store: ChunkStore, parameters: Parameters, host: Box<dyn Host>, id: usize) -> Self {
         let mut state = State::new(store, parameters);
         host.show(&mut state, Changed::Everything);
@@ -71,7 +71,7 @@ impl SuperChunk {
     /// As [`Self::new`], for a frame that was just read.
     ///
     /// # Errors
-    /// [`Error::Data`] where the chunks are not what the frame says; those of reading them.
+    /// [`Error::Data`] if the chunks contradict the header of the frame; those of reading them.
     pub fn of_frame(
         store: ChunkStore,
         loaded: Loaded,
@@ -96,8 +96,8 @@ impl SuperChunk {
         Ok(opened)
     }
 
-    /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without locking, a verdict counts only if the frame has not
-    /// changed meanwhile.
+    /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without locking, the check is repeated until the
+    /// frame has not changed in the meantime.
     fn check_again(&self) -> Result<Option<Counts>> {
         for _ in 0..LOOKS {
             let state = self.read()?;
@@ -109,18 +109,19 @@ impl SuperChunk {
         Err(Error::FileRead)
     }
 
-    /// The chunks alone, wherever they are.
+    /// The chunks, without the changes of a transaction.
     pub fn into_store(self) -> ChunkStore {
         self.lock.into_inner().store.into_beneath()
     }
 
-    /// The files that were made for this super-chunk, so that the caller can remove them. The second call gives none.
+    /// The files that were created for this super-chunk, so that the caller can remove them. None if there are none, and for every call after
+    /// the first.
     pub fn take_new_frame(&self) -> Option<NewFrame> {
         let state = self.peek().ok()?;
         lock(state.store.disk()?).take_made()
     }
 
-    /// This super-chunk, which was just made, if what followed was `done`. Otherwise removes its files again.
+    /// This super-chunk, which was just created, if `done` is a success. Otherwise its files are removed.
     ///
     /// # Errors
     /// The one in `done`.
@@ -136,7 +137,7 @@ impl SuperChunk {
         Ok(self)
     }
 
-    /// The bytes of a contiguous frame in memory, which is the library's own.
+    /// The bytes of a contiguous frame in memory.
     ///
     /// # Errors
     /// [`Error::Failure`] if the super-chunk is not such a frame; those of writing its index and trailer.
@@ -149,10 +150,10 @@ impl SuperChunk {
         }
     }
 
-    /// Writes the index and trailer of a frame on disk to their final places and closes its files. Gives its size.
+    /// Writes the index and trailer of a frame on disk to their final places and closes its files. Gives the size of the frame in bytes.
     ///
     /// # Errors
-    /// [`Error::Failure`] without one; those of output.
+    /// [`Error::Failure`] if the super-chunk is not a frame on disk; those of output.
     pub fn close_frame(&self) -> Result<u64> {
         let state = self.peek()?;
         let mut disk = lock(state.store.disk().ok_or(Error::Failure)?);
@@ -160,12 +161,12 @@ impl SuperChunk {
         Ok(disk.frame_len())
     }
 
-    /// The program's side.
+    /// The contexts, and the program's window.
     pub fn host(&self) -> &dyn Host {
         &*self.host
     }
 
-    /// What compresses.
+    /// The compressor of the chunks.
     ///
     /// # Errors
     /// Those of [`Host::encoder`].
@@ -173,7 +174,7 @@ impl SuperChunk {
         self.host.encoder()
     }
 
-    /// What decompresses.
+    /// The decompressor of the chunks.
     ///
     /// # Errors
     /// Those of [`Host::decoder`].
@@ -186,16 +187,16 @@ impl SuperChunk {
         self.id
     }
 
-    /// Records which chunk is worked on, for callbacks and for the program. Where several threads read, the program sees the chunk of one of
-    /// them.
+    /// Records which chunk is being read or written, for callbacks and for the program. If several threads read, the program sees the chunk
+    /// of one of them.
     pub fn set_current(&self, nchunk: usize) {
         operation::set_chunk(self.id, nchunk);
         self.show_current(nchunk);
     }
 
-    /// As [`Self::set_current`], where the operation knows it already.
+    /// As [`Self::set_current`], if the chunk was already recorded for callbacks.
     pub(super) fn show_current(&self, nchunk: usize) {
-        // Several readers would contend for the cache line of this field.
+        // Several readers would contend for the cache line of the program's field.
         if !self.lock.has_several_readers() {
             self.host.at_chunk(nchunk);
         }
@@ -207,15 +208,15 @@ impl SuperChunk {
         self.lock.nested().ok_or(Error::Lock)
     }
 
-    /// The state, for writing, once all readers have left; for the thread that reserved it.
+    /// The state, for writing. Only the thread that reserved it may call this, which waits until all readers have left.
     ///
     /// # Errors
-    /// [`Error::Lock`] if an outer operation of this thread reads it, which would wait for itself, and after `timeout`.
+    /// [`Error::Lock`] after `timeout`, and if an outer operation of this thread is one of the readers.
     fn exclusively(&self, timeout: Option<Duration>) -> Result<Exclusive<'_, State>> {
         self.lock.upgrade(timeout).ok_or(Error::Lock)
     }
 
-    /// Reserves the state. The thread that has it may need the frame's lock to go on, so `guard` is released if the state is not free.
+    /// Reserves the state. If another thread has reserved it, `guard` is released first, as that thread may be waiting for the frame's lock.
     ///
     /// # Errors
     /// [`Error::Lock`] after `timeout`.
@@ -233,12 +234,12 @@ impl SuperChunk {
         self.lock.reserve(timeout).ok_or(Error::Lock)
     }
 
-    /// The state, for the owner of the super-chunk.
+    /// The state, without locking: the caller owns the super-chunk.
     pub fn state_mut(&mut self) -> &mut State {
         self.lock.get_mut()
     }
 
-    /// Ends what [`State::lock_frame`] began.
+    /// Releases the lock that [`State::lock_frame`] took.
     fn unlock_frame(&self) {
         if let Ok(state) = self.guard()
             && let Some(disk) = state.store.disk()
@@ -251,7 +252,7 @@ impl SuperChunk {
     /// may nest. Does nothing if the frame was not opened with locking.
     ///
     /// # Errors
-    /// [`Error::Lock`] within an operation on the super-chunk, which has its own lock; those of locking.
+    /// [`Error::Lock`] in a callback that an operation on the super-chunk called; those of locking.
     pub fn lock(&self) -> Result<()> {
         if operation::lock_level(self.id)?.is_some() {
             return Err(Error::Lock);
@@ -264,7 +265,7 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// As [`Self::lock`], but without waiting: if others have locked the frame, gives what waits for it.
+    /// As [`Self::lock`], but without waiting: if others have locked the frame, gives a waiter for its lock.
     fn try_lock(
         &self,
         guard: &mut Option<FrameLockGuard>,
@@ -283,7 +284,7 @@ impl SuperChunk {
         Ok(waiter)
     }
 
-    /// Ends what [`Self::lock`] began; without one it does nothing.
+    /// Releases the lock that [`Self::lock`] took. Does nothing if it has not been called.
     ///
     /// # Errors
     /// As for [`Self::peek`].
@@ -303,7 +304,7 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Reads the frame again if another handle changed it. Gives whether one did.
+    /// Reads the frame again if another handle changed it. Gives whether it was changed.
     ///
     /// # Errors
     /// Those of reading it.
@@ -312,7 +313,7 @@ impl SuperChunk {
         Ok(self.read()?.loaded != before)
     }
 
-    /// Runs `body` on all bytes of a frame in memory. None if the super-chunk is no such frame.
+    /// Runs `body` on the bytes of a contiguous frame in memory. None if the super-chunk is no such frame.
     ///
     /// # Errors
     /// Those of `body`, and of writing the frame's index and trailer.
@@ -341,7 +342,7 @@ impl SuperChunk {
         })
     }
 
-    /// Runs something on a frame in memory, whose bytes it may not change. None if the super-chunk is no such frame.
+    /// Runs `body`, which must not change the bytes, on a contiguous frame in memory. None if the super-chunk is no such frame.
     ///
     /// # Errors
     /// As for [`Self::reserve`].
@@ -354,12 +355,12 @@ impl SuperChunk {
         })
     }
 
-    /// Makes a change of the state as it is now.
+    /// Changes the state, which is up to date with the frame.
     pub(crate) fn change<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         self.reserve()?.commit(body)
     }
 
-    /// Makes a change of the chunks: `plan` says which. Gives the number of chunks after it.
+    /// Changes the chunks as `plan` says. Gives the number of chunks after that.
     pub(crate) fn change_chunks<'p>(
         &self,
         plan: impl FnOnce(&mut State) -> Result<PlannedChange<'p>>,
@@ -372,8 +373,10 @@ impl SuperChunk {
 }
 
 impl State {
+    /// Checks that a change of the frame would not wait for an operation of this thread.
+    ///
     /// # Errors
-    /// [`Error::Lock`] if an operation of this thread has locked the frame through another handle: a change would wait for it for ever.
+    /// [`Error::Lock`] if an operation of this thread has locked the frame through another handle.
     fn check_lock(&self) -> Result<()> {
         match self.store.disk() {
             Some(disk) if lock(disk).is_locked_around() => Err(Error::Lock),
@@ -381,7 +384,7 @@ impl State {
         }
     }
 
-    /// Locks the frame for a change. If others have locked it, gives what waits for it.
+    /// Locks the frame for a change. If others have locked it, gives a waiter for its lock.
     fn lock_frame(&self, guard: Option<FrameLockGuard>) -> Result<Option<FrameWaiter>> {
         match self.store.disk() {
             Some(disk) => lock(disk).try_lock(guard),
@@ -389,7 +392,7 @@ impl State {
         }
     }
 
-    /// Locks the frame against changes by other handles, unless one is being made or, with `after_writers`, waits to be made.
+    /// Locks the frame against changes by other handles, unless one is being made or, with `after_writers`, a writer waits for the lock.
     fn lock_shared(&self, after_writers: bool) -> Result<LockState> {
         match self.store.disk() {
             Some(disk) => lock(disk).lock_shared(after_writers),

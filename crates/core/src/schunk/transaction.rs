@@ -1,7 +1,7 @@
 //! Changes that are committed together.
 //!
-//! Between begin and commit the chunks are [`Staged`]: changes are kept in memory, and the frame stays as it is. The commit makes one change
-//! of them, in the same way as every other change, and so is as atomic: after a crash the frame has all of it or nothing.
+//! Between begin and commit the chunks are [`Staged`]: changes are kept in memory, and the frame stays as it is. The commit applies them as
+//! one change, which is atomic like every other change: after a crash the frame has all of it or nothing.
 
 use super::staged::{Before, Staged};
 use super::state::State;
@@ -13,7 +13,7 @@ use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer};
 use oxiblosc_memory::{Collect, List, ToList, boxed};
 
-/// A step of a transaction.
+/// Begins, commits or rolls back a transaction.
 type Step = fn(&mut State, &dyn Host) -> Result<()>;
 
 impl State {
@@ -46,8 +46,8 @@ impl State {
         Ok(())
     }
 
-    /// In a transaction, saves the metalayers before their first change, after which there will be as many as `count` says. Makes room in the
-    /// window for the old and the new ones.
+    /// In a transaction, saves the metalayers before their first change. `count` says how many there are after the change. Also reserves
+    /// entries in the window for the old and the new ones, so that neither the change nor a rollback can fail.
     pub(crate) fn keep_metalayers(
         &mut self,
         host: &dyn Host,
@@ -67,7 +67,7 @@ impl State {
         host.prepare(self, count)
     }
 
-    /// Ends a transaction: the chunks are those with which it began. Gives the rest of the state before it.
+    /// Ends a transaction: the store is again the one with which it began. Gives the rest of the state from before.
     #[inline(never)]
     fn unstage(&mut self) -> Result<Box<Staged>> {
         let base = match &mut self.store {
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    /// Makes the changes of a transaction.
+    /// Applies the changes of a transaction to the store.
     fn commit_staged(&mut self, host: &dyn Host) -> Result<()> {
         let header = self.header(host, &self.counts, self.store.kind());
         let checksums = self.has_checksums();
@@ -103,7 +103,7 @@ impl State {
         Ok(())
     }
 
-    /// Forgets the changes of a transaction.
+    /// Discards the changes of a transaction.
     fn abandon(&mut self, host: &dyn Host) -> Result<()> {
         let mut staged = self.unstage()?;
         self.restore(&mut staged.before);
@@ -113,16 +113,16 @@ impl State {
 }
 
 impl SuperChunk {
-    /// Begins a transaction: from now on all changes of this super-chunk are kept in memory, until [`Self::commit`] makes them, all at once,
-    /// or [`Self::abandon`] discards them. [`Self::transaction`] does the same with a guard that abandons when it is dropped.
+    /// Begins a transaction: from now on all changes of this super-chunk are kept in memory, until [`Self::commit`] applies them, all at once,
+    /// or [`Self::abandon`] discards them. [`Self::transaction`] does the same with a guard that abandons the transaction when it is dropped.
     ///
-    /// Reads through this handle, on any thread, see the changes; other handles and processes do not before the commit. Changes of chunks, of
-    /// metalayers, and of the shape of an array can be part of a transaction; a change that fails is not. A transaction takes as much memory as its
+    /// Reads through this handle, on any thread, see the changes. Other handles and processes see them after the commit. Changes of chunks, of
+    /// metalayers, and of the shape of an array can be part of a transaction; a change that fails is not. A transaction needs memory for its
     /// new chunks, and about 40 bytes for each chunk of the super-chunk.
     ///
     /// No lock is held until the commit. If another handle or process changes the frame before that, closes it after changes, or takes its
-    /// exclusive lock, reads, changes and the commit return [`Error::Lock`] until the transaction is abandoned, since the staged changes belong to a
-    /// frame that is gone. To rule that out, call [`Self::lock`] before.
+    /// exclusive lock, then reads, changes and the commit return [`Error::Lock`] until the transaction is abandoned, since the staged changes
+    /// apply to the frame as it was. To prevent that, call [`Self::lock`] before.
     ///
     /// Super-chunks without a frame, and frames in memory, have transactions, too.
     ///
@@ -132,25 +132,25 @@ impl SuperChunk {
         self.transact(Locked::Shared, State::begin)
     }
 
-    /// Makes a step of a transaction, with the frame locked in this way.
+    /// Runs a step of a transaction, with the frame locked as `locked` says.
     fn transact(&self, locked: Locked, step: Step) -> Result<()> {
         let mut changing = self.reserve_here()?;
         changing.lock_as(locked)?;
         changing.apart(|state| step(state, self.host()))
     }
 
-    /// Makes all changes of a transaction as one change of the frame: after a crash it has all of them or none, and with
+    /// Applies all changes of a transaction as one change of the frame: after a crash it has all of them or none, and with
     /// [`durable`](super::open::Protection::durable) also after a loss of power.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] without a transaction; [`Error::Lock`] if another handle has changed the frame; those of output. Nothing has
-    /// changed then, and the transaction goes on: the commit can be tried again.
+    /// [`Error::InvalidParam`] without a transaction; [`Error::Lock`] if another handle has changed the frame; those of output. After an error
+    /// nothing has changed, and the transaction continues: the commit can be tried again.
     pub fn commit(&self) -> Result<()> {
         self.transact(Locked::Alone, State::commit_staged)
     }
 
-    /// Discards the changes of a transaction: the super-chunk is as it was before, or as other handles have changed its frame since. A super-chunk that
-    /// is dropped abandons its transaction, too.
+    /// Discards the changes of a transaction: the super-chunk is again as it was before, or as other handles have changed its frame since.
+    /// Dropping a super-chunk also discards them.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] without a transaction; [`Error::Lock`] in a callback that is called for this super-chunk.
@@ -166,11 +166,11 @@ impl SuperChunk {
         Ok(self.peek()?.in_transaction())
     }
 
-    /// Begins a transaction, which is abandoned when the result is dropped without [`Transaction::commit`]. The changes are made through the
-    /// super-chunk; see [`Self::begin`].
+    /// Begins a transaction, which is abandoned when the result is dropped without [`Transaction::commit`]. Changes are made through the
+    /// super-chunk itself; see [`Self::begin`].
     ///
     /// # Errors
-    /// As for that.
+    /// As for [`Self::begin`].
     ///
     /// # Examples
     /// ```
@@ -217,10 +217,10 @@ fn copied(layers: &[Metalayer]) -> Result<List<Metalayer>> {
 }
 
 impl Transaction<'_> {
-    /// Makes the changes, all at once.
+    /// Applies the changes, all at once.
     ///
     /// # Errors
-    /// As for [`SuperChunk::commit`]; the transaction is abandoned then.
+    /// As for [`SuperChunk::commit`], but after an error the transaction is abandoned.
     pub fn commit(self) -> Result<()> {
         let committed = self.0.commit();
         if committed.is_ok() {
@@ -229,7 +229,7 @@ impl Transaction<'_> {
         committed
     }
 
-    /// Forgets the changes.
+    /// Discards the changes.
     ///
     /// # Errors
     /// As for [`SuperChunk::abandon`].

@@ -1,4 +1,4 @@
-//! Changes of chunks: the counters after them, and what is shown of them.
+//! Applies changes of chunks to the store, the counters and the program's window.
 
 use super::State;
 use crate::coder::{Changed, Host, WindowCounts};
@@ -13,26 +13,26 @@ use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
 use std::ops::Range;
 
-/// More chunks of special values than this are not stored all at once.
+/// The most special chunks, which were only offsets, that one change stores as bytes.
 const MOST_SPECIAL: usize = 1 << 20;
 
 /// A change, and the counters after it.
 pub(crate) struct PlannedChange<'a> {
-    /// The counters after it.
+    /// The counters after the change.
     pub counts: Counts,
     /// The change.
     pub change: Change<'a>,
-    /// The new chunks, if the library owns them and keeps them each on its own. If the change fails, they are still here.
+    /// The new chunks, if they are to be moved into the store, which keeps each in its own buffer. If the change fails, they are still here.
     pub owned: Option<&'a mut List<Buffer>>,
 }
 
 impl State {
-    /// Makes a change. Gives the number of chunks after it.
+    /// Applies a change. Gives the number of chunks after it.
     pub(crate) fn apply(&mut self, host: &dyn Host, plan: PlannedChange) -> Result<usize> {
         self.apply_with(host, plan, None)
     }
 
-    /// Makes a change, and gives the metalayer of an array other content of the same length.
+    /// Applies a change, and with `content` replaces the content of the metalayer with this index by other bytes of the same length.
     pub(crate) fn apply_with(
         &mut self,
         host: &dyn Host,
@@ -88,8 +88,11 @@ impl State {
         Ok(plan.counts.nchunks)
     }
 
-    /// Special chunks that are only an offset in the index must be stored as soon as chunk sizes differ, since the header then no
-    /// longer has their size. A small index may have more of them than memory can hold.
+    /// The special chunks that the change has to store as bytes, with their indices. Special chunks that are only an offset have the size
+    /// in the header, so they have to be stored as soon as chunks differ in size.
+    ///
+    /// # Errors
+    /// [`Error::MaxBufsizeExceeded`] for more than [`MOST_SPECIAL`], as a small index may claim more of them than fit into memory.
     fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
@@ -116,7 +119,7 @@ impl State {
         Ok(specials)
     }
 
-    /// Changes chunks, all at once.
+    /// Changes chunks, all of them or none. No chunk may be named twice.
     pub(crate) fn update(&mut self, host: &dyn Host, updates: List<Update>) -> Result<()> {
         let keeping = self.keeping();
         let mut after = self.counts;
@@ -157,7 +160,7 @@ impl State {
         Ok(())
     }
 
-    /// All of the chunk that an update makes.
+    /// The bytes of a chunk after an update.
     fn updated(&self, nchunk: usize, update: ChunkUpdate) -> Result<Buffer> {
         let chunk = match update {
             ChunkUpdate::Whole(chunk) => chunk,
@@ -174,7 +177,7 @@ impl State {
         Ok(self.with_checksums(&chunk)?.unwrap_or(chunk))
     }
 
-    /// Puts chunks in the places of others, and edits some, as one change.
+    /// Replaces chunks by others, and edits some, as one change.
     fn replace(
         &mut self,
         host: &dyn Host,
@@ -204,7 +207,7 @@ impl State {
     }
 }
 
-/// What the counters need to know of a chunk after edits. An edit of its header is the first of them.
+/// The properties of a chunk after edits. If its header is edited, that is the first edit.
 fn info_after(old: &ChunkInfo, edits: &[Edit]) -> Result<ChunkInfo> {
     match edits.first() {
         Some(first) if first.at == 0 => Ok(ChunkInfo::new(&ChunkHeader::parse(&first.new)?)),
@@ -212,7 +215,7 @@ fn info_after(old: &ChunkInfo, edits: &[Edit]) -> Result<ChunkInfo> {
     }
 }
 
-/// The smallest range that has all of these numbers.
+/// The smallest range that contains all of these numbers.
 fn span(numbers: impl Iterator<Item = usize>) -> Range<usize> {
     numbers.fold(0..0, |span, n| match span.is_empty() {
         true => n..n + 1,

@@ -8,8 +8,8 @@ use oxiblosc_io::operation::{self, LockLevel, Standing};
 use oxiblosc_memory::Reserved;
 
 impl SuperChunk {
-    /// Begins a change: other changes of this handle wait until it ends, and, as far as the file system's locks allow, those of other
-    /// handles. The state is up to date then. Others may read until [`Changing::commit`].
+    /// Begins a change. Changes by other threads wait until it ends, and, if the frame was opened with locking, so do changes through other
+    /// handles. The state is up to date with the frame. Others may read until [`Changing::commit`].
     ///
     /// # Errors
     /// [`Error::Lock`] in a callback of this super-chunk, which may only read; those of locking and reading a frame.
@@ -19,10 +19,10 @@ impl SuperChunk {
         Ok(changing)
     }
 
-    /// As [`Self::reserve`], but without locking the frame, until [`Changing::lock`].
+    /// As [`Self::reserve`], but the frame is not locked before [`Changing::lock`].
     ///
     /// # Errors
-    /// As for that.
+    /// As for [`Self::reserve`].
     pub(crate) fn reserve_here(&self) -> Result<Changing<'_>> {
         let standing = operation::standing(self.id)?;
         match standing {
@@ -51,7 +51,7 @@ impl SuperChunk {
 /// A change in progress; see [`SuperChunk::reserve`]. It ends when this is dropped.
 pub struct Changing<'a> {
     schunk: &'a SuperChunk,
-    /// None within a change that began before.
+    /// None within another change of this thread, whose locks are used.
     begun: Option<Begun<'a>>,
 }
 
@@ -73,12 +73,12 @@ struct Begun<'a> {
     /// Whether the thread was in no operation before.
     is_first: bool,
     _operation: operation::OperationGuard,
-    /// None while this waits for the lock of the frame, and if it did not get it.
+    /// None while this waits for the lock of the frame, and after it failed to get it.
     reserved: Option<Reserved<'a, State>>,
 }
 
 impl Changing<'_> {
-    /// Locks the frame, unless that was done, and reads it again if others changed it.
+    /// Locks the frame, unless it is locked already, and reads it again if others changed it.
     ///
     /// # Errors
     /// Those of locking and reading a frame.
@@ -100,7 +100,7 @@ impl Changing<'_> {
         Ok(())
     }
 
-    /// Waits for the lock of the frame. The reservation is given up meanwhile, as those who have the lock may need it.
+    /// Waits for the lock of the frame, without the reservation: the thread that has the lock may need it.
     fn wait(&mut self, waiter: FrameWaiter) -> Result<Option<FrameLockGuard>> {
         let begun = self.begun.as_mut().ok_or(Error::Lock)?;
         begun.reserved = None;
@@ -110,7 +110,7 @@ impl Changing<'_> {
         Ok(guard)
     }
 
-    /// One attempt of [`Self::lock_for`]. If others have locked the frame, gives what waits for it.
+    /// One attempt of [`Self::lock_for`]. If others have locked the frame, gives a waiter for its lock.
     fn try_lock(
         &mut self,
         wanted: Option<Locked>,
@@ -181,7 +181,7 @@ impl Changing<'_> {
     /// Makes the change, once all readers have left. `body` must not run callbacks that work on blocks.
     ///
     /// # Errors
-    /// Those of `body`.
+    /// Those of `body`, and of locking and reading a frame.
     pub fn commit<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         self.lock()?;
         self.apart(body)
@@ -207,7 +207,7 @@ impl Changing<'_> {
 }
 
 impl Drop for Changing<'_> {
-    /// Unlocks the frame. The reservation ends after that.
+    /// Unlocks the frame. The reservation, a field of this, ends after that.
     fn drop(&mut self) {
         match self.begun.as_ref().map_or(Locked::No, |begun| begun.locked) {
             Locked::Alone => self.schunk.unlock_frame(),
@@ -217,7 +217,7 @@ impl Drop for Changing<'_> {
     }
 }
 
-/// The operation of this thread has the super-chunk exclusively.
+/// Records that the operation of this thread has locked the super-chunk exclusively, until this is dropped.
 struct ExclusiveAccess(usize);
 
 impl ExclusiveAccess {
