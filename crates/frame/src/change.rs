@@ -1,4 +1,4 @@
-//! The changes of the chunks of a frame, and how each changes the index.
+//! Changes of a frame's chunks, and how each changes the offsets.
 
 use super::fingerprint::ChecksumScope;
 use super::offsets::{MAX_CHUNKS, Offsets, special_offset};
@@ -6,43 +6,43 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
 
-/// If one of many equal special chunks changes, the offsets of all have to be listed one by one: at most this many.
-const MOST_LISTED: usize = 1 << 23;
+/// The most chunks of a frame of equal special chunks in which one can be changed: the change turns [`Offsets::Repeated`] into a list.
+const MAX_LISTED: usize = 1 << 23;
 
-/// A chunk that comes into a frame, or changes in it.
+/// A chunk that is added to a frame or changed in it.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangedChunk<'a> {
-    /// To be stored: all its bytes.
+    /// A chunk that is stored: all its bytes.
     Stored(&'a [u8]),
     /// A chunk of special values, which is only an offset in the index.
     Special(Special),
-    /// A chunk that stays where it is: its edits, in ascending order. Edits behind its end lie in the room that
-    /// [`FreeList::tail`](super::free_list::FreeList::tail) found. Only in an update of a file.
+    /// Edits of a chunk that stays in its place, in ascending order. Those behind its end use the free bytes that
+    /// [`FreeList::tail`](super::free_list::FreeList::tail) found. Only for updates of contiguous frames in files.
     Edited(&'a [Edit]),
 }
 
 impl ChangedChunk<'_> {
-    /// Whether the chunk stays where it is.
+    /// Whether the chunk stays in its place.
     pub fn stays(&self) -> bool {
         matches!(self, Self::Edited(_))
     }
 
-    /// Whether the chunk stays where it is and gets longer.
+    /// Whether the chunk stays in its place and becomes longer.
     pub fn grows(&self) -> bool {
         matches!(self, Self::Edited(edits) if edits.iter().any(|edit| edit.len < edit.new.len()))
     }
 }
 
-/// A chunk of the order that [`Change::Arrange`] asks for.
+/// A chunk in the new order of [`Change::Arrange`].
 #[derive(Clone, Copy, Debug)]
 pub enum ArrangedChunk<'a> {
-    /// One that is there: its position.
+    /// A chunk of the frame: its old position.
     Old(usize),
-    /// One that comes in.
+    /// A chunk that is added.
     New(ChangedChunk<'a>),
 }
 
-/// One change of a frame's chunks. Positions were checked by the caller.
+/// One change of a frame's chunks. [`Change::check`] checks the positions.
 #[derive(Clone, Debug)]
 pub enum Change<'a> {
     /// No change of chunks: only the header or the trailer changes.
@@ -51,11 +51,11 @@ pub enum Change<'a> {
     Append(ChangedChunk<'a>),
     /// A chunk before another.
     Insert(usize, ChangedChunk<'a>),
-    /// Chunks instead of others; no position twice.
+    /// Replaces or edits chunks: their positions, each at most once, and the new chunks.
     Update(&'a [(usize, ChangedChunk<'a>)]),
-    /// One chunk fewer.
+    /// The chunk at this position is removed.
     Delete(usize),
-    /// The chunks in another order: which of the old ones comes first, second, ...
+    /// The chunks in another order: the old position of the first one, of the second one, and so on.
     Reorder(&'a [usize]),
     /// Chunks are added, removed and moved: the chunks afterwards, and the positions of those that are removed. No chunk occurs twice.
     Arrange {
@@ -64,27 +64,27 @@ pub enum Change<'a> {
         /// The positions of the chunks that are removed.
         left: &'a [usize],
     },
-    /// An empty frame gets this many special chunks.
+    /// This many special chunks are added to an empty frame.
     Fill(Special, usize),
 }
 
-/// How the offsets change. Those of stored chunks are filled in later.
+/// How the offsets change.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Delta {
-    /// As they were.
+    /// They stay as they are.
     Same,
-    /// One more at the end.
+    /// This one is appended.
     Push(i64),
-    /// One is another.
+    /// The one at this position is replaced.
     Set(usize, i64),
-    /// From a position on they are these.
+    /// From this position on, they are replaced by these.
     From(usize, List<i64>),
-    /// All the same.
+    /// All are replaced: this one, so many times.
     All(i64, usize),
 }
 
 impl Delta {
-    /// How many there will be, of `count` now.
+    /// The number of offsets after the change, if there are `count` now.
     pub fn count(&self, count: usize) -> usize {
         match self {
             Self::Same | Self::Set(..) => count,
@@ -94,7 +94,7 @@ impl Delta {
         }
     }
 
-    /// Gets the memory that [`Self::apply`] needs, which then does not fail.
+    /// Allocates the memory that [`Self::apply`] needs, which then does not fail.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -110,6 +110,9 @@ impl Delta {
     }
 
     /// Changes the offsets.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`]; none after [`Self::reserve`].
     #[inline(never)]
     pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
         match self {
@@ -130,19 +133,19 @@ impl Delta {
     }
 }
 
-/// Checks that memory can list these offsets one by one, so that one of them can become another.
+/// Checks that one of the offsets can be changed, which takes a list of all of them.
 ///
 /// # Errors
-/// [`Error::MaxBufsizeExceeded`] if not.
+/// [`Error::MaxBufsizeExceeded`] if there are too many for a list.
 pub fn check_listable(offsets: &Offsets) -> Result<()> {
     match offsets {
-        Offsets::Repeated { count, .. } if *count > MOST_LISTED => Err(Error::MaxBufsizeExceeded),
+        Offsets::Repeated { count, .. } if *count > MAX_LISTED => Err(Error::MaxBufsizeExceeded),
         _ => Ok(()),
     }
 }
 
 impl<'a> Change<'a> {
-    /// The chunks that come in.
+    /// The chunks that are added, replace others or are edited.
     pub fn items(&self) -> impl Iterator<Item = ChangedChunk<'a>> + use<'a> {
         let (one, items, slots): (_, &[(usize, ChangedChunk)], &[ArrangedChunk]) = match *self {
             Self::Append(item) | Self::Insert(_, item) => (Some(item), &[], &[]),
@@ -158,7 +161,7 @@ impl<'a> Change<'a> {
         one.into_iter().chain(items).chain(new)
     }
 
-    /// Which checksums the frame has after the change.
+    /// Which checksums the frame has after the change, if it has `before` now.
     pub fn checksums(&self, before: ChecksumScope) -> ChecksumScope {
         let has = |item: ChangedChunk| match item {
             ChangedChunk::Stored(chunk) => {
@@ -172,7 +175,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// How many chunks there are afterwards, of `count` now.
+    /// The number of chunks after the change, if there are `count` now.
     pub fn count(&self, count: usize) -> usize {
         match self {
             Self::Append(_) | Self::Insert(..) => count + 1,
@@ -183,7 +186,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Whether every position in the change is one of `count` chunks.
+    /// Whether the positions in the change are possible in a frame of `count` chunks.
     pub fn fits(&self, count: usize) -> bool {
         match *self {
             Self::Nothing | Self::Append(_) => true,
@@ -202,8 +205,8 @@ impl<'a> Change<'a> {
     /// Checks that the change can be made to the chunks with these offsets.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for positions out of range; [`Error::MaxBufsizeExceeded`] for more chunks than memory can list, which even a
-    /// small index may have.
+    /// [`Error::InvalidParam`] for positions out of range; [`Error::MaxBufsizeExceeded`] as for [`check_listable`]: even a small index may
+    /// have very many offsets.
     #[inline(never)]
     pub fn check(&self, offsets: &Offsets) -> Result<()> {
         if !self.fits(offsets.len()) {
@@ -215,7 +218,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Whether a chunk that is stored with these offsets stays where it is.
+    /// Whether any chunk with bytes stays in a frame with these offsets.
     pub fn keeps_stored(&self, offsets: &Offsets) -> bool {
         let stored = |from: usize| offsets.get(from).is_some_and(|offset| offset >= 0);
         match *self {
@@ -226,7 +229,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The chunks whose bytes are not needed afterwards.
+    /// The old positions of the chunks whose bytes are not needed after the change.
     pub fn leaves(&self) -> impl Iterator<Item = usize> + use<'a> {
         let (one, items, left): (_, &[(usize, ChangedChunk)], &[usize]) = match *self {
             Self::Delete(nchunk) => (Some(nchunk), &[], &[]),
@@ -239,7 +242,11 @@ impl<'a> Change<'a> {
         one.into_iter().chain(replaced).chain(left.iter().copied())
     }
 
-    /// How `offsets` change when the new chunks get the offsets `new`, in the order of [`Self::items`].
+    /// How `offsets` change if the new chunks get the offsets `new`, in the order of [`Self::items`].
+    ///
+    /// # Errors
+    /// [`Error::Data`] for more than [`MAX_CHUNKS`] chunks; [`Error::InvalidParam`] or [`Error::Data`] for positions out of range;
+    /// [`Error::MemoryAlloc`].
     pub fn delta(&self, offsets: &Offsets, new: &[i64]) -> Result<Delta> {
         let tail = |from: usize| offsets.iter().skip(from);
         let delta = match *self {
@@ -281,7 +288,10 @@ impl<'a> Change<'a> {
         Ok(delta)
     }
 
-    /// As [`Self::delta`], after special chunks were stored: `placed` has their positions and their new offsets.
+    /// As [`Self::delta`], if special chunks get bytes before the change: `placed` has their positions and their new offsets.
+    ///
+    /// # Errors
+    /// Those of [`Self::delta`].
     #[inline(never)]
     pub fn delta_with(
         &self,

@@ -1,12 +1,11 @@
-//! Checksums of what a frame has besides its chunks, in the fingerprint of its trailer.
+//! Checksums of the parts of a frame other than its chunks. They are stored in the fingerprint of the trailer.
 //!
-//! The trailer ends with a type and 16 bytes that the format does not use yet: other writers set them to zero with every change of chunks
-//! or of variable-length metalayers, and readers ignore them. A frame with checksums has there, under a type of its
-//! own, four CRC-32C: of the header, of the index (the chunk of offsets; without one, of no bytes), of the trailer before the
-//! type, and of these three.
+//! The trailer ends with a fingerprint, a type and 16 bytes, which other libraries do not use: they set it to zero with every change of
+//! chunks or of variable-length metalayers, and ignore it when reading. In a frame with checksums it has a type of its own, and four CRC-32C: of
+//! the header, of the index (of no bytes if there is no index), of the trailer before the type, and of these three.
 //!
-//! Other writers rewrite only the header when a fixed-length metalayer changes. So a header with a valid checksum has a mark in a byte that
-//! they write as zero: without the mark, the checksum of the header is out of date, which is not damage. The chunks have [checksums of their
+//! When a fixed-length metalayer changes, other writers rewrite only the header. So a header with a valid checksum has a mark in a byte that
+//! they set to zero. Without the mark, the checksum of the header is out of date, which is not damage. The chunks have [checksums of their
 //! own](oxiblosc_chunk::checksum).
 
 use crate::header::MARK;
@@ -16,13 +15,14 @@ use oxiblosc_error::{Error, Result};
 
 /// Bytes at the end of a trailer: a marker, the type, and the fingerprint.
 const LEN: usize = 2 + 16;
-/// The marker: 16 bytes of some type follow.
+/// The marker of 16 bytes with a type.
 const MARKER: u8 = 0xd8;
-/// The type, and that of a frame whose chunks all have checksums. No change of one bit turns either into the other, or
-/// into a type that other libraries know (0 to 3).
+/// The type of a fingerprint with checksums. No change of one bit turns it, or [`TYPE_OF_ALL`], into the other or into a type
+/// that other libraries know (0 to 3).
 const TYPE: u8 = 0x5c;
+/// The type in a frame in which all chunks have checksums, too.
 const TYPE_OF_ALL: u8 = 0x63;
-/// The mark in the header.
+/// The mark of a header with a valid checksum.
 const MARKED: u8 = 0x5c;
 
 /// Which checksums a frame has.
@@ -31,9 +31,9 @@ pub enum ChecksumScope {
     /// None.
     #[default]
     None,
-    /// Those of header, index and trailer. A chunk without checksums was written by another library, or cannot have any.
+    /// Of header, index and trailer. Chunks may have some or not: other libraries write them without, and some cannot have any.
     Some,
-    /// Those, and every stored chunk has its own: one without is damaged.
+    /// Of header, index, trailer and every stored chunk. A chunk without checksums is damaged.
     All,
 }
 
@@ -43,7 +43,7 @@ impl ChecksumScope {
         self != Self::None
     }
 
-    /// What a frame with this trailer has.
+    /// The checksums of a frame with this trailer.
     pub fn of(trailer: &[u8]) -> Self {
         match trailer.last_chunk::<LEN>() {
             Some([MARKER, TYPE, ..]) => Self::Some,
@@ -52,7 +52,7 @@ impl ChecksumScope {
         }
     }
 
-    /// What a frame has once checksums are switched on or off.
+    /// The checksums of a frame after they are switched on or off.
     pub fn wanted(self, wanted: bool) -> Self {
         match (wanted, self) {
             (false, _) => Self::None,
@@ -61,7 +61,7 @@ impl ChecksumScope {
         }
     }
 
-    /// What a frame has once a chunk with or without checksums was added.
+    /// The checksums of a frame after a chunk with or without checksums is added.
     pub fn with_chunk(self, has_checksums: bool) -> Self {
         match self {
             Self::All if !has_checksums => Self::Some,
@@ -69,10 +69,10 @@ impl ChecksumScope {
         }
     }
 
-    /// Checks that a chunk has checksums if it must.
+    /// Checks that a chunk has checksums if every chunk of the frame must.
     ///
     /// # Errors
-    /// [`Error::Data`].
+    /// [`Error::Data`] if it has none.
     pub fn check_chunk(self, header: &ChunkHeader) -> Result<()> {
         match self == Self::All && !header.has_checksums() {
             true => Err(Error::Data),
@@ -81,19 +81,19 @@ impl ChecksumScope {
     }
 }
 
-/// What a fingerprint says of a frame.
+/// The parts of a frame whose checksums were compared, and are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// Nothing: the frame has no fingerprint, or another writer changed the frame.
+    /// None: the frame has no checksums, or another writer has changed it.
     None,
-    /// Index and trailer are right; the header was changed by another writer.
+    /// Index and trailer. The header was changed by another writer.
     AllButHeader,
-    /// Header, index and trailer are right.
+    /// Header, index and trailer.
     All,
 }
 
 impl Coverage {
-    /// Whether there are checksums.
+    /// Whether any were compared.
     pub fn is_any(self) -> bool {
         self != Self::None
     }
@@ -116,7 +116,7 @@ fn word(bytes: &[u8], i: usize) -> u32 {
     ])
 }
 
-/// Whether a trailer has a fingerprint of this kind.
+/// Whether a trailer has a fingerprint with checksums.
 pub fn is_in(trailer: &[u8]) -> bool {
     ChecksumScope::of(trailer).is_any()
 }
@@ -132,7 +132,7 @@ pub struct Sums {
     pub trailer: u32,
 }
 
-/// The checksums at the end of a frame or trailer, if they are there and whole.
+/// The checksums at the end of a frame or trailer. None if there are none, or their own checksum is wrong.
 pub fn sums(end: &[u8]) -> Option<Sums> {
     let fingerprint = is_in(end).then(|| end.last_chunk::<LEN>()).flatten()?;
     let sums = &fingerprint[2..];
@@ -143,18 +143,13 @@ pub fn sums(end: &[u8]) -> Option<Sums> {
     })
 }
 
-/// Whether the checksum of a header is valid: another writer would have removed the mark.
-pub fn is_marked(header: &[u8]) -> bool {
-    header.get(MARK) == Some(&MARKED)
-}
-
 /// A trailer without its fingerprint.
 pub fn without(trailer: &[u8]) -> &[u8] {
     &trailer[..trailer.len().saturating_sub(LEN)]
 }
 
-/// Writes the fingerprint into a trailer, and the mark into the header, which must not change any more. Without the checksum of the index,
-/// removes both.
+/// Writes the fingerprint into a trailer, and the mark into the header. The rest of both must be final. If `index_crc`, the checksum of the
+/// index, is none, the fingerprint and the mark are removed.
 pub fn stamp(
     checksums: ChecksumScope,
     index_crc: Option<u32>,
@@ -182,10 +177,11 @@ pub fn stamp(
     fingerprint[LEN - 4..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Checks header, index and trailer of a frame against the checksums that it has. `index_crc` computes that of the index, if it is needed.
+/// Compares header, index and trailer of a frame with its checksums. `index_crc` computes that of the index; it is called only if it is
+/// needed.
 ///
 /// # Errors
-/// [`Error::Data`] where one is wrong.
+/// [`Error::Data`] if one is wrong.
 pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> Result<Coverage> {
     let Some((before, fingerprint)) = trailer.split_last_chunk::<LEN>() else {
         return Ok(Coverage::None);
@@ -193,9 +189,8 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
     let mark = header.get(MARK).copied().unwrap_or(0);
     match fingerprint[1] {
         TYPE | TYPE_OF_ALL if fingerprint[0] == MARKER => {}
-        // A fingerprint of another writer, or none.
-        1..=3 if mark == 0 => return Ok(Coverage::None),
         0 if fingerprint[2..] == [0; 16] => return Ok(Coverage::None),
+        // Another writer's fingerprint.
         _ if mark == 0 => return Ok(Coverage::None),
         _ => return Err(Error::Data),
     }
@@ -208,8 +203,8 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
     }
 }
 
-/// The checksum of an index: of the bytes behind its header and then the header, so that it can be computed from the checksum of the offsets
-/// when offsets are added.
+/// The checksum of an index. The bytes behind its header come first, then the header: so when offsets are appended, it can be computed from
+/// the checksum of the old offsets.
 pub fn of_index(bytes: &[u8]) -> u32 {
     match bytes.split_at_checked(EXTENDED_HEADER_LENGTH) {
         Some((header, behind)) => of_index_parts(header, crc32c(behind)),
@@ -217,12 +212,12 @@ pub fn of_index(bytes: &[u8]) -> u32 {
     }
 }
 
-/// The same, from the header and the checksum of the bytes behind it.
+/// As [`of_index`], from the header and the checksum of the bytes behind it.
 pub fn of_index_parts(header: &[u8], behind_crc: u32) -> u32 {
     extended(behind_crc, header)
 }
 
-/// The checksum of bytes after eight of them are replaced; `behind` more follow these.
+/// The checksum of bytes after eight of them were replaced, from the one before. `behind` is the number of bytes behind these eight.
 pub fn replace_eight(crc: u32, old: [u8; 8], new: [u8; 8], behind: usize) -> u32 {
     let difference = (u64::from_le_bytes(old) ^ u64::from_le_bytes(new)).to_le_bytes();
     crc ^ shifted(crc32c(&difference) ^ crc32c(&[0; 8]), behind)

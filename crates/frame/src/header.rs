@@ -11,22 +11,22 @@ use oxiblosc_memory::List;
 
 /// Bytes of a header without metalayers.
 pub const MIN_LEN: usize = 87;
-/// Most headers are no longer.
+/// Bytes that are allocated for a header at first. Most headers fit.
 const USUAL_LEN: usize = 256;
 /// The most fixed-length metalayers.
 pub const MAX_METALAYERS: usize = 16;
 /// The highest version of the format that is known.
 const MAX_VERSION: u8 = 3;
-/// What frames of equal chunks with equal blocks are written as.
+/// The version of frames that need nothing newer: their chunks have one size, and no blocks of variable length.
 const VERSION_REGULAR: u8 = 2;
-/// A byte without a use in the format: see [`fingerprint`](crate::fingerprint).
+/// Position of a byte that the format does not use. [`fingerprint`](crate::fingerprint) marks headers with it.
 pub const MARK: usize = MIN_LEN - 1;
-/// Where the magic is.
+/// Position of the magic.
 pub const MAGIC_POS: usize = 2;
 const MAGIC: &[u8; 8] = b"b2frame\0";
-/// The magic of a frame that is being appended to others.
+/// The magic of a frame while it is appended to others.
 const UNCOMMITTED_MAGIC: &[u8; 8] = b"b2framE\0";
-/// Where the two magics differ, and what an uncommitted frame has there.
+/// Position of the byte in which the two magics differ, and its value in an uncommitted frame.
 pub const UNCOMMITTED: (usize, u8) = (MAGIC_POS + 6, UNCOMMITTED_MAGIC[6]);
 
 mod at {
@@ -66,15 +66,15 @@ pub enum FrameKind {
     Sparse,
 }
 
-/// What a header says, but for the sizes that follow from where things are put.
+/// The fields of a header, except the sizes that depend on the layout of the frame: see [`Extent`].
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
     /// Where the chunks are.
     pub kind: FrameKind,
-    /// Bytes of all data.
+    /// Uncompressed bytes of all chunks.
     pub nbytes: i64,
-    /// Bytes of a chunk's data: -1 while unknown, 0 when the chunks differ.
+    /// Uncompressed bytes of each chunk but the last, which may be shorter; -1 if there is no chunk yet, 0 if they differ.
     pub chunksize: i32,
     /// How chunks are compressed.
     pub parameters: Parameters,
@@ -84,20 +84,20 @@ pub struct Header {
     pub nthreads_d: i16,
     /// Whether the trailer holds metalayers.
     pub has_vlmetalayers: bool,
-    /// Whether chunks are of variable-length blocks.
+    /// Whether chunks consist of blocks of variable length.
     pub vlblocks: bool,
     /// The fixed-length metalayers.
     pub metalayers: List<Metalayer>,
 }
 
-/// The sizes that follow from where things are put.
+/// The sizes in a header that depend on the layout of the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Bytes of the header.
     pub header_len: u32,
     /// Bytes of the frame, from its header to the end of its trailer.
     pub frame_len: u64,
-    /// From the end of the header to the index, in a contiguous frame; in a sparse one the bytes of all chunks.
+    /// In a contiguous frame, the bytes between header and index; in a sparse one, the bytes of all chunks.
     pub cbytes: u64,
 }
 
@@ -108,8 +108,10 @@ fn be<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 }
 
 impl Extent {
-    /// Reads the sizes at the front of a frame and checks them against each other; `front` has at least [`MIN_LEN`]
-    /// bytes.
+    /// Reads the sizes from the first bytes of a frame, and checks them against each other.
+    ///
+    /// # Errors
+    /// [`Error::ReadBuffer`] if `front` has fewer than [`MIN_LEN`] bytes; [`Error::InvalidHeader`].
     pub fn parse(front: &[u8]) -> Result<Self> {
         if front.len() < MIN_LEN {
             return Err(Error::ReadBuffer);
@@ -131,17 +133,21 @@ impl Extent {
 }
 
 impl Header {
-    /// Whether bytes begin as a frame does.
+    /// Whether bytes begin like a frame.
     pub fn has_magic(front: &[u8]) -> bool {
         front.get(MAGIC_POS..MAGIC_POS + MAGIC.len()) == Some(MAGIC)
     }
 
-    /// Whether bytes begin as a frame does while it is appended to others.
+    /// Whether bytes begin like a frame whose append to others was not committed.
     pub fn is_uncommitted(front: &[u8]) -> bool {
         front.get(MAGIC_POS..MAGIC_POS + MAGIC.len()) == Some(UNCOMMITTED_MAGIC)
     }
 
-    /// Reads a whole header, as long as its [`Extent`] says.
+    /// Parses a header. `bytes` may be longer than the header.
+    ///
+    /// # Errors
+    /// [`Error::ReadBuffer`] if `bytes` are shorter than the header; [`Error::VersionSupport`]; [`Error::FrameType`];
+    /// [`Error::InvalidHeader`]; those of [`meta::read`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let extent = Extent::parse(bytes)?;
         let bytes = bytes
@@ -195,7 +201,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Number of chunks that the sizes give, or `None` when only the index knows.
+    /// The number of chunks according to the sizes. None if only the index has it.
     pub fn nchunks(&self) -> Option<u64> {
         match (self.nbytes, self.chunksize) {
             (nbytes, _) if nbytes <= 0 => Some(0),
@@ -204,8 +210,11 @@ impl Header {
         }
     }
 
-    /// The header as bytes, with sizes yet to be filled in by [`set_extent`]. `metalayers` are written instead of
-    /// those in `self`, without a copy.
+    /// The header as bytes; [`set_extent`] fills in the sizes. `metalayers` are written instead of those in `self`, so
+    /// that the caller need not copy them into it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for more than [`MAX_METALAYERS`] or a header of 2 GiB; those of [`meta::write`].
     pub fn encode(&self, metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::InvalidParam);
@@ -266,7 +275,7 @@ impl Header {
     }
 }
 
-/// Fills the sizes into a header from [`Header::encode`].
+/// Writes the length of the frame and the size that [`Extent::cbytes`] describes into a header from [`Header::encode`].
 pub fn set_extent(header: &mut [u8], frame_len: u64, cbytes: u64) {
     header[at::FRAME_LEN..][..8].copy_from_slice(&frame_len.to_be_bytes());
     header[at::CBYTES..][..8].copy_from_slice(&cbytes.to_be_bytes());

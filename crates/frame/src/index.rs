@@ -1,7 +1,7 @@
-//! The index of a frame as a chunk: compressed, or as it is.
+//! The index of a frame: a chunk of offsets, compressed or stored.
 
 use super::header::FrameKind;
-use super::offsets::{FREE, MAX_CHUNKS, Offsets, WIDTH};
+use super::offsets::{BASE_BUDGET, MAX_CHUNKS, Offsets, WIDTH};
 use super::runs::Runs;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress_block;
@@ -17,34 +17,34 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 
-/// Bytes of a block of an index that is written.
+/// The block size of an index that this library writes.
 const BLOCKSIZE: usize = 16 << 10;
-/// The highest compression ratio of an index. Indices are written with 16 KB in a block, which no codec compresses to less than 16
-/// bytes. So no writer exceeds this ratio, only a file that was made to keep its reader busy.
-const MOST_RATIO: usize = 1 << 10;
+/// The highest compression ratio of an index. Every writer uses blocks of 16 KB, which no codec compresses to less than 16 bytes. Only a
+/// malicious file exceeds this ratio, to keep its reader busy.
+const MAX_RATIO: usize = 1 << 10;
 
-/// The memory that the offsets of a frame of `frame_len` bytes may take, as a list and as runs.
+/// Bytes of memory that the offsets of a frame of `frame_len` bytes may occupy, as a list and as runs.
 ///
-/// In a contiguous frame the offsets take little memory compared with the chunks. Of a directory only the size of the file with the index is
-/// known here, and it may have millions of other files, numbered in any order.
-fn most_memory(kind: FrameKind, frame_len: u64) -> (usize, usize) {
+/// In a contiguous frame, offsets need little memory compared with the chunks. For a directory more is allowed: `frame_len` is only the size
+/// of the file with the index, and there may be millions of other files, numbered in any order.
+fn max_memory(kind: FrameKind, frame_len: u64) -> (usize, usize) {
     let frame_len = usize::try_from(frame_len).unwrap_or(usize::MAX);
     let times = match kind {
         FrameKind::Contiguous => 4,
         FrameKind::Sparse => 16,
     };
-    let most = |times: usize| frame_len.saturating_mul(times).saturating_add(FREE);
+    let most = |times: usize| frame_len.saturating_mul(times).saturating_add(BASE_BUDGET);
     (most(2), most(times))
 }
 
-/// Offsets that come in one after the other.
-struct Growing {
+/// Collects offsets: in a list, or in runs if a list of them would take too much memory.
+struct OffsetsBuilder {
     offsets: Offsets,
-    /// The most bytes that they may take as a list, and as runs.
+    /// The most bytes that they may occupy as a list, and as runs.
     most: (usize, usize),
 }
 
-impl Growing {
+impl OffsetsBuilder {
     /// For `count` offsets.
     fn new(count: usize, most: (usize, usize)) -> Result<Self> {
         let list = List::with_capacity(count.min(most.0 / WIDTH))?;
@@ -72,7 +72,7 @@ impl Growing {
         }
     }
 
-    /// Takes offsets as an index has them.
+    /// Adds offsets in the format of an index.
     fn take(&mut self, bytes: &[u8]) -> Result<()> {
         let (items, _) = bytes.as_chunks::<WIDTH>();
         let mut offsets = items.iter().map(|item| i64::from_le_bytes(*item));
@@ -94,12 +94,12 @@ impl Growing {
 }
 
 impl Offsets {
-    /// Reads the index chunk of a frame of `frame_len` bytes, in a directory those of the file with the index. `count` is the
-    /// number of chunks, where the frame's header knows it; an index may hold more offsets than that while another process is
-    /// appending, and those are left out.
+    /// Reads an index. The frame has `frame_len` bytes; in a directory, these are the bytes of the file with the index. `count` is the
+    /// number of chunks according to the frame's header, if that has it: while another process appends, a stored index may have more
+    /// offsets, which are left out.
     ///
     /// # Errors
-    /// Those of a damaged chunk; [`Error::MemoryAlloc`] where the offsets take more memory than such a frame's should.
+    /// Those of a damaged chunk; [`Error::MemoryAlloc`], also if the offsets need much more memory than is usual for such a frame.
     pub fn decode(
         bytes: &[u8],
         count: Option<usize>,
@@ -107,7 +107,7 @@ impl Offsets {
         frame_len: u64,
     ) -> Result<Self> {
         let header = ChunkHeader::parse(bytes)?;
-        // BloscLZ, which indexes are compressed with, has no dictionaries, so that the flag means nothing there.
+        // BloscLZ, with which indexes are compressed, has no dictionaries: the flag has no meaning there.
         let takes_dict = || Codec::from_format(header.flags >> 5).is_none_or(Codec::supports_dict);
         let plain = header.blosc2_flags & flags2::USE_DICT == 0 || !takes_dict();
         let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
@@ -133,16 +133,16 @@ impl Offsets {
         if let Some(offset) = repeated {
             return Ok(Self::Repeated { offset, count });
         }
-        let mut growing = Growing::new(count, most_memory(kind, frame_len))?;
+        let mut builder = OffsetsBuilder::new(count, max_memory(kind, frame_len))?;
         if header.is_memcpyed() {
-            growing.take(&bytes[header.overhead()..][..count * WIDTH])?;
+            builder.take(&bytes[header.overhead()..][..count * WIDTH])?;
         } else {
-            each_block(&chunk, |bytes| growing.take(bytes))?;
+            each_block(&chunk, |bytes| builder.take(bytes))?;
         }
-        Ok(growing.offsets)
+        Ok(builder.offsets)
     }
 
-    /// The offsets as they lie in memory and in an index that is not compressed.
+    /// The offsets in the format of an index, without its header.
     fn to_bytes(&self) -> Result<List<u8>> {
         let mut bytes = List::filled(0, self.len() * WIDTH)?;
         if let Self::List(list) = self {
@@ -152,17 +152,16 @@ impl Offsets {
             }
             return Ok(bytes);
         }
-        let mut items = bytes.chunks_exact_mut(WIDTH);
-        // `for_each` goes through each of the forms in a loop of its own; `for` would ask at every offset which it is.
-        self.iter().for_each(|offset| {
-            if let Some(item) = items.next() {
-                item.copy_from_slice(&offset.to_le_bytes());
-            }
-        });
+        for (item, offset) in bytes.chunks_exact_mut(WIDTH).zip(self.iter()) {
+            item.copy_from_slice(&offset.to_le_bytes());
+        }
         Ok(bytes)
     }
 
-    /// A compressed index chunk, as the reference writes it.
+    /// A compressed index, as the reference writes it.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for more than [`MAX_CHUNKS`] offsets; [`Error::MemoryAlloc`].
     pub fn encode(&self) -> Result<List<u8>> {
         #[cfg(test)]
         ENCODED.set(ENCODED.get() + self.len());
@@ -195,7 +194,10 @@ impl Offsets {
         Ok(chunk)
     }
 
-    /// An index chunk that holds the offsets as they are, so that one more can be written behind them.
+    /// An index that is not compressed, so that more offsets can be written behind the last one.
+    ///
+    /// # Errors
+    /// As for [`Self::encode`].
     pub fn encode_stored(&self) -> Result<List<u8>> {
         let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
         chunk[..].copy_from_slice(&stored_header(self.len())?);
@@ -210,7 +212,7 @@ thread_local! {
     pub(crate) static ENCODED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Decodes the blocks of a compressed index one after the other, each once.
+/// Calls `take` with each block of a compressed index, decompressed.
 fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let header = chunk.header();
     let Blocks::Regular { blocksize } = header.blocks else {
@@ -219,10 +221,13 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
     let whole = blocksize.is_multiple_of(WIDTH);
     let most = header
         .cbytes
-        .saturating_mul(MOST_RATIO)
-        .saturating_add(FREE);
-    // Blocks of an index have 16 KB: one that has very much more is decoded only if there is something in it.
-    let most_block = header.cbytes.saturating_mul(4).saturating_add(FREE / 4);
+        .saturating_mul(MAX_RATIO)
+        .saturating_add(BASE_BUDGET);
+    // Writers use blocks of 16 KB. A much larger one is decoded only if the index has a proportionate number of bytes.
+    let most_block = header
+        .cbytes
+        .saturating_mul(4)
+        .saturating_add(BASE_BUDGET / 4);
     if !whole || header.nbytes > most || blocksize > most_block {
         return Err(Error::Data);
     }
@@ -235,7 +240,10 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
     Ok(())
 }
 
-/// The header of an index chunk of `count` offsets that are stored as they are.
+/// The header of an index of `count` offsets that is not compressed.
+///
+/// # Errors
+/// [`Error::Data`] for more than [`MAX_CHUNKS`] offsets.
 pub fn stored_header(count: usize) -> Result<[u8; EXTENDED_HEADER_LENGTH]> {
     use oxiblosc_chunk::header::{flags, version};
     if count > MAX_CHUNKS {
@@ -259,7 +267,7 @@ pub fn stored_header(count: usize) -> Result<[u8; EXTENDED_HEADER_LENGTH]> {
     Ok(bytes)
 }
 
-/// How an index is compressed: BloscLZ at its default level, shuffled.
+/// How an index of `nbytes` bytes is compressed: shuffled, and with BloscLZ at its default level.
 fn params(nbytes: usize) -> EncodeParams {
     const CLEVEL: u8 = 5;
     let compcode = Codec::BloscLz;

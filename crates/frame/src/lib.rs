@@ -8,11 +8,11 @@
 //! - [`free_list`], [`journal`], `leftovers`: what makes changes of files cheap, and safe against being killed
 //! - [`memory`]: a contiguous frame in a buffer
 //! - [`disk`]: a frame in a file or a directory
-//! - [`container`]: frames one behind the other in a file
+//! - [`container`]: several frames in one file, one behind the other
 //!
 //! The formats are written down in the documents on contiguous and sparse frames.
 #![forbid(unsafe_code)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! Metalayers as the header and the trailer write them down: a map from names to offsets, then the contents.
+//! Metalayers as they are stored in header and trailer: a map from names to offsets, then the contents.
 //!
 //! See the contiguous frame format document, "Header" and "Trailer".
 
@@ -7,20 +7,20 @@ use oxiblosc_memory::{Collect, List, ToList};
 
 /// The longest name of a metalayer, in bytes.
 pub const NAME_MAXLEN: usize = 31;
-/// The most metalayers of one kind that a header or a trailer that is read may have.
+/// The most metalayers that a header or a trailer may have.
 pub const MAX_READ: usize = 8 * 1024;
 
-/// A name and what stands under it. A variable-length metalayer's content is a chunk.
+/// Bytes with a name. The content of a variable-length metalayer is a chunk.
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Metalayer {
-    /// The name, without the 0 that C ends it with.
+    /// The name, without a terminating 0.
     pub name: List<u8>,
     /// The content.
     pub content: List<u8>,
 }
 
-/// A borrowed metalayer.
+/// A borrowed metalayer: name and content.
 pub type MetalayerRef<'a> = (&'a [u8], &'a [u8]);
 
 mod marker {
@@ -33,12 +33,15 @@ mod marker {
     pub const BIN32: u8 = 0xc6;
 }
 
-/// Bytes that stand before the name of the first metalayer: an array of three, the size of the map, the map's marker
-/// and number of keys.
+/// Bytes before the name of the first metalayer: the marker of an array, the size of the map with its marker, the marker of
+/// the map, and the number of its keys.
 const MAP_START: usize = 1 + 3 + 1 + 2;
 
-/// Writes metalayers behind what is in `out` already, from where offsets count. The size of the map counts from its
-/// `base`th byte on: the header and the trailer differ in that.
+/// Appends metalayers to `out`. Offsets of contents count from the start of `out`. The size of the map does not include its
+/// first `base` bytes, which are 0 in a header and 1 in a trailer.
+///
+/// # Errors
+/// [`Error::Failure`] if a name is too long, or there are too many metalayers or bytes for the format; [`Error::MemoryAlloc`].
 pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut List<u8>) -> Result<()> {
     let count = u16::try_from(metalayers.len()).map_err(|_| Error::Failure)?;
     let start = out.len();
@@ -77,23 +80,23 @@ fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
     Ok(part)
 }
 
-/// Reads the metalayers of a header or trailer (`bytes`, all of it) that begin at `start`; at most `most` of them.
+/// Reads the metalayers of a header or trailer; `bytes` are all of it, and the metalayers begin at `start`.
 ///
 /// # Errors
-/// [`Error::ReadBuffer`] where something lies outside of `bytes`; [`Error::Data`] for what is not written so, and for contents
-/// that together are longer than `bytes`.
-pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<List<Metalayer>> {
+/// [`Error::ReadBuffer`] if a part lies outside of `bytes`; [`Error::Data`] if the format is wrong, there are more than `max`
+/// metalayers, or the contents together are longer than `bytes`; [`Error::MemoryAlloc`].
+pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<List<Metalayer>> {
     let mut at = start + MAP_START - 3;
     if take(bytes, &mut at, 1)?[0] != marker::MAP16 {
         return Err(Error::Data);
     }
     let count = take(bytes, &mut at, 2)?;
     let count = usize::from(u16::from_be_bytes([count[0], count[1]]));
-    if count > most {
+    if count > max {
         return Err(Error::Data);
     }
     let mut metalayers = List::new();
-    // What is left for contents: each has bytes of its own, or a few of them would be copied over and over.
+    // Contents must not share bytes. Otherwise a short trailer could have thousands of long metalayers.
     let mut left = bytes.len();
     for _ in 0..count {
         let mark = take(bytes, &mut at, 1)?[0];
@@ -116,7 +119,7 @@ pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<List<Metalayer>> 
         let len = usize::try_from(be_i32(&mark[1..])).map_err(|_| Error::Data)?;
         let content = take(bytes, &mut place, len)?;
         left = left.checked_sub(mark.len() + len).ok_or(Error::Data)?;
-        // C sees names that end at their first 0.
+        // C programs see a name only up to its first 0.
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         metalayers.push(Metalayer {
             name: name.to_list()?,
@@ -130,7 +133,10 @@ fn be_i32(bytes: &[u8]) -> i32 {
     i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// The metalayers as [`write`] wants them.
+/// The metalayers as [`write`] takes them.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
 pub fn borrow(metalayers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
     metalayers
         .iter()

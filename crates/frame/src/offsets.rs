@@ -1,7 +1,7 @@
-//! The index of a frame: where each chunk is.
+//! The offsets of a frame: where each chunk is.
 //!
-//! On disk it is a chunk of 64-bit little-endian numbers. Those below 0 stand for chunks whose content follows from the
-//! kind in their uppermost byte; see the contiguous frame format document, "Chunks".
+//! The index is a chunk of 64-bit little-endian offsets. A negative one stands for a chunk of special values without bytes; its
+//! highest byte has their kind. See the contiguous frame format document, "Chunks".
 
 use super::header::{Extent, FrameKind};
 use super::runs::{Runs, Span, Spans};
@@ -14,26 +14,29 @@ use std::slice;
 pub const WIDTH: usize = 8;
 /// The most chunks of a frame: their offsets must fit into a chunk.
 pub const MAX_CHUNKS: usize = MAX_BUFFERSIZE as usize / WIDTH;
-/// The memory or work, in bytes, that is allowed for an index whatever the size of its frame.
-pub(super) const FREE: usize = 4 << 20;
+/// Bytes of memory and of work that an index may cost, however small its frame is.
+pub(super) const BASE_BUDGET: usize = 4 << 20;
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkPlace {
-    /// At a distance from the end of the header, or in the file of this number.
+    /// In a contiguous frame, so many bytes behind the header; in a sparse one, in the file with this number.
     At(u64),
-    /// It has no bytes: all of its items are the same.
+    /// Nowhere: it has no bytes, as all of its items are the same.
     Special(Special),
 }
 
 impl ChunkPlace {
     /// The place that an offset stands for.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a negative offset without a known kind.
     pub fn from_offset(offset: i64) -> Result<Self> {
         if offset >= 0 {
             return Ok(Self::At(offset as u64));
         }
         let kind = (offset as u64 >> 56) as u8 & 0x7f;
-        // The order in which the reference tests the bits: zeros first, then uninitialised, then NaNs.
+        // If several bits are set, the reference takes zeros first, then uninitialised, then NaNs.
         match kind {
             kind if kind & 1 != 0 => Ok(Self::Special(Special::Zero)),
             kind if kind & 4 != 0 => Ok(Self::Special(Special::Uninit)),
@@ -42,7 +45,7 @@ impl ChunkPlace {
         }
     }
 
-    /// The offset that stands for the place. Only zeros, NaNs and uninitialised chunks have one without a place.
+    /// The offset that stands for the place. Special values must be zeros, NaNs or uninitialised: see [`special_of`].
     pub fn to_offset(self) -> i64 {
         let kind = match self {
             Self::At(offset) => return offset as i64,
@@ -54,22 +57,22 @@ impl ChunkPlace {
     }
 }
 
-/// The kind of a chunk that needs no bytes in the frame, as its offset says all. None for other chunks.
+/// The kind of special values in a chunk that needs no bytes in the frame, since its offset has the kind. None for other chunks.
 pub fn special_of(header: &ChunkHeader) -> Option<Special> {
     let kind = header.special();
     matches!(kind, Special::Zero | Special::Nan | Special::Uninit).then_some(kind)
 }
 
-/// The offset of a chunk of such values, which needs no bytes in the frame.
+/// The offset that stands for a chunk of such special values.
 pub fn special_offset(kind: Special) -> i64 {
     ChunkPlace::Special(kind).to_offset()
 }
 
-/// What was found where a chunk is.
+/// A chunk that was looked up.
 pub enum Found<T> {
-    /// No bytes: all items of the chunk are of this kind.
+    /// It has no bytes: all of its items are special values of this kind.
     Special(Special),
-    /// Its bytes, or the file that has them.
+    /// Its bytes, or where they are.
     Stored(T),
 }
 
@@ -77,16 +80,16 @@ pub enum Found<T> {
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Offsets {
-    /// The same offset many times: a frame filled with special values. There may be very many of them.
+    /// One offset for all chunks. A frame that was filled with special values may have very many.
     Repeated {
         /// The offset.
         offset: i64,
-        /// How often.
+        /// The number of chunks.
         count: usize,
     },
     /// Any offsets.
     List(List<i64>),
-    /// So many that a list of them would be much larger than their frame.
+    /// Any offsets, if a list of them would be much larger than their frame.
     Runs(Runs),
 }
 
@@ -118,6 +121,9 @@ impl Offsets {
     }
 
     /// The place of chunk `nchunk`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is no such chunk; those of [`ChunkPlace::from_offset`].
     pub fn place(&self, nchunk: usize) -> Result<ChunkPlace> {
         ChunkPlace::from_offset(self.get(nchunk).ok_or(Error::InvalidParam)?)
     }
@@ -127,13 +133,13 @@ impl Offsets {
         self.iter_over(usize::MAX, false)
     }
 
-    /// The offsets of chunks with bytes, in the order of the chunks. One that all chunks have is given once.
+    /// The offsets of chunks with bytes, in the order of the chunks. That of [`Self::Repeated`] is returned once.
     pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
         self.iter_over(1, true)
             .filter_map(|offset| u64::try_from(offset).ok())
     }
 
-    /// The offsets; one that is repeated, at most `most` times. With `only_real`, runs of special chunks are left out.
+    /// The offsets; that of [`Self::Repeated`] at most `most` times. With `only_real`, runs of special chunks are left out.
     fn iter_over(&self, most: usize, only_real: bool) -> Iter<'_> {
         let nothing = Span {
             first: 0,
@@ -160,12 +166,12 @@ impl Offsets {
         }
     }
 
-    /// How many of the offsets stand for chunks of special values.
+    /// The number of offsets that stand for chunks of special values.
     pub fn specials(&self) -> usize {
         self.len() - self.real().0
     }
 
-    /// How many of the offsets are real places, and the largest of those.
+    /// The number of offsets of chunks with bytes, and the largest of these offsets.
     fn real(&self) -> (usize, Option<u64>) {
         match self {
             Self::Repeated { offset, count } => match u64::try_from(*offset) {
@@ -182,11 +188,11 @@ impl Offsets {
         }
     }
 
-    /// Checks the offsets against the frame that they were read from: that there are places for so many chunks, and, where
-    /// each is a file, that no two are the same.
+    /// Checks the offsets of a frame against its sizes: the chunks must fit between header and index. In a sparse frame, no two
+    /// chunks may have the same file.
     ///
     /// # Errors
-    /// [`Error::InvalidHeader`] where chunks would lie outside of the frame, or over one another; [`Error::MemoryAlloc`].
+    /// [`Error::InvalidHeader`] if the check fails; [`Error::MemoryAlloc`].
     pub fn check(&self, kind: FrameKind, extent: &Extent) -> Result<()> {
         let (count, last) = self.real();
         let Some(last) = last else {
@@ -210,7 +216,7 @@ impl Offsets {
         }
     }
 
-    /// Whether no two real places are the same.
+    /// Whether no two chunks with bytes have the same place.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -227,9 +233,9 @@ impl Offsets {
             sorted.sort_unstable();
             return Ok(sorted.is_sorted_by(|a, b| a < b));
         }
-        // A bit for each number: files are numbered without large gaps.
+        // A bit for each number. Files are numbered without large gaps, so this is not much memory.
         let words = usize::try_from(last / 64).map_or(usize::MAX, |words| words + 1);
-        if words > FREE / size_of::<u64>() {
+        if words > BASE_BUDGET / size_of::<u64>() {
             return Ok(false);
         }
         let mut seen: List<u64> = List::filled(0, words)?;
@@ -256,7 +262,10 @@ impl Offsets {
         }
     }
 
-    /// As a list that can be changed.
+    /// The offsets as a list that can be changed. Other forms are converted to a list.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
     #[inline(never)]
     pub fn list_mut(&mut self) -> Result<&mut List<i64>> {
         if !matches!(self, Self::List(_)) {
@@ -271,9 +280,9 @@ impl Offsets {
     }
 }
 
-/// The offsets one after the other: the rest of a run, then a list, then other runs.
+/// Iterates over offsets: the rest of a run, then a list, then other runs. Some of these are always empty.
 ///
-/// It has a name, and [`Iter::next_run`] is not inlined, since there are many loops over offsets.
+/// [`Iter::next_run`] is not inlined, which keeps the many loops over offsets small.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
     span: Span,

@@ -1,8 +1,8 @@
-//! How the chunks of a frame are compressed, as its header records it.
+//! The compression parameters in the header of a frame.
 
 use oxiblosc_chunk::header::MAX_FILTERS;
 
-/// How the chunks to come are compressed, as the header of a frame records it.
+/// How new chunks of a frame are compressed, as its header records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Bytes of an item.
@@ -13,11 +13,11 @@ pub struct Parameters {
     pub compcode: u8,
     /// A parameter of the codec.
     pub compcode_meta: u8,
-    /// 0 (store) to 9.
+    /// The compression level, from 0 (only store) to 9.
     pub clevel: u8,
-    /// Whether blocks are cut into streams: 1 always, 2 never, 3 as the tuner says, 4 as older versions could read.
+    /// Whether blocks are split into streams: 1 always, 2 never, 3 as the tuner decides, 4 so that older versions can read them.
     pub splitmode: u8,
-    /// Whether chunks get a dictionary.
+    /// Whether chunks are compressed with a dictionary.
     pub use_dict: bool,
     /// The filters, in the order in which they are applied.
     pub filters: [u8; MAX_FILTERS],
@@ -26,8 +26,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Whether a copy for which these are asked can have chunks with the parameters `known` as they are: there is no reason to compress
-    /// them again.
+    /// Whether chunks that were compressed with the parameters `known` can be copied to a frame with these without compressing them
+    /// again. The codec's parameter and the split mode are not compared.
     pub fn keep(&self, known: &Self) -> bool {
         let blocksize = match self.blocksize {
             0 => known.blocksize,

@@ -1,7 +1,7 @@
 //! Run-length encoded lists of offsets: a run is chunks whose offsets are equal or rise by the same step.
 //!
-//! A compressed index of a few kilobytes can have millions of offsets. If most chunks are special, or their files are numbered
-//! one after the other, one run holds all of them.
+//! A compressed index of a few kilobytes can have millions of offsets. If most chunks are special, or files are numbered one after the
+//! other, a few runs hold all of them.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -11,9 +11,9 @@ use oxiblosc_memory::List;
 struct OffsetRun {
     /// The offset of the first chunk.
     first: i64,
-    /// Its index.
+    /// The number of that chunk.
     start: u32,
-    /// From one offset to the next; 0 for special chunks.
+    /// The difference between one offset and the next; 0 for special chunks.
     step: u32,
 }
 
@@ -29,10 +29,10 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The numbers from 0 to before `len`.
+    /// The numbers `0..len`.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`], also for more than there can be.
+    /// [`Error::MemoryAlloc`], also if `len` exceeds `u32::MAX`.
     pub fn rising(len: usize) -> Result<Self> {
         u32::try_from(len).map_err(|_| Error::MemoryAlloc)?;
         let mut runs = List::new();
@@ -67,12 +67,12 @@ impl Runs {
         })
     }
 
-    /// Bytes of memory that they take.
+    /// Bytes of memory that the runs occupy.
     pub fn bytes(&self) -> usize {
         self.runs.capacity() * WIDTH
     }
 
-    /// Puts an offset behind the others.
+    /// Appends an offset.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -80,12 +80,12 @@ impl Runs {
         let start = u32::try_from(self.len).map_err(|_| Error::MemoryAlloc)?;
         if let Some(run) = self.runs.last_mut() {
             let count = start - run.start;
-            // The second offset says what the step is.
+            // The second offset of a run determines its step.
             let step = match offset.checked_sub(run.first).map(u32::try_from) {
                 Some(Ok(step)) if count == 1 => step,
                 _ => run.step,
             };
-            // Special chunks follow equal ones, and others such that lie behind: a run is of one kind.
+            // A run has either special chunks, whose offsets are equal, or others, whose offsets rise.
             let fits = (run.first < 0) == (step == 0);
             if fits && run.at(count.into(), step) == Some(offset) {
                 run.step = step;
@@ -118,7 +118,7 @@ impl Runs {
         run.at(nchunk as i64 - i64::from(run.start), run.step)
     }
 
-    /// First offset, step and length of each run.
+    /// The runs, with the number of offsets in each.
     pub fn spans(&self) -> Spans<'_> {
         Spans {
             runs: &self.runs,
@@ -126,7 +126,7 @@ impl Runs {
         }
     }
 
-    /// How many of the offsets are real places, and the largest of those.
+    /// The number of offsets that are not negative, and the largest of them.
     pub fn extent(&self) -> (usize, Option<u64>) {
         let real = self.spans().filter(|span| span.first >= 0);
         real.fold((0, None), |(all, most), span| {
@@ -136,7 +136,7 @@ impl Runs {
     }
 }
 
-/// `count` offsets from `first` on, `step` apart.
+/// The offsets `first`, `first + step` and so on, `count` in all.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     pub first: i64,
@@ -148,7 +148,7 @@ pub struct Span {
 #[derive(Clone, Debug, Default)]
 pub struct Spans<'a> {
     runs: &'a [OffsetRun],
-    /// How many offsets there are, those of earlier runs included.
+    /// The number of all offsets, including those of runs that were returned already.
     len: usize,
 }
 
@@ -168,7 +168,7 @@ impl Iterator for Spans<'_> {
 }
 
 impl OffsetRun {
-    /// The offset of the chunk that is number `i` of the run.
+    /// The offset of chunk `i` of the run.
     fn at(&self, i: i64, step: u32) -> Option<i64> {
         self.first.checked_add(i64::from(step).checked_mul(i)?)
     }

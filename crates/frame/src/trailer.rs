@@ -1,4 +1,4 @@
-//! The trailer of a frame: variable-length metalayers and room for a fingerprint.
+//! The trailer of a frame: variable-length metalayers and a fingerprint.
 //!
 //! See the contiguous frame format document, "Trailer".
 
@@ -7,18 +7,21 @@ use super::meta::{self, Metalayer};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 
-/// Bytes that are read at the end of a frame to learn how long its trailer is.
+/// Bytes at the end of a frame from which [`len`] gets the length of its trailer.
 pub const MIN_LEN: usize = 25;
 /// The most variable-length metalayers.
 pub const MAX_METALAYERS: usize = meta::MAX_READ;
 
 const VERSION: u8 = 1;
-/// From the trailer's length to the end of the trailer: the length, and the fingerprint with its two marker bytes.
+/// Bytes from the length field to the end of the trailer: the length, the fingerprint's marker and type, and the fingerprint.
 const LEN_TO_END: usize = 4 + 2 + 16;
 /// Where the metalayers begin.
 const METALAYERS: usize = 2;
 
-/// Writes a trailer.
+/// A trailer without a fingerprint, as bytes.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for more than [`MAX_METALAYERS`] or a trailer of 2 GiB; those of [`meta::write`].
 pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
     if metalayers.len() > MAX_METALAYERS {
         return Err(Error::InvalidParam);
@@ -37,8 +40,10 @@ pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
     Ok(out)
 }
 
-/// How long the trailer is whose last [`MIN_LEN`] bytes are `end`, in a frame of `frame_len` bytes, `header_len` of
-/// which are the header.
+/// The length of a trailer in bytes, from its last [`MIN_LEN`] bytes. The frame has `frame_len` bytes, and its header `header_len`.
+///
+/// # Errors
+/// [`Error::Data`] if it cannot be the length of a trailer of this frame.
 pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
     let at = MIN_LEN - LEN_TO_END;
     if end.len() != MIN_LEN || end[at - 1] != 0xce {
@@ -52,7 +57,10 @@ pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
     Ok(len as usize)
 }
 
-/// Writes the length of a whole trailer into it, where it had another. That is damage where it has checksums.
+/// Corrects the length field of a whole trailer.
+///
+/// # Errors
+/// [`Error::Data`] for a trailer with checksums, in which a wrong length is damage, and for one that is too short or too long.
 pub fn correct_len(bytes: &mut [u8]) -> Result<()> {
     if fingerprint::is_in(bytes) {
         return Err(Error::Data);
@@ -64,6 +72,9 @@ pub fn correct_len(bytes: &mut [u8]) -> Result<()> {
 }
 
 /// Reads the metalayers of a whole trailer.
+///
+/// # Errors
+/// Those of [`meta::read`].
 pub fn parse(bytes: &[u8]) -> Result<List<Metalayer>> {
     meta::read(bytes, METALAYERS, MAX_METALAYERS)
 }
