@@ -1,4 +1,4 @@
-//! Files with several frames: appends a frame to a file.
+//! Appends a frame to a file, which may have others.
 
 use super::disk::TRIES;
 use super::header::{MIN_LEN, UNCOMMITTED};
@@ -12,16 +12,15 @@ use std::ffi::CStr;
 /// The file that a frame is appended to, locked against others that change it.
 struct Container<'a> {
     file: &'a dyn Storage,
-    /// The file, if it was made for this.
+    /// The path of the file, if it was created for this.
     made: Option<&'a NewPath>,
 }
 
-/// Appends a frame, given as bytes, to the file at `path`, which is made if it is not there. Gives where the frame begins.
-///
-/// This is a change of the file like any other: changes of a file wait for each other.
+/// Appends a frame, given as bytes, to the file at `path`, which is created if it does not exist. Returns where the frame begins in the file, in
+/// bytes. It waits for other changes of the file, as every change does.
 ///
 /// # Errors
-/// Those of locking and output; then the file is as it was.
+/// [`Error::Lock`], [`Error::FileOpen`], those of output; then the file is as it was.
 pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -> Result<u64> {
     if !backend.is_filesystem() {
         let there = backend.open(path, Mode::ReadWrite);
@@ -38,7 +37,7 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
         if lock.is_ok() && file.identity() == backend.identity(path) {
             return container.append(Some(path), frame, durable);
         }
-        // What is appended to a file without a name is lost.
+        // The path leads to another file by now. What is appended to a file without a name is lost.
         if file.size() == Ok(0) {
             container.remove();
         }
@@ -47,7 +46,7 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
     Err(Error::FileOpen)
 }
 
-/// Opens the file, or makes it; then gives also what was made.
+/// Opens the file, or creates it. Returns also what was created.
 fn open_or_make(
     backend: &dyn Backend,
     path: &CStr,
@@ -59,25 +58,25 @@ fn open_or_make(
         if let Ok(file) = backend.open(&path, Mode::New) {
             return Ok((file, Some(new.created())));
         }
-        // Another process may have made it just now.
+        // Another process may have created it just now.
     }
     Ok((backend.open(path, Mode::ReadWrite)?, None))
 }
 
 impl Container<'_> {
-    /// Removes the file if it was made for this. No other process has appended to it.
+    /// Removes the file if it was created for this. Callers make sure that no other process has appended to it.
     fn remove(&self) {
         if let Some(made) = &self.made {
             made.remove();
         }
     }
 
-    /// Writes a frame. If it comes behind others, neither the frame nor anything in its chunks counts before the last byte is written.
+    /// Writes a frame. If there are others before it, it is not a frame before the last byte is written, nor is anything in its chunks.
     fn write(&self, pos: u64, frame: &[u8], durable: bool) -> Result<()> {
         let file = self.file;
         let sync = || if durable { file.sync() } else { Ok(()) };
         if pos == 0 {
-            // There is no frame before it that could take it for leftovers.
+            // There is no frame before it whose changes could remove it as leftovers.
             file.write_at(pos, frame)?;
             return sync();
         }
@@ -89,7 +88,8 @@ impl Container<'_> {
         let magic = std::mem::replace(&mut front[at], byte);
         file.write_at(pos, &front)?;
         if leftovers::has_magic(rest) {
-            // The front says how long the uncommitted frame is, so the file gets that length first.
+            // Otherwise the magics in it could be taken for frames. A search skips an uncommitted frame, by the length in its front, if the
+            // file has this length.
             file.truncate(pos + frame.len() as u64)?;
             sync()?;
         }
@@ -99,16 +99,16 @@ impl Container<'_> {
         sync()
     }
 
-    /// Appends a frame; `named` is the path of a file whose name can be made durable.
+    /// Appends a frame. Returns where it begins. `named` is the path of the file, if its name can be made durable.
     fn append(&self, named: Option<&CStr>, frame: &[u8], durable: bool) -> Result<u64> {
         let file = self.file;
         let mut end = None;
         let appended = (|| {
-            // A record of a change that was not committed is at the end of the file; behind the new frame it would not be found.
+            // The undo record of a change that was not committed is at the end of the file. Before the new frame it would not be found.
             journal::roll_back(file, None, durable, None)?;
             let pos = *end.insert(file.size()?);
             self.write(pos, frame, durable)?;
-            // Another process may have made the file, and not have synced its directory.
+            // Another process may have created the file and not synced its directory.
             if let Some(path) = named.filter(|_| durable) {
                 paths::sync_parent(&paths::followed(path)?)?;
             }
@@ -117,7 +117,7 @@ impl Container<'_> {
         if appended.is_err() {
             match end {
                 Some(0) if self.made.is_some() => self.remove(),
-                // A part of a frame behind the others does not count.
+                // If this fails, the part of the frame that was written has no magic, so it is no frame.
                 Some(end) => drop(file.truncate(end)),
                 None => {}
             }

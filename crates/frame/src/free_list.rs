@@ -15,23 +15,23 @@ struct Tail {
     free: u64,
 }
 
-/// What is free between the header and the index of a frame. Positions count from the end of the header.
+/// The free bytes between the header and the index of a frame. Positions and lengths are in bytes; positions count from the end of the header.
 ///
-/// Only [`FreeList::reserve`] allocates memory, so that nothing else fails.
+/// [`FreeList::alloc_with_tail`], [`FreeList::free`] and what they call never fail: [`FreeList::reserve`] allocates what they need.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FreeList {
     /// The end of the last chunk.
     end: u64,
-    /// Holes before `end`, in ascending order: where each begins, its bytes. No two touch, none is empty.
+    /// Holes before `end`, in ascending order: position and length. No two touch, none is empty.
     holes: List<(u64, u64)>,
-    /// In ascending order.
+    /// The tails of chunks, in ascending order.
     tails: List<Tail>,
     /// Whether freed bytes are not used again, because chunks share bytes or it is not known where chunks lie.
     fixed: bool,
 }
 
 impl FreeList {
-    /// No bytes.
+    /// The list of a frame without chunks.
     pub const EMPTY: Self = Self {
         end: 0,
         holes: List::new(),
@@ -39,7 +39,7 @@ impl FreeList {
         fixed: false,
     };
 
-    /// A list in which all bytes up to `end` are taken, by chunks whose places are not known.
+    /// A list in which chunks occupy all bytes up to `end`. Their places are not known, so none of these bytes become free.
     pub fn opaque(end: u64) -> Self {
         Self {
             end,
@@ -48,7 +48,7 @@ impl FreeList {
         }
     }
 
-    /// A list in which all bytes up to `end` are taken, by chunks one behind the other.
+    /// A list in which chunks occupy all bytes up to `end`, one behind the other.
     pub fn packed(end: u64) -> Self {
         Self {
             end,
@@ -56,7 +56,7 @@ impl FreeList {
         }
     }
 
-    /// A list in which these chunks take their bytes: where each begins, and its length.
+    /// A list in which these chunks occupy their bytes: the position and the length of each.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
@@ -87,7 +87,7 @@ impl FreeList {
         })
     }
 
-    /// Gets the memory that `more` calls of the other functions may need.
+    /// Allocates the memory that `more` calls of [`Self::alloc_with_tail`] and [`Self::free`] may need.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
@@ -107,7 +107,7 @@ impl FreeList {
         self.fixed
     }
 
-    /// Where the first free byte before [`Self::end`] is, if there is one: in a hole, or behind a chunk.
+    /// The position of the first free byte before [`Self::end`], if there is one: in a hole, or behind a chunk.
     pub fn first(&self) -> Option<u64> {
         let hole = self.holes.first().map(|(pos, _)| *pos);
         let mut tails = self.tails.iter().filter(|tail| tail.free > 0);
@@ -115,14 +115,14 @@ impl FreeList {
         hole.into_iter().chain(tail).min()
     }
 
-    /// How many bytes are free before [`Self::end`].
+    /// The number of free bytes before [`Self::end`].
     pub fn free_bytes(&self) -> u64 {
         let holes: u64 = self.holes.iter().map(|(_, len)| len).sum();
         let tails: u64 = self.tails.iter().map(|tail| tail.free).sum();
         holes + tails
     }
 
-    /// Whether bytes lie in a hole.
+    /// Whether `len` bytes at `pos` lie in a hole.
     pub fn is_hole(&self, pos: u64, len: u64) -> bool {
         let behind = self.holes.partition_point(|(at, _)| *at <= pos);
         let before = behind.checked_sub(1).map(|i| self.holes[i]);
@@ -133,12 +133,12 @@ impl FreeList {
         self.tails.binary_search_by_key(&chunk, |tail| tail.chunk)
     }
 
-    /// How many bytes are free for the chunk at `pos` to grow.
+    /// The number of free bytes behind the chunk at `pos` into which it can grow.
     pub fn tail(&self, pos: u64) -> u64 {
         self.tail_of(pos).map_or(0, |i| self.tails[i].free)
     }
 
-    /// Takes bytes as [`Self::alloc`] does, `len` for a chunk and `tail` more that are kept free for it alone.
+    /// As [`Self::alloc`], for a chunk of `len` bytes and `tail` more that are kept free for it alone.
     pub fn alloc_with_tail(&mut self, pos: u64, len: u64, tail: u64) {
         self.alloc(pos, len + tail);
         if let (true, Err(i)) = (tail > 0, self.tail_of(pos)) {
@@ -147,12 +147,12 @@ impl FreeList {
                 end: pos + len,
                 free: tail,
             };
-            // Without memory for this, the room is not used again.
+            // This fails only without [`Self::reserve`]. Then the tail stays unused.
             let _ = self.tails.insert(i, new);
         }
     }
 
-    /// Lets the chunk at `pos`, which has `len` bytes, grow by `more`; whether there is room for that.
+    /// Lets the chunk at `pos`, which has `len` bytes, grow by `more` bytes. Returns whether there are so many free bytes.
     pub fn grow(&mut self, pos: u64, len: u64, more: u64) -> bool {
         let Ok(i) = self.tail_of(pos) else {
             return false;
@@ -166,10 +166,10 @@ impl FreeList {
         fits
     }
 
-    /// Cuts chunks, in ascending order: where each begins, how many bytes it has, and how many of them it keeps.
+    /// Frees the ends of chunks. `cuts` are in ascending order: position, length, and new length of each chunk.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`]; then nothing is free that was not before.
+    /// [`oxiblosc_error::Error::MemoryAlloc`]; then the list is unchanged.
     pub fn cut_each(&mut self, cuts: &[(u64, u64, u64)]) -> Result<()> {
         let mut holes: List<(u64, u64)> = List::with_capacity(self.holes.len() + cuts.len())?;
         let mut all = List::with_capacity(self.holes.len() + cuts.len())?;
@@ -198,7 +198,7 @@ impl FreeList {
         Ok(())
     }
 
-    /// Finds `len` bytes that end before `limit`: in the smallest hole that is large enough, else at the end.
+    /// Finds `len` free bytes before `limit`: in the smallest hole that is large enough, otherwise at the end. Returns their position.
     pub fn find(&self, len: u64, limit: u64) -> Option<u64> {
         let fits = self.holes.iter().filter(|(_, size)| *size >= len);
         if let Some((pos, _)) = fits.min_by_key(|(_, size)| *size) {
@@ -208,7 +208,7 @@ impl FreeList {
         (end <= limit).then_some(self.end)
     }
 
-    /// Takes bytes that [`Self::find`] found.
+    /// Marks `len` bytes at `pos`, which [`Self::find`] has found, as used.
     pub fn alloc(&mut self, pos: u64, len: u64) {
         match self.holes.binary_search_by_key(&pos, |(pos, _)| *pos) {
             Ok(i) if self.holes[i].1 > len => {
@@ -219,7 +219,7 @@ impl FreeList {
         }
     }
 
-    /// Frees the bytes of a chunk, with those that were free behind it.
+    /// Frees the `len` bytes of the chunk at `pos`, and its tail.
     pub fn free(&mut self, mut pos: u64, mut len: u64) {
         if let Ok(i) = self.tail_of(pos) {
             let tail = self.tails.remove(i);
@@ -228,7 +228,7 @@ impl FreeList {
         if self.fixed || len == 0 || pos.saturating_add(len) > self.end {
             return;
         }
-        // Holes that the bytes touch, or lie in, become one with them.
+        // Holes that touch or contain the bytes are merged with them.
         let first = self.holes.partition_point(|(at, size)| at + size < pos);
         let last = self.holes.partition_point(|(at, _)| *at <= pos + len);
         for (at, size) in self.holes.drain(first..last) {
@@ -239,7 +239,7 @@ impl FreeList {
         if pos + len >= self.end {
             self.end = pos;
         } else {
-            // As above.
+            // As in `alloc_with_tail`.
             let _ = self.holes.insert(first, (pos, len));
         }
     }

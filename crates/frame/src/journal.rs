@@ -1,10 +1,10 @@
 //! The undo record of a change under way, behind the end of a frame's file.
 //!
-//! A change first writes new bytes into free room, and behind all that a record of the bytes that it is about to overwrite. Then it
-//! overwrites them. Then it cuts the file to the new length of the frame, which cuts off the record. That cut is the commit: as long as the
-//! record is complete, the frame counts as it was before the change, and a handle that finds the record reads the old bytes ([`overlay`]) or
-//! puts them back ([`roll_back`]). Between two changes a file ends where its frame ends. Other readers of the format do not look behind the
-//! end of a frame.
+//! A change first writes new bytes into free space, and behind all that a record of the bytes that it is about to overwrite. Then it
+//! overwrites them. Finally it truncates the file to the new length of the frame, which removes the record: this is the commit. As long as
+//! the file has a complete record, the frame is still as before the change, and a handle that finds the record reads the old bytes
+//! ([`overlay`]) or restores them ([`roll_back`]). Between two changes a file ends where its frame ends. Other readers of the format ignore
+//! what is behind a frame.
 //!
 //! A record belongs to one frame. It begins where that frame ends before or after the change, whichever is further. It has the position of
 //! the frame, its lengths before and after, and a hash of its header before; and its patches lie within the old frame.
@@ -18,24 +18,24 @@ use oxiblosc_memory::{List, ToList};
 use record::{END, END_MAGIC, FRONT, MIN_LEN, Parser};
 pub use record::{Record, hash};
 
-/// Bytes of a frame as they are before a change.
+/// Bytes of a frame as they were before a change.
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// Where, from the start of the frame.
+    /// Their position, in bytes from the start of the frame.
     pub pos: u64,
-    /// What.
+    /// The old bytes.
     pub bytes: List<u8>,
 }
 
 impl Patch {
-    /// Behind its last byte.
+    /// The position behind its last byte.
     fn end(&self) -> u64 {
         self.pos + self.bytes.len() as u64
     }
 }
 
-/// Writes what `patches` have over `bytes`, which were read at `pos`.
+/// Restores the old bytes in `bytes`, which were read at `pos` of the frame.
 pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     let end = pos + bytes.len() as u64;
     let first = patches.partition_point(|patch| patch.end() <= pos);
@@ -46,9 +46,9 @@ pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     }
 }
 
-/// The patches of a record in a file that is only read. They count as long as the record is there.
+/// The patches of a record in a file that is only read. They are valid as long as the record is there.
 pub struct Overlay {
-    /// What was overwritten, as in a record.
+    /// The old bytes, as in [`Record::patches`].
     pub patches: List<Patch>,
     size: u64,
     end: [u8; END],
@@ -58,7 +58,7 @@ impl Overlay {
     /// As [`Record::find`].
     ///
     /// # Errors
-    /// Those of that.
+    /// As for that.
     pub fn find(file: &dyn Storage, size: u64, base: u64) -> Result<Option<Self>> {
         if size < MIN_LEN as u64 {
             return Ok(None);
@@ -78,14 +78,14 @@ impl Overlay {
     }
 }
 
-/// The last bytes of a file that is long enough for a record.
+/// The last bytes of a file of `size` bytes, which is long enough for a record.
 fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
     let mut end = [0; END];
     file.read_at(size - END as u64, &mut end)?;
     Ok(end)
 }
 
-/// So many bytes of a file, which has them.
+/// Reads `len` bytes of a file. Callers have checked that it is so long, as memory is allocated for them.
 ///
 /// # Errors
 /// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
@@ -96,8 +96,8 @@ fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
 }
 
 impl Record {
-    /// The record at the end of a file of `size` bytes that belongs to the frame at `base`, or to any, if there is one and it
-    /// counts.
+    /// The record at the end of a file of `size` bytes, if there is one that is valid and belongs to the frame at `base`. Without `base` it may
+    /// belong to any frame.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
@@ -131,12 +131,12 @@ impl Record {
         let Some(record) = Self::decode(&read(file, pos, len as usize)?)? else {
             return Ok(None);
         };
-        Ok(record.counts_in(file)?.then_some(record))
+        Ok(record.is_valid_in(file)?.then_some(record))
     }
 
-    /// Whether the record was written for the frame that is in the file: its header is the one before the change, or the
-    /// one after it as far as it was written, and no patch reaches out of the frame.
-    fn counts_in(&self, file: &dyn Storage) -> Result<bool> {
+    /// Whether the record was written for the frame in the file: each byte of the frame's header is as it was before the change or
+    /// as it is after it, and all patches lie in the frame.
+    fn is_valid_in(&self, file: &dyn Storage) -> Result<bool> {
         let mut end = 0;
         for patch in &self.patches {
             let patch_end = patch.pos.checked_add(patch.bytes.len() as u64);
@@ -166,12 +166,12 @@ impl Record {
             let new = i.checked_sub(at).and_then(|i| self.changed.get(i));
             now[i] == header[i] || new == Some(&now[i])
         };
-        Ok(known && (0..now.len()).all(written) && !self.hides_a_frame(file)?)
+        Ok(known && (0..now.len()).all(written) && !self.is_in_a_frame(file)?)
     }
 
-    /// Whether another frame, or a part of it, begins where this one ends. Then what looks like a record is part of that frame: this library
-    /// does not change a frame that has another one behind it.
-    fn hides_a_frame(&self, file: &dyn Storage) -> Result<bool> {
+    /// Whether another frame, perhaps an uncommitted one, begins where this one ends. Then what looks like a record is a part of that frame,
+    /// as this library does not change a frame that has another one behind it.
+    fn is_in_a_frame(&self, file: &dyn Storage) -> Result<bool> {
         let mut front = [0; super::header::MIN_LEN];
         let pos = self.base + self.old_len;
         if self.new_len < self.old_len + front.len() as u64 {
@@ -184,9 +184,9 @@ impl Record {
     }
 }
 
-/// If the file has the record of a change that was not committed, restores the frame at `base`, or the one that ends where the file does, as
-/// it was before the change. Gives whether it did. No other process may change the file meanwhile. With `only`, a record of another file than this (device and inode) does not count:
-/// such a file is a copy, which its reader leaves as it is.
+/// Rolls back a change that was not committed, if the file has its record: restores the frame at `base`, or any if that is none, as it was
+/// before the change. Returns whether it did. The caller has locked the file against changes. With `only`, a record of another file than
+/// that one (device and inode) is ignored: the file is a copy, which a handle that only reads leaves as it is.
 ///
 /// # Errors
 /// Those of reading and writing; then the record stays.
@@ -210,7 +210,7 @@ pub fn roll_back(
     Ok(true)
 }
 
-/// Writes the old bytes back.
+/// Writes the old bytes over the new ones.
 ///
 /// # Errors
 /// Those of writing.

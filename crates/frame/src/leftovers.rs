@@ -1,8 +1,8 @@
-//! Bytes behind a frame: what a process that died has left there, or another frame.
+//! Tells what is behind a frame: another frame, or leftovers of a process that died.
 //!
-//! This library writes no magic of a frame or record behind the end of a frame, unless a complete record at the end of the file says that
-//! those bytes do not count. Chunks that contain a magic are held back until then, and records that do are masked. A frame that is appended
-//! to others gets its magic last. So a magic behind a frame is that of another frame, and other bytes are left over.
+//! While this library changes a frame, it writes nothing behind its end that looks like the magic of a frame or a record, before the file has
+//! the complete record of the change. Chunks with such a magic are held back until then, and records with one are masked. A frame
+//! that is appended to others gets its magic last. So a magic behind a frame is that of another frame, and all other bytes are leftovers.
 
 use super::header::{Extent, Header, MAGIC_POS, MIN_LEN};
 use oxiblosc_error::Result;
@@ -11,25 +11,25 @@ use oxiblosc_memory::List;
 use oxiblosc_memory::sort::sort_by_key;
 use std::ops::Range;
 
-/// Bytes of a write: where, and what.
+/// A write: position and bytes.
 pub type FileWrite<'a> = (u64, &'a [u8]);
 
-/// The fronts of the magics of frames, uncommitted ones too, and of records. All have [`PAIR`] in them.
+/// The first bytes of the magics of frames, committed or not, and of records. All contain [`PAIR`].
 const STEMS: [&[u8]; 2] = [b"b2fram", b"oxb2jnl"];
 const PAIR: [u8; 2] = *b"b2";
 /// The length of the longest stem, less one.
 const OVERLAP: usize = 6;
-/// So many bytes are read at a time.
+/// Bytes that are read at a time.
 const PIECE: u64 = 1 << 20;
 
-/// The first place from `from` on where the bytes have the pair.
+/// The position of the first pair at `from` or behind it.
 fn pair_from(bytes: &[u8], from: usize) -> Option<usize> {
     const BLOCK: usize = 256;
     let mut at = from;
     while at + 1 < bytes.len() {
         let end = bytes.len().min(at + BLOCK + 1);
         let block = &bytes[at..end];
-        // All pairs of a block are compared, found or not: a loop without an exit compares many bytes at a time.
+        // A loop without an early exit can be vectorised, so all pairs of a block are compared.
         let pairs = block.iter().zip(&block[1..]);
         let is = |(a, b): (&u8, &u8)| u8::from(*a == PAIR[0]) & u8::from(*b == PAIR[1]);
         if pairs.fold(0, |any, pair| any | is(pair)) != 0 {
@@ -41,7 +41,7 @@ fn pair_from(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// The first stem whose pair is at `from` or behind it.
+/// The position of the first stem whose pair is at `from` or behind it.
 fn stem_from(bytes: &[u8], mut from: usize) -> Option<Range<usize>> {
     while let Some(pair) = pair_from(bytes, from) {
         for stem in STEMS {
@@ -56,12 +56,12 @@ fn stem_from(bytes: &[u8], mut from: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Whether bytes have the front of a magic in them.
+/// Whether bytes contain a stem.
 pub fn has_magic(bytes: &[u8]) -> bool {
     stem_from(bytes, 0).is_some()
 }
 
-/// From the first to the last of the stems in bytes.
+/// The range from the start of the first stem in bytes to the end of the last.
 fn stems(bytes: &[u8]) -> Option<Range<usize>> {
     let mut all = stem_from(bytes, 0)?;
     while let Some(next) = stem_from(bytes, all.end) {
@@ -70,7 +70,8 @@ fn stems(bytes: &[u8]) -> Option<Range<usize>> {
     Some(all)
 }
 
-/// From the first to the last of the stems in parts, which are in ascending order.
+/// The range from the start of the first stem in parts to the end of the last. The parts are in ascending order; a stem may lie in
+/// several that are adjacent.
 fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
     let mut all: Option<Range<u64>> = None;
     let mut note = |pos: u64, found: Option<Range<usize>>| {
@@ -79,7 +80,7 @@ fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
         let known = all.take().unwrap_or(start..end);
         all = Some(known.start.min(start)..known.end.max(end));
     };
-    // The last bytes before a part: a stem may begin in them and end in the part.
+    // The last bytes before a part, in which a stem may begin that ends in the part, and then the first bytes of the part.
     let (mut before, mut have, mut end) = ([0; 2 * OVERLAP], 0, 0);
     for (pos, bytes) in parts {
         if *pos != end {
@@ -107,16 +108,16 @@ fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
     all
 }
 
-/// Writes behind a frame that wait until the undo record is there.
+/// Writes behind a frame that must not be made before the undo record is complete.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DeferredWrites<'a> {
-    /// The first byte of it, which comes last.
+    /// The first byte of all, which is written last.
     pub first: Option<FileWrite<'a>>,
-    /// All others.
+    /// The rest.
     pub rest: List<FileWrite<'a>>,
 }
 
-/// Takes out of `parts` what may look like the front of a frame or a record behind `end`.
+/// Removes from `parts`, and returns, the bytes behind `end` that could be taken for the start of a frame or a record.
 ///
 /// # Errors
 /// [`oxiblosc_error::Error::MemoryAlloc`].
@@ -151,8 +152,8 @@ pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<Deferr
     Ok(held)
 }
 
-/// Whether a frame begins in a file somewhere behind `start`, where another one ends. Everything there is searched except
-/// frames whose append was begun and not committed.
+/// Whether a frame begins in a file of `size` bytes at `start`, where another one ends, or behind it. Everything is searched but the bytes of
+/// frames whose append was not committed.
 ///
 /// # Errors
 /// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
@@ -192,7 +193,7 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     Ok(false)
 }
 
-/// The length of a frame that begins with these bytes and whose append was not committed; the file has so many bytes from there on.
+/// The length of the uncommitted frame that begins with these bytes, if one does. The file has `size` bytes from there on.
 fn uncommitted(front: &[u8], size: u64) -> Option<u64> {
     if !Header::is_uncommitted(front) {
         return None;

@@ -1,7 +1,7 @@
 //! A contiguous frame in a buffer.
 //!
-//! Header and chunks are always in the buffer. Index and trailer are put behind them when the whole frame is asked for, so that an
-//! append costs no more than its chunk.
+//! Header and chunks are always in the buffer. Index and trailer are written behind them only when the whole frame is needed, so that the
+//! cost of an append is that of its chunk.
 
 mod changes;
 mod parse;
@@ -20,16 +20,16 @@ use parse::parse;
 
 /// A contiguous frame in memory.
 pub struct Memory {
-    /// A borrowed buffer is always a whole frame.
+    /// Header, chunks, and perhaps index and trailer. A borrowed buffer is always a whole frame.
     bytes: CowBuffer,
     header_len: usize,
-    /// Bytes of the chunks, and of what lies between them.
+    /// Bytes of the chunks, and of free space between them.
     data_len: usize,
     offsets: Offsets,
     trailer: List<u8>,
     /// Whether index and trailer are in the buffer.
     whole: bool,
-    /// Whether chunks may have free bytes between their blocks, since some were changed.
+    /// Whether there may be free bytes, between chunks or between the blocks of changed ones, that [`Self::whole`] removes.
     loose: bool,
     /// Whether the whole frame has [checksums](super::fingerprint).
     checksums: ChecksumScope,
@@ -39,6 +39,9 @@ pub struct Memory {
 
 impl Memory {
     /// A new frame without chunks and metalayers.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
     pub fn new(header: &Header) -> Result<Self> {
         let bytes = header.encode(&[])?;
         Ok(Self {
@@ -54,10 +57,10 @@ impl Memory {
         })
     }
 
-    /// Uses a whole frame in place. If it is borrowed, it is copied before it is changed.
+    /// The frame in a buffer, which is used in place. A borrowed buffer is copied before it is changed.
     ///
     /// # Errors
-    /// Those of a damaged frame, [`Error::MemoryAlloc`].
+    /// Those of a damaged frame; [`Error::FrameType`] for a sparse one; [`Error::MemoryAlloc`].
     pub fn over(bytes: CowBuffer) -> Result<(Self, Loaded)> {
         let (extent, loaded, offsets, trailer) = parse(&bytes)?;
         let checksums = loaded.coverage.scope(&trailer);
@@ -82,11 +85,17 @@ impl Memory {
     }
 
     /// Sets whether the whole frame gets checksums of header, index and trailer.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
     pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         self.change_checksums(self.checksums.wanted(checksums))
     }
 
     /// Makes the whole frame record that every chunk has checksums.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
     pub fn set_all_checksums(&mut self) -> Result<()> {
         self.change_checksums(ChecksumScope::All)
     }
@@ -99,13 +108,13 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether other bytes are part of the buffer.
+    /// Whether `other` overlaps the buffer.
     pub fn holds(&self, other: &[u8]) -> bool {
         let (own, other) = (self.bytes.as_ptr_range(), other.as_ptr_range());
         own.start < other.end && other.start < own.end
     }
 
-    /// Makes [`Self::whole`] leave out free bytes: those of chunks that are gone, and between the blocks of others.
+    /// Makes [`Self::whole`] remove free bytes: those of removed chunks, and those between the blocks of others.
     pub fn loosen(&mut self) {
         self.loose = true;
     }
@@ -120,17 +129,23 @@ impl Memory {
         &self.offsets
     }
 
-    /// Bytes of all chunks, and of what lies between them.
+    /// Bytes of all chunks, and of free space between them.
     pub fn cbytes(&self) -> u64 {
         self.data_len as u64
     }
 
-    /// Finds chunk `nchunk`: its bytes, and what of them was checked.
+    /// Finds chunk `nchunk`: its bytes, and which of its checksums were compared already.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is no such chunk; those of a damaged one.
     pub fn find(&self, nchunk: usize) -> Result<Found<(&[u8], Checked<'_>)>> {
         self.find_and_read(nchunk, &mut { ChunkHeader::EMPTY })
     }
 
-    /// The same, and reads the chunk's header into `header`.
+    /// As [`Self::find`], and reads the chunk's header into `header`.
+    ///
+    /// # Errors
+    /// As for that.
     pub fn find_and_read(
         &self,
         nchunk: usize,
@@ -154,17 +169,20 @@ impl Memory {
 
     fn checked(&self, nchunk: usize, header: &ChunkHeader) -> Checked<'_> {
         let nchunks = self.offsets.len();
-        // A small frame may claim very many chunks.
+        // A small frame may claim very many chunks. Memory for all of them would be out of proportion.
         let bounded = nchunks <= self.data_len / EXTENDED_HEADER_LENGTH;
-        // A borrowed buffer may be a map of a file, whose pages may be read from the disk again, with new damage.
+        // A borrowed buffer may be a map of a file. Its pages may be read from the disk again, and be damaged then.
         match header.has_checksums() && bounded && self.bytes.borrowed().is_none() {
             true => self.checked.chunk(nchunk, nchunks),
             false => Checked::NEVER,
         }
     }
 
-    /// The bytes of chunk `nchunk`, to be changed in place. The caller must leave a valid chunk of the same length with right checksums, as it is
-    /// not checked again.
+    /// The bytes of chunk `nchunk`, to be changed in place. The caller must leave a valid chunk of the same length with correct checksums, as it
+    /// is not checked again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for a chunk without bytes; those of [`Self::find`]; [`Error::MemoryAlloc`].
     pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
         let ChunkPlace::At(place) = self.offsets.place(nchunk)? else {
             return Err(Error::InvalidParam);
@@ -176,7 +194,7 @@ impl Memory {
         bytes.get_mut(from..from + len).ok_or(Error::Failure)
     }
 
-    /// How many bytes chunk `nchunk` has in the frame.
+    /// The number of bytes that chunk `nchunk` has in the frame.
     fn stored_len(&self, nchunk: usize) -> Result<usize> {
         Ok(match self.find(nchunk)? {
             Found::Stored((chunk, _)) => chunk.len(),
@@ -184,7 +202,7 @@ impl Memory {
         })
     }
 
-    /// A buffer that can be changed, with nothing behind the chunks.
+    /// The buffer, owned and with nothing behind the chunks.
     fn open_end(&mut self) -> Result<&mut Buffer> {
         let end = self.header_len + self.data_len;
         let buffer = self.bytes.front_to_mut(end)?;
@@ -193,7 +211,7 @@ impl Memory {
         Ok(buffer)
     }
 
-    /// Removes free bytes: those of chunks that are gone, and between the blocks of others.
+    /// Removes free bytes: those of removed chunks, and those between the blocks of others.
     fn pack(&mut self) -> Result<()> {
         let mut places = self.offsets.places().list()?;
         places.sort_unstable();
@@ -234,12 +252,15 @@ impl Memory {
         self.whole && !self.loose
     }
 
-    /// The whole frame, if [`Self::whole`] need not change anything.
+    /// The whole frame, if [`Self::whole`] would change nothing.
     pub fn as_whole(&self) -> Option<&[u8]> {
         self.is_whole().then_some(&*self.bytes)
     }
 
-    /// The whole frame.
+    /// The whole frame: writes index and trailer, if they are not there, and removes free bytes.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`]; those of [`Offsets::encode`].
     pub fn whole(&mut self) -> Result<&mut [u8]> {
         if self.loose {
             match self.pack() {
@@ -273,21 +294,27 @@ impl Memory {
     }
 
     /// Bytes of the whole frame.
+    ///
+    /// # Errors
+    /// Those of [`Self::whole`].
     pub fn frame_len(&mut self) -> Result<u64> {
         Ok(self.whole()?.len() as u64)
     }
 
     /// Copies a borrowed buffer, so that the original is not used any more.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
     pub fn own(&mut self) -> Result<()> {
         self.bytes.to_mut().map(drop)
     }
 
-    /// Where the frame is, if its buffer is borrowed.
+    /// The address of the frame, if its buffer is borrowed.
     pub fn borrowed(&self) -> Option<*const u8> {
         self.bytes.borrowed()
     }
 
-    /// Makes the borrowed buffer the frame's own.
+    /// Makes the frame the owner of its borrowed buffer.
     pub fn take_over(&mut self, buffer: HandedOver) {
         self.bytes.take_over(buffer);
     }
@@ -295,7 +322,7 @@ impl Memory {
     /// The whole frame as a buffer.
     ///
     /// # Errors
-    /// [`Error::Failure`] for one that is borrowed; those of [`Self::whole`].
+    /// [`Error::Failure`] if it is borrowed; those of [`Self::whole`].
     pub fn into_frame(mut self) -> Result<Buffer> {
         self.whole()?;
         self.bytes.into_owned().ok_or(Error::Failure)

@@ -1,18 +1,18 @@
-//! Chunks that come in the places of others in a buffer, where those behind them move, each once.
+//! Replaces chunks in a buffer. If lengths change, the chunks behind them are moved, each only once however many are replaced.
 
 use super::offsets::Offsets;
 use oxiblosc_error::Result;
 use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Buffer, List};
 
-/// A chunk that another takes the place of.
+/// A chunk that is replaced by another.
 #[derive(Debug)]
 pub struct Replaced<'a> {
-    /// Where it begins, from the end of the header.
+    /// Where it begins, in bytes from the end of the header.
     pub at: usize,
-    /// Its bytes.
+    /// Its length in bytes.
     pub len: usize,
-    /// What comes there; nothing for a special chunk.
+    /// The bytes of the new chunk; none for a special one.
     pub new: &'a [u8],
 }
 
@@ -25,14 +25,14 @@ impl Replaced<'_> {
 /// All that a change replaces.
 #[derive(Debug)]
 pub struct Replacement<'a> {
-    /// In ascending order, none over another.
+    /// In ascending order; no two overlap.
     over: List<Replaced<'a>>,
-    /// For each what lies behind it: from where to where, and by how much it moves.
+    /// For each, the bytes between it and the next: where they begin and end, and by how much they move.
     moves: List<(usize, usize, isize)>,
 }
 
 impl<'a> Replacement<'a> {
-    /// Gets the memory that [`Self::apply`] needs. None for chunks that share bytes.
+    /// Allocates the memory that [`Self::apply`] needs. None if the chunks share bytes.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
@@ -43,10 +43,11 @@ impl<'a> Replacement<'a> {
         Ok(apart.then_some(Self { over, moves }))
     }
 
-    /// Replaces the chunks in a buffer with `data_len` bytes of chunks behind the header. Gives how many bytes of chunks there are then.
+    /// Replaces the chunks in a buffer that has `data_len` bytes of chunks behind its header, and adjusts the offsets. Returns the new number of
+    /// bytes of chunks.
     ///
     /// # Errors
-    /// None if the buffer has memory for the new chunks, and `offsets` are a list already.
+    /// [`oxiblosc_error::Error::MemoryAlloc`]; none if the buffer has memory for the new chunks, and `offsets` are a list already.
     pub fn apply(
         mut self,
         buffer: &mut Buffer,
@@ -64,7 +65,8 @@ impl<'a> Replacement<'a> {
         let new_len = data_len.strict_add_signed(by);
         buffer.resize(header_len + data_len.max(new_len))?;
         let data = &mut buffer[header_len..];
-        // What moves down is moved from the first part on, what moves up from the last part on: none overwrites one that has yet to move.
+        // Parts that move down are moved first, in ascending order; then those that move up, in descending order. So no part overwrites one
+        // that is not moved yet.
         let down = moves.iter().filter(|(.., by)| *by < 0);
         let up = moves.iter().rev().filter(|(.., by)| *by > 0);
         for (from, to, by) in down.chain(up) {

@@ -1,13 +1,13 @@
 //! The bytes of an undo record.
 //!
-//! A record: magic; bytes in all (u32); device and inode of the file (2 u64, 0 where there are none); where the frame begins
-//! in the file (u64); length of the frame before and after (2 u64); length (u32) and hash (u64) of the header before;
-//! position (u32) and length (u32) of what changes in it, and these bytes after the change; number of patches (u32); each
-//! patch: position in the frame (u64), length (u32), old bytes; hash of all that (u64); bytes in all (u32); magic.
-//! Little-endian.
+//! A record consists of: magic; length of the record (u32); device and inode of the file (2 u64, 0 if it has none); position of the frame
+//! in the file (u64); length of the frame before and after the change (2 u64); length (u32) and hash (u64) of the header before the change;
+//! position (u32) and length (u32) of the bytes that change in the header, and these bytes after the change; number of patches (u32); for each
+//! patch: position in the frame (u64), length (u32), old bytes; hash of all that (u64); length of the record (u32); end magic. Numbers are
+//! little-endian.
 //!
-//! The old bytes in a record may contain something that looks like a frame or another record. Such a record is masked: it has another magic,
-//! a mask (u64) after the position of what changes in the header, and everything from there to the hash is combined with the mask by
+//! The old bytes may contain something that looks like a frame or another record. Such a record is masked: it has another magic, and a
+//! mask (u64) after the position of the bytes that change in the header. Everything between mask and hash is combined with the mask by
 //! exclusive or.
 
 use super::Patch;
@@ -16,17 +16,17 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{List, ToList};
 
 const FRONT_MAGIC: &[u8; 8] = b"oxb2jnl\x02";
-/// Of a record that is masked.
+/// The magic of a masked record.
 const MASKED_MAGIC: &[u8; 8] = b"oxb2jnl\x03";
 /// At the end of a record.
 pub(super) const END_MAGIC: &[u8; 4] = b"\x02jnl";
-/// Everything before the bytes of the header.
+/// Bytes before those that change in the header, without a mask.
 pub(super) const FRONT: usize = 8 + 4 + 8 + 8 + 8 + 8 + 8 + 4 + 8 + 4 + 4;
-/// Hash, size, magic.
+/// Bytes at the end: hash, length, end magic.
 pub(super) const END: usize = 8 + 4 + 4;
-/// Bytes of the shortest record, which has no patch.
+/// Bytes of the shortest record, which has no patches.
 pub(super) const MIN_LEN: usize = FRONT + 4 + END;
-/// Position and length of a patch.
+/// Bytes of the position and the length of a patch.
 const PATCH_FRONT: usize = 8 + 4;
 /// Bytes of a mask.
 const MASK: usize = 8;
@@ -35,7 +35,7 @@ const MASK: usize = 8;
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Device and inode of the file, where there are such things.
+    /// Device and inode of the file, if it has them.
     pub identity: Option<(u64, u64)>,
     /// Where the frame begins in its file.
     pub base: u64,
@@ -47,15 +47,15 @@ pub struct Record {
     pub header_len: u32,
     /// [`hash`] of the header before the change.
     pub header_hash: u64,
-    /// Where the header changes, from the start of the frame.
+    /// Position of the bytes that change in the header, from the start of the frame.
     pub changed_pos: u32,
-    /// What is there after the change.
+    /// These bytes after the change.
     pub changed: List<u8>,
-    /// What is overwritten: in ascending order, not overlapping, none empty.
+    /// The bytes that are overwritten: in ascending order, not overlapping, none empty.
     pub patches: List<Patch>,
 }
 
-/// A hash by which changed bytes are noticed. It does not withstand deliberate collisions.
+/// A hash that detects changed bytes. It does not resist deliberate collisions.
 pub fn hash(bytes: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |h: u64, word: u64| (h ^ word).wrapping_mul(K).rotate_left(29);
@@ -72,7 +72,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
     step(h ^ (h >> 32), K)
 }
 
-/// Combines bytes with a mask; a second time undoes it.
+/// Combines bytes with a mask by exclusive or. To do it again restores them.
 fn put_mask(mask: u64, bytes: &mut [u8]) {
     if mask != 0 {
         let mask = mask.to_le_bytes();
@@ -81,7 +81,7 @@ fn put_mask(mask: u64, bytes: &mut [u8]) {
     }
 }
 
-/// What is left of a record to be read.
+/// The part of a record that is not parsed yet.
 pub(super) struct Parser<'a>(pub(super) &'a [u8]);
 
 impl<'a> Parser<'a> {
@@ -183,7 +183,7 @@ impl Record {
             return Ok(None);
         };
         record.changed = changed_len.to_list()?;
-        // Every patch takes some bytes, which bounds their number.
+        // Every patch has some bytes, so memory for `count` of them is in proportion to the record.
         if count as usize > size / PATCH_FRONT {
             return Ok(None);
         }
@@ -201,7 +201,7 @@ impl Record {
         Ok(body.0.is_empty().then_some(record))
     }
 
-    /// Everything before the bytes of the header; none if the bytes are no record of `size` bytes.
+    /// Parses everything before the bytes that change in the header. None if this is not the front of a record of `size` bytes.
     pub(super) fn decode_front(body: &mut Parser, size: usize) -> Option<Self> {
         let magic = body.take(8)?;
         if (magic != FRONT_MAGIC && magic != MASKED_MAGIC) || body.u32()? as usize != size {
@@ -221,7 +221,7 @@ impl Record {
         })
     }
 
-    /// What changes in the header, and the number of patches.
+    /// Parses the bytes that change in the header, and the number of patches.
     fn counts<'a>(body: &mut Parser<'a>) -> Option<(&'a [u8], u32)> {
         let len = body.u32()?;
         Some((body.take(len as usize)?, body.u32()?))

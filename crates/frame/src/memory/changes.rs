@@ -9,7 +9,12 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List};
 
 impl Memory {
-    /// Applies a change; see [`Disk::commit`](crate::disk::Disk::commit). If it fails, the frame is as it was.
+    /// Applies a change, and sets header and trailer (none: it stays); see [`Disk::commit`](crate::disk::Disk::commit). If it fails, the frame is as
+    /// it was.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
+    /// [`Error::MemoryAlloc`].
     pub fn commit(
         &mut self,
         change: &Change,
@@ -23,11 +28,11 @@ impl Memory {
         change.check(&self.offsets)?;
         self.forget_checked(change, specials);
         self.checksums = change.checksums(self.checksums);
-        let coming: usize = change.items().map(|item| item_len(&item)).sum();
-        let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
-        // Everything that can fail comes before everything that changes something.
+        let new: usize = change.items().map(|item| item_len(&item)).sum();
+        let stored: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
+        // Everything that can fail is done before anything changes.
         self.open_end()?
-            .reserve_to_grow(coming + parted + header.len())?;
+            .reserve_to_grow(new + stored + header.len())?;
         for nchunk in change.leaves() {
             self.stored_len(nchunk)?;
         }
@@ -66,7 +71,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Forgets what was checked of chunks that a change replaces or moves. If the change fails, they are checked again.
+    /// Forgets which checksums were compared, for chunks that a change replaces or moves. If the change fails, they are only compared again.
     fn forget_checked(&mut self, change: &Change, specials: &[(usize, List<u8>)]) {
         match change {
             Change::Nothing if specials.is_empty() => {}
@@ -78,7 +83,7 @@ impl Memory {
         }
     }
 
-    /// How the offsets change when the chunks of `specials`, and then the new ones, are put behind the others.
+    /// How the offsets change if the chunks of `specials`, and then the new ones, are appended to the others.
     fn delta(&self, change: &Change, specials: &[(usize, List<u8>)]) -> Result<Delta> {
         let mut end = self.data_len;
         let mut next = |len: usize| {
@@ -86,9 +91,10 @@ impl Memory {
             end += len;
             at
         };
-        let parted = specials.iter();
-        let parted = parted.map(|(nchunk, chunk)| (*nchunk, next(chunk.len())));
-        let placed = parted.list()?;
+        let placed = specials
+            .iter()
+            .map(|(nchunk, chunk)| (*nchunk, next(chunk.len())))
+            .list()?;
         let new = change.items().map(|item| match item {
             ChangedChunk::Stored(chunk) => Ok(next(chunk.len())),
             ChangedChunk::Special(kind) => Ok(special_offset(kind)),
@@ -98,7 +104,7 @@ impl Memory {
         change.delta_with(&self.offsets, placed.iter().copied(), &new)
     }
 
-    /// Puts a chunk behind the others; gives its offset.
+    /// Writes a chunk behind the others. Returns its offset.
     fn put(&mut self, chunk: &[u8]) -> Result<i64> {
         self.open_end()?.extend(chunk)?;
         let at = self.data_len as i64;
@@ -106,7 +112,8 @@ impl Memory {
         Ok(at)
     }
 
-    /// The chunks that are replaced. None if they share bytes with others: then each new chunk gets bytes of its own.
+    /// The chunks that are replaced in their places. None if they share bytes with each other: then the new chunks are written behind the
+    /// others.
     fn replaced<'a>(&self, items: &[(usize, ChangedChunk<'a>)]) -> Result<Option<Replacement<'a>>> {
         let mut over = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
@@ -126,7 +133,7 @@ impl Memory {
         Replacement::new(over)
     }
 
-    /// Puts chunks in the places of others. Those that cannot have that place go behind the last chunk.
+    /// Replaces chunks in their places. Those without a place, and all if `over` is none, are written behind the last chunk.
     fn update(&mut self, items: &[(usize, ChangedChunk)], over: Option<Replacement>) -> Result<()> {
         let in_place = over.is_some();
         let (header_len, data_len) = (self.header_len, self.data_len);
@@ -170,7 +177,7 @@ fn item_len(item: &ChangedChunk) -> usize {
     }
 }
 
-/// Writes `new` over `len` bytes at `at`, moving those behind if the sizes differ.
+/// Replaces `len` bytes at `at` by `new`, and moves the bytes behind them if the lengths differ.
 fn replace(buffer: &mut Buffer, at: usize, len: usize, new: &[u8]) -> Result<()> {
     let end = buffer.len();
     if new.len() > len {

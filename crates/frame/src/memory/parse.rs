@@ -1,4 +1,4 @@
-//! Reading a frame in a buffer.
+//! Parses a frame in a buffer.
 
 use crate::disk::Loaded;
 use crate::fingerprint;
@@ -9,28 +9,28 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{List, ToList};
 
-/// The index at the front of bytes.
+/// The index that `bytes` begin with; empty if there is none.
 fn index_bytes(bytes: &[u8]) -> &[u8] {
     let len = ChunkHeader::parse_basic(bytes).map_or(0, |header| header.cbytes);
     bytes.get(..len).unwrap_or_default()
 }
 
-/// How many offsets an index has.
+/// The number of offsets in an index.
 fn held(index: &[u8]) -> Result<usize> {
     Ok(ChunkHeader::parse_basic(index)?.nbytes / WIDTH)
 }
 
-/// The offsets in the index of a frame with this header; there may be no index.
+/// The offsets in the index of a frame with this header. `index` is what lies before the trailer; none if the header's sizes allow none.
 fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<Offsets> {
     let count = match (header.nchunks(), index) {
-        // The reference leaves the size as it is when the last chunk is deleted.
+        // When the last chunk is deleted, the reference does not update the size from which the position of the index follows.
         (Some(0), None | Some([])) => Some(0),
         (_, None) => return Err(Error::InvalidHeader),
         (Some(0) | None, _) => None,
         (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
     };
     match (count, index) {
-        // Only in a file may an index have more offsets than count, during an append.
+        // Only in a file that another process appends to may an index have more offsets than the header says.
         (Some(count), Some(index)) if count > 0 && held(index)? != count => {
             Err(Error::InvalidHeader)
         }
@@ -42,7 +42,7 @@ fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<O
     }
 }
 
-/// Parses a frame: its sizes, what was found, the offsets, and the bytes of the trailer.
+/// Parses a frame. Returns its sizes, header and metalayers, the offsets, and the bytes of the trailer.
 pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::InvalidHeader);
@@ -64,7 +64,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     let mut trailer_pos = bytes.len() - trailer_len;
     let mut trailer = bytes[trailer_pos..].to_list()?;
     let vlmetalayers = match trailer::parse(&trailer) {
-        // In a frame without data the trailer begins behind the header, whatever length it records at its end.
+        // In a frame without data the reference may leave a wrong length in the trailer, which then begins right behind the header.
         Err(_) if header.nbytes <= 0 => {
             trailer_pos = extent.header_len as usize;
             trailer = bytes[trailer_pos..].to_list()?;
