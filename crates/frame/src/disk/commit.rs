@@ -1,6 +1,7 @@
-//! Writes to a frame's file such that it has all of a change or nothing of it, whenever the process is killed or the power fails.
+//! Writes a change to a frame's file atomically: whenever the process is killed or the power fails, the file has all of the change or
+//! nothing of it.
 //!
-//! See [`journal`](crate::journal) for the order in which things are written.
+//! [`journal`](crate::journal) explains the order of the writes.
 
 use super::Disk;
 use crate::header::{Extent, Header, MIN_LEN};
@@ -16,21 +17,24 @@ use oxiblosc_memory::{List, ToList};
 /// The smallest page size of any system. A write within one page is not interrupted by a signal that kills the process.
 const PAGE: u64 = 4 << 10;
 
-/// What a frame has besides chunks and index after a change.
+/// The metadata of a frame after a change.
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
     /// The header. [`Self::metalayers`] are written instead of those in it.
     pub header: &'a Header,
     /// The fixed-length metalayers.
     pub metalayers: &'a [MetalayerRef<'a>],
-    /// The variable-length metalayers. None if they stay as they are.
+    /// The variable-length metalayers. None if they do not change.
     pub vlmetalayers: Option<&'a [MetalayerRef<'a>]>,
-    /// Bytes of all chunks; for a sparse frame.
+    /// Bytes of all chunks; used for a sparse frame only.
     pub cbytes: u64,
 }
 
 impl Metadata<'_> {
     /// Encodes header and trailer.
+    ///
+    /// # Errors
+    /// Those of [`Header::encode`] and [`trailer::encode`].
     pub fn encode(&self) -> Result<EncodedMetadata> {
         Ok(EncodedMetadata {
             header: self.header.encode(self.metalayers)?,
@@ -42,26 +46,26 @@ impl Metadata<'_> {
 
 /// The header and the trailer of a frame after a change.
 pub struct EncodedMetadata {
-    /// From [`Header::encode`].
+    /// The header, by [`Header::encode`].
     pub header: List<u8>,
-    /// None if it stays as it is.
+    /// The trailer, by [`trailer::encode`]. None if it does not change.
     pub trailer: Option<List<u8>>,
-    /// Bytes of all chunks; for a sparse frame.
+    /// Bytes of all chunks; used for a sparse frame only.
     pub cbytes: u64,
 }
 
-/// New bytes over others that count until the commit.
+/// New bytes that overwrite old ones which are in use until the commit.
 pub struct Overwrite<'a> {
-    /// Where, from the start of the frame.
+    /// Their position, in bytes from the start of the frame.
     pub pos: u64,
     /// The new bytes. Those behind the end of the old frame overwrite nothing.
     pub new: &'a [u8],
-    /// The old bytes, where they are known.
+    /// The old bytes, if they are known.
     pub old: Option<List<u8>>,
 }
 
 impl<'a> Overwrite<'a> {
-    /// The new bytes that lie before `end`, and those behind it.
+    /// The new bytes before `end`, and those from there on.
     fn split_at(&self, end: u64) -> (&'a [u8], &'a [u8]) {
         let before = usize::try_from(end.saturating_sub(self.pos)).unwrap_or(usize::MAX);
         self.new.split_at(before.min(self.new.len()))
@@ -71,13 +75,13 @@ impl<'a> Overwrite<'a> {
 /// What one change writes into the frame's file. Positions count from the start of the frame.
 #[derive(Default)]
 pub struct Writes<'a> {
-    /// Bytes that go where no bytes of the old frame are.
+    /// Bytes where the old frame uses none: in its free space, or behind its end.
     pub dead: List<FileWrite<'a>>,
-    /// Bytes that go over those of the old frame. They do not overlap.
+    /// Bytes over those of the old frame. They do not overlap each other.
     pub live: List<Overwrite<'a>>,
-    /// The header, all of it, with its sizes.
+    /// The whole new header, with its sizes.
     pub header: List<u8>,
-    /// Whether no offset and no chunk that counts is overwritten, but sizes alone.
+    /// Whether only sizes in header and index are overwritten, no offset and no chunk.
     pub is_append: bool,
 }
 
@@ -92,17 +96,17 @@ impl<'a> Writes<'a> {
 /// A change that is ready to be written.
 struct PreparedChange<'a> {
     dead: List<FileWrite<'a>>,
-    /// In the order of writing: the header comes last.
+    /// In the order in which they are written: the header is last.
     live: List<FileWrite<'a>>,
-    /// The first byte of what may look like a frame behind the old one. It is written last: if it is where the old frame ends, the record no
-    /// longer counts once it is there.
+    /// The first byte of what may look like a frame behind the old one. It is written after all others: if it lies where the old frame ends, it
+    /// makes the record invalid.
     last: Option<FileWrite<'a>>,
     record: Record,
 }
 
 impl Disk {
-    /// Writes all of a change and commits it; `self.view` then has the new header and sizes. If this fails, the frame is as it was, or has a
-    /// record that restores it, and has to be read again.
+    /// Writes and commits a change. Then `self.view` has the new header and sizes. If this fails, the frame is as it was; or it has a record that
+    /// restores it, and `self.stale` is set.
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let header = std::mem::take(&mut writes.header);
@@ -133,9 +137,9 @@ impl Disk {
         Ok(())
     }
 
-    /// What an append overwrites, if that one write commits it: it must be within one page, so that a kill comes before or after it, and the
-    /// file must then end where the frame does. Readers without a lock must notice the change: the frame gets longer, and in the header
-    /// only the part changes that they compare after reading.
+    /// The write that commits an append, if one is enough, with its position in the file. It must be within one page, so that a killed process has
+    /// made it or not, and afterwards the file must end where the frame does. Readers without a lock must notice the change: so the frame must
+    /// become longer, and in the header only bytes may change that they compare after reading.
     fn in_one_step(
         &self,
         prepared: &PreparedChange,
@@ -167,7 +171,7 @@ impl Disk {
         Ok(Some((self.base + at, new)))
     }
 
-    /// Cuts off what was written behind the frame. If that fails, the next change does it.
+    /// Truncates what was written behind the frame. If that fails, the next change does it.
     fn cut_behind(&self, file: &dyn Storage) {
         let _ = file.truncate(self.base + self.view.extent.frame_len);
     }
@@ -211,12 +215,12 @@ impl Disk {
         if self.options.durable
             && let Err(error) = file.sync()
         {
-            // The file has no record any more, but needs one while the old bytes are put back. A record counts only at the end of the old
-            // frame, whose last bytes were cut off, so these are written first.
+            // While the old bytes are restored, the file needs the record again. A record is valid only behind the old frame, whose last bytes
+            // were truncated, so these are written first.
             let again = match cut_off.is_empty() {
                 true => Ok(()),
                 false => file.write_at(self.base + frame_len, &cut_off).map(|()| {
-                    // Even if the disk cannot sync any more, other handles see the record.
+                    // If this fails, other handles see the record nevertheless.
                     let _ = file.sync();
                 }),
             };
@@ -232,7 +236,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The bytes of the frame that a durable change cuts off, in case that they have to be written again.
+    /// The last bytes of the frame, which a durable change truncates. They are needed if it has to be undone after that.
     fn cut_off(&self, file: &dyn Storage, new_len: u64) -> Result<List<u8>> {
         match self.view.extent.frame_len.checked_sub(new_len) {
             Some(len) if self.options.durable && len > 0 => {
@@ -243,7 +247,7 @@ impl Disk {
         }
     }
 
-    /// Reads the old bytes for the record, and splits writes that reach over the end of the old frame.
+    /// Reads the old bytes for the record, and splits writes that extend beyond the end of the old frame.
     fn prepare_writes<'a>(
         &self,
         file: &dyn Storage,
@@ -284,7 +288,7 @@ impl Disk {
         sort_by_key(&mut patches, |patch| patch.pos);
         let mut held = hold_back(&mut dead, old.frame_len)?;
         held.rest.append(&mut live)?;
-        // If the header gets shorter or longer, the record has what changes in the part that both have.
+        // If the header becomes shorter or longer, the record has the changed bytes in the part that both headers have.
         let both = changed.start..changed.end.min(old_header.len());
         let changed = header.get(both.clone()).unwrap_or_default().to_list()?;
         Ok(PreparedChange {
@@ -305,7 +309,7 @@ impl Disk {
         })
     }
 
-    /// The bytes of the frame that a change overwrites, as they are now.
+    /// Bytes of the frame as they are before the change.
     fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
         if let Some(known) = self.view.known(pos, len) {
             return known.to_list();
@@ -338,16 +342,17 @@ impl Disk {
         }
     }
 
-    /// Rolls back a change that was begun and not committed. If that fails, its record stays, and the frame has to be read again.
+    /// Undoes a change of this handle that could not be committed. If that fails, its record stays, and `self.stale` is set.
     fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<FileWrite>) {
         let durable = self.options.durable;
-        let counts = match last {
+        // Without the byte at `last`, the record is valid if this is interrupted.
+        let record_is_valid = match last {
             Some((pos, _)) => file
                 .write_at(self.base + pos, &[0])
                 .and_then(|()| self.sync(file)),
             None => Ok(()),
         };
-        let undone = counts
+        let undone = record_is_valid
             .and_then(|()| put_back(file, self.base, durable, &record.patches))
             .and_then(|()| file.truncate(self.base + record.old_len))
             .and_then(|()| if durable { file.sync() } else { Ok(()) });
@@ -355,8 +360,8 @@ impl Disk {
     }
 }
 
-/// Which bytes of a new header differ from the old one's. They never include the magic, so a record does not look like the start of a
-/// frame.
+/// The range of bytes of a new header that differ from the old one. It never includes the magic, so a record, which has these bytes, does not
+/// look like a frame.
 fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
     let differs = |(old, new): (&u8, &u8)| old != new;
     let first = old.iter().zip(new).position(differs);

@@ -1,8 +1,8 @@
-//! Closes the holes that replaced and deleted chunks have left, and brings a frame into the layout of the format's documents.
+//! Closes the holes that replaced and deleted chunks have left, and makes a frame compact when it is closed.
 //!
-//! In a small frame everything from the first hole on is rewritten in one change. In a large one chunks are copied down into the holes, as
-//! many at once as there is room for, and the index is changed after each such step. Copies only go into free room, so the frame is valid
-//! all the time.
+//! In a small frame everything from the first hole on is rewritten in one change. In a large one chunks are moved down step by step: each
+//! step copies as many as fit into the free bytes before them, and then changes their offsets. Copies overwrite only free bytes, so the frame
+//! is valid all the time.
 
 use super::commit::Writes;
 use super::edit::ChunkChange;
@@ -18,20 +18,20 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Buffer, Collect, List};
 
-/// Closing a large frame leaves holes of fewer bytes than the chunks' divided by this.
-const WORTH: u64 = 256;
-/// When the frame is closed, a chunk with free bytes between its blocks is packed if that makes it shorter by its length divided by this.
-const WORTH_PACKING: usize = 64;
-/// So many bytes of packed chunks are written as one change: with `BLOSC_DURABLE` each change waits for the disk.
+/// When a large frame is closed, its holes are closed only if they have more bytes than the chunks' bytes divided by this.
+const MIN_FREE: u64 = 256;
+/// When a frame is closed, a chunk with free bytes between its blocks is packed if that saves at least its length divided by this.
+const MIN_SAVED: usize = 64;
+/// About so many bytes of packed chunks are written in one change, since with `BLOSC_DURABLE` each change waits for the disk.
 const PACKED_AT_ONCE: usize = 8 << 20;
-/// Before the chunks of a large frame move down, the first ones move behind all others, so that few steps are needed: as many chunks as have
-/// the bytes of all divided by the first number, and at least the second number of bytes.
+/// Before the chunks of a large frame move down, the first ones move behind all others, so that each step has many free bytes: chunks of the
+/// bytes of all divided by the first number, and at least of the second number of bytes.
 const STEPS: (u64, u64) = (16, 1 << 20);
 
-/// A chunk that moves: its place, and its length.
+/// A chunk that is moved: its place and its length.
 type Moving = (u64, u64);
 
-/// Where the chunk at `place` is after these moves, which are old and new places in ascending order.
+/// Where the chunk at `place` is after the moves: pairs of old and new places, in ascending order of the old ones.
 fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
     let found = moved.binary_search_by_key(&place, |(from, _)| *from);
     found.map_or(place, |i| moved[i].1)
@@ -51,14 +51,14 @@ impl Disk {
     pub(super) fn finalize(&mut self) -> Result<()> {
         let file = self.prepare()?;
         if !self.is_loose() {
-            // Another handle has changed the frame, and has to do this.
+            // Another handle has changed the frame, and makes it compact.
             return Ok(());
         }
         let mut holes = 0;
         if self.kind == FrameKind::Contiguous {
             self.pack_chunks(&*file)?;
             let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
-            if end > SMALL && free > end / WORTH && !self.free_list().is_fixed() {
+            if end > SMALL && free > end / MIN_FREE && !self.free_list().is_fixed() {
                 self.compact(&*file)?;
             }
             if end > SMALL {
@@ -72,7 +72,7 @@ impl Disk {
         self.rewrite(&*file, ChunkChange::NOTHING, next, holes)
     }
 
-    /// Removes what is free between the blocks of chunks.
+    /// Removes the free bytes between the blocks of chunks.
     fn pack_chunks(&mut self, file: &dyn Storage) -> Result<()> {
         let loose = match &mut self.space {
             Some(space) => std::mem::take(&mut space.loose),
@@ -84,7 +84,7 @@ impl Disk {
             let Some(shorter) = repack(&chunk)? else {
                 continue;
             };
-            if chunk.len() - shorter.len() < chunk.len() / WORTH_PACKING {
+            if chunk.len() - shorter.len() < chunk.len() / MIN_SAVED {
                 continue;
             }
             bytes += shorter.len();
@@ -98,7 +98,7 @@ impl Disk {
         self.write_packed(file, &packed)
     }
 
-    /// Writes chunks that got shorter over their old bytes, in one change; `packed` has their places, old lengths, and new bytes.
+    /// Writes chunks that have become shorter over their old bytes, in one change. `packed` has their places, old lengths and new bytes.
     fn write_packed(&mut self, file: &dyn Storage, packed: &[(u64, u64, Buffer)]) -> Result<()> {
         if packed.is_empty() {
             return Ok(());
@@ -132,8 +132,9 @@ impl Disk {
         self.write(file, writes)
     }
 
-    /// Closes the holes of a frame that is about to be rewritten: gives the position of the first byte that changes, and all bytes from there
-    /// on. `parts` are writes into the chunks, at their places in the file. None if the chunks' places are not known.
+    /// Closes the holes of a frame that is being rewritten, and adjusts `free`, `offsets` and `loose`. Returns the place of the first byte that
+    /// changes, and all bytes of chunks from there on. `parts` are the writes of the change into chunks, at their places before this. None if
+    /// the chunks cannot be moved, as some are damaged or share bytes.
     pub(super) fn tighten(
         &mut self,
         file: &dyn Storage,
@@ -204,7 +205,7 @@ impl Disk {
         let end = self.free_list().end();
         let longest = moving.iter().map(|(_, len)| *len).max().unwrap_or(0);
         let most = least.max(end / part).max(longest);
-        // The first chunks move behind all others, and down to their places last.
+        // The first chunks move behind all others, and from there to their places last.
         let mut step = 0;
         let away = moving.iter().take_while(|(_, len)| {
             let more = step < most;
@@ -223,7 +224,7 @@ impl Disk {
         let mut to = first;
         let mut rest = &moving[..];
         while let Some((place, _)) = rest.first() {
-            // Everything before the next chunk is free, and that is more than the longest chunk needs.
+            // Everything from `to` to the next chunk is free, and that is at least as long as the longest chunk.
             let room = place - to;
             let mut sum = 0;
             let fits = rest.iter().take_while(|(_, len)| {
@@ -246,7 +247,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The chunks that lie at `first` or behind it, in the order of their places.
+    /// The chunks at `first` or behind it, in the order of their places.
     fn chunks_from(&mut self, first: u64) -> Result<List<Moving>> {
         let places = self.view.offsets.places();
         let mut places = places.filter(|place| *place >= first).list()?;
@@ -256,8 +257,7 @@ impl Disk {
         places.into_iter().map(chunk).try_list()
     }
 
-    /// Copies chunks one behind the other to `to`, where there is free room, and makes the index name the copies. Gives the old and the new
-    /// place of each.
+    /// Copies chunks to free space, one behind the other from `to` on, and changes their offsets. Returns the old and the new place of each.
     fn shift(
         &mut self,
         file: &dyn Storage,
@@ -288,7 +288,7 @@ impl Disk {
         let unchanged = self.unchanged()?;
         self.write_edit(file, delta, &[], &[], unchanged)?;
         if let Some(space) = &mut self.space {
-            // Holes must not be filled before all chunks have moved.
+            // The places that became free are not given away before all chunks have moved.
             let end = space.free.end().max(end);
             space.free = FreeList::opaque(end);
             space.surveyed = false;

@@ -14,22 +14,23 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Collect, List, ToList};
 
-/// The room for chunks before an index that can grow: their bytes divided by the first, at least the second, at most the third.
+/// The free space for chunks before an uncompressed index: the chunks' bytes divided by the first number, at least the second, at most the
+/// third.
 const SLACK: (u64, u64, u64) = (64, 16 << 10, 16 << 20);
 /// A trailer longer than the chunks' bytes divided by this is not moved with every change.
 const LONG_TRAILER: u64 = 32;
-/// In a large frame holes are closed once more bytes are free than the chunks' divided by the first, and more than the second.
+/// In a large frame, holes are closed when more bytes are free than the chunks' bytes divided by the first number, and more than the second.
 const HOLES: (u64, u64) = (16, 64 << 10);
-/// Special chunks that get bytes in the frame: their numbers, and the bytes.
+/// Special chunks, until now only offsets, that get bytes in the frame before a change: their positions before the change, and the bytes.
 pub type Specials = [(usize, List<u8>)];
 
-/// A change of chunks, with what it puts into the file and takes out of it.
+/// A change of chunks, and what it adds to the file and removes from it.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkChange<'a> {
     pub(super) change: &'a Change<'a>,
-    /// Chunks that get bytes before the change.
+    /// Special chunks that get bytes.
     pub(super) specials: &'a Specials,
-    /// The places of the chunks that it removes, and their lengths.
+    /// The places of the chunks that it removes or replaces, and their lengths.
     pub(super) leaves: &'a [(u64, u64)],
 }
 
@@ -40,19 +41,18 @@ impl<'a> ChunkChange<'a> {
         leaves: &[],
     };
 
-    /// The bytes of the chunks that come in, those of `specials` first.
+    /// The bytes of the chunks that are added, those of `specials` first.
     pub(super) fn new_chunks(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let stored = |item: ChangedChunk<'a>| match item {
             ChangedChunk::Stored(chunk) => Some(chunk),
             ChangedChunk::Special(_) | ChangedChunk::Edited(_) => None,
         };
-        let parted = self.specials.iter().map(|(_, chunk)| &chunk[..]);
-        parted.chain(self.change.items().filter_map(stored))
+        let specials = self.specials.iter().map(|(_, chunk)| &chunk[..]);
+        specials.chain(self.change.items().filter_map(stored))
     }
 }
 
-/// The offsets of the chunks that come in; `places` are those of the stored ones among them, and those that stay where they
-/// are have one in `offsets`.
+/// The new offsets of the chunks in [`Change::items`]. `places` are the places of those that are stored; edited ones keep their offsets.
 fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List<i64>> {
     let mut places = places.iter();
     let offset = |(i, item): (usize, ChangedChunk)| match (item, change) {
@@ -64,15 +64,18 @@ fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List
     change.items().enumerate().filter_map(offset).list()
 }
 
-/// How much room for chunks there is before the index of a large frame, whose chunks end at `end`.
+/// The free space, in bytes, before the index of a large frame whose chunks end at `end`.
 pub(super) fn slack(end: u64) -> u64 {
     let (part, least, most) = SLACK;
     (end / part).clamp(least, most)
 }
 
 impl Disk {
-    /// Applies and commits a change. If it fails, the frame is as it was. `specials` are chunks that were only offsets until now and get bytes
-    /// in the frame before the change: their numbers before it, and the bytes.
+    /// Applies and commits a change, and sets header and trailer. If it fails, the frame is as it was.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
+    /// [`Error::FileWrite`] if another frame lies behind this one; those of locking and output; [`Error::MemoryAlloc`].
     pub fn commit(
         &mut self,
         change: &Change,
@@ -86,7 +89,7 @@ impl Disk {
         })
     }
 
-    /// Tidies up after a change. If that fails, only room is lost.
+    /// Reduces free space after a change. If that fails, the frame is only longer than necessary.
     fn after_change(&mut self, change: &Change) {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
         let _ = match self.kind {
@@ -96,7 +99,7 @@ impl Disk {
         };
     }
 
-    /// Closes the holes of a large frame if they are many, and moves its index down if there is much room before it.
+    /// Closes the holes of a large frame if they have many bytes, and moves its index down if there is much free space before it.
     fn limit_room(&mut self) -> Result<()> {
         let (part, least) = HOLES;
         let list = self.free_list();
@@ -104,7 +107,7 @@ impl Disk {
         if list.free_bytes() > least.max(list.end() / part) {
             let file = self.prepare()?;
             self.compact(&*file)?;
-            // The moves may have left a gap before the index. A frame that had none gets none.
+            // The moves may have left free space before the index. If there was none before, it is removed.
             if in_order && self.view.has_gap {
                 let next = self.unchanged()?;
                 self.rewrite(&*file, ChunkChange::NOTHING, next, u64::MAX)?;
@@ -150,14 +153,14 @@ impl Disk {
         self.edit(&*file, change, next)
     }
 
-    /// What is free between header and index.
+    /// The free bytes between header and index.
     pub(super) fn free_list(&self) -> &FreeList {
         const NOTHING: &FreeList = &FreeList::EMPTY;
         self.space.as_ref().map_or(NOTHING, |space| &space.free)
     }
 
-    /// How many bytes may be free between the chunks of a frame that stays small: none if there are few chunks. Among many chunks, holes are
-    /// closed as in a large frame, since closing one at once could move all chunks behind it.
+    /// The number of bytes that may stay free between the chunks of a frame without free space before its index. If its chunks have more
+    /// than [`SMALL`] bytes, any: holes are closed as in a large frame, since to close one now could move all chunks behind it. Otherwise none.
     fn max_free_bytes(&self, change: ChunkChange) -> u64 {
         let new = change.new_chunks().map(|chunk| chunk.len() as u64);
         let chunks = self.free_list().end() + new.sum::<u64>();
@@ -169,8 +172,8 @@ impl Disk {
         }
     }
 
-    /// Whether the frame has fewer than [`SMALL`] bytes and at most [`FEW`] chunks after the change. A frame in which a chunk grows into the
-    /// free bytes behind it, which only large frames have, stays large for this change even if it became shorter.
+    /// Whether the frame is compact after the change: it has less than [`SMALL`] bytes or a long trailer, and at most [`FEW`] chunks. If a chunk grows
+    /// into its tail, which only chunks of large frames have, the frame stays large for this change even if it became shorter.
     fn stays_small(&self, change: ChunkChange, next: &EncodedMetadata) -> bool {
         let chunks = match self.kind {
             FrameKind::Contiguous => {
@@ -187,12 +190,12 @@ impl Disk {
         let trailer = next.trailer.as_deref();
         let trailer = trailer.unwrap_or(self.view.trailer()).len() as u64;
         let len = chunks + next.header.len() as u64 + trailer;
-        // A long trailer that moves with every change would take much room.
+        // A large frame writes a new trailer behind the last one with every change, which would take much space if it is long.
         let is_small = len <= SMALL || trailer > chunks / LONG_TRAILER;
         is_small && count <= FEW
     }
 
-    /// Header and trailer as they are.
+    /// Header and trailer, unchanged.
     pub(super) fn unchanged(&self) -> Result<EncodedMetadata> {
         Ok(EncodedMetadata {
             header: self.view.header.try_clone()?,
@@ -201,7 +204,7 @@ impl Disk {
         })
     }
 
-    /// Applies a change to a large frame, whose index can grow.
+    /// Applies a change to a large frame, whose index is uncompressed and has free space.
     fn edit(
         &mut self,
         file: &dyn Storage,
@@ -254,14 +257,15 @@ impl Disk {
         Ok(())
     }
 
-    /// Removes the files of chunks that a change made and then failed. If the frame is stale, the change could not be undone, and they may
-    /// count.
+    /// Removes the chunk files that a failed change has created. If the frame is stale, the change could not be undone, so the index may refer to
+    /// them, and they stay.
     pub(super) fn discard_files(&self, places: &[u64]) {
         if self.kind == FrameKind::Sparse && !self.stale {
             self.remove_files(places);
         }
     }
 
+    /// How the offsets change; `places` are the places of all stored chunks that are added, those of `specials` first.
     pub(super) fn delta(
         &self,
         change: &Change,
@@ -274,7 +278,7 @@ impl Disk {
         change.delta_with(&self.view.offsets, added, &new)
     }
 
-    /// Writes the new offsets, the new chunks `added` into free room, and the bytes `over` old ones.
+    /// Writes the new offsets, the bytes `added` into free space, and the bytes `over` old ones.
     pub(super) fn write_edit<'a>(
         &mut self,
         file: &dyn Storage,

@@ -1,4 +1,4 @@
-//! The index of a large frame, which has room to grow, and the trailers that follow one another behind it.
+//! The uncompressed index of a large frame, with free space behind it, and where the trailers behind it are written.
 
 use super::Disk;
 use super::commit::{Overwrite, Writes};
@@ -13,15 +13,15 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{List, ToList};
 
-/// An index has room for as many more offsets as it has divided by the first, and at least for the second.
+/// An index has free space for more offsets: their number divided by the first number, and at least the second.
 const CAPACITY: (usize, usize) = (32, 64);
-/// Behind the index, each new trailer goes behind the last one, until they take the chunks' bytes divided by the first, at least the second,
-/// at most the third; then they start again.
+/// Each new trailer is written behind the last one, until they occupy the chunks' bytes divided by the first number, at least the second, at
+/// most the third. Then the next one is written near the index again.
 const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
-/// The part of an index's header that depends on the number of offsets: its sizes, and what comes before them.
+/// The first bytes of an index's header, up to the end of its sizes: all that depends on the number of offsets is in them.
 pub(super) const INDEX_SIZES: std::ops::Range<usize> = 0..MIN_HEADER_LENGTH;
 
-/// Offsets as an index has them.
+/// Offsets in the format of an index.
 fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
     let mut bytes = List::with_capacity(offsets.size_hint().0.saturating_mul(WIDTH))?;
     for offset in offsets {
@@ -30,7 +30,7 @@ fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
     Ok(bytes)
 }
 
-/// The offsets that a change writes into an index of `count`: the number of the first one, and their bytes.
+/// The offsets that a change writes into an index of `count` offsets: the position of the first one, and their bytes.
 pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8>)> {
     Ok(match delta {
         Delta::Same => (count, List::new()),
@@ -42,7 +42,7 @@ pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8
 }
 
 impl Disk {
-    /// Where the index begins, from the start of the frame.
+    /// Where the index begins, in bytes from the start of the frame.
     pub(super) fn index_pos(&self) -> u64 {
         let extent = self.view.extent;
         u64::from(extent.header_len)
@@ -52,7 +52,7 @@ impl Disk {
             }
     }
 
-    /// Finds room for chunks of `len` bytes and `count` offsets, moving the index if it must.
+    /// Makes sure that there is free space for chunks of `len` bytes, and for `count` offsets in all. Moves the index if necessary.
     pub(super) fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
         let room = self.index_pos() - header_len;
@@ -64,8 +64,8 @@ impl Disk {
         self.move_index(file, count, len)
     }
 
-    /// Moves the index of a large frame so that there is room before it for chunks of `len` bytes, and in it for `count` offsets and some
-    /// more.
+    /// Moves the index of a large frame so that there is free space before it for chunks of `len` bytes, and in it for `count` offsets in all and
+    /// some more.
     pub(super) fn move_index(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
         let index = self.view.offsets.encode_stored()?;
@@ -112,7 +112,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Where an index with room for `capacity` offsets begins if chunks of `len` bytes are to fit before it, and where the trailer begins.
+    /// Where an index with space for `capacity` offsets is to begin, so that chunks of `len` bytes fit before it, and where the trailer behind it
+    /// begins.
     fn places_of_index(&self, capacity: usize, trailer_len: u64, len: u64) -> (u64, u64) {
         let Extent {
             header_len,
@@ -124,15 +125,15 @@ impl Disk {
         if self.kind == FrameKind::Sparse {
             return (header_len, (header_len + index_len).max(frame_len));
         }
-        // The old index and trailer must stay as they are until the new ones are written. So the new ones go in front of them or, if they do
-        // not fit there, behind them.
+        // The old index and trailer must not be overwritten before the new ones are complete. So the new ones are written before them or, if they
+        // do not fit there, behind them.
         let pos = header_len + end + len + slack(end);
         let fits = pos + index_len + trailer_len <= self.index_pos();
         let pos = if fits { pos } else { pos.max(frame_len) };
         (pos, pos + index_len)
     }
 
-    /// The checksum of the index that is in the file.
+    /// The checksum of the index in the file.
     pub(super) fn index_crc_in(&self, file: &dyn Storage) -> Result<u32> {
         let pos = self.base + self.index_pos();
         let mut front = [0; EXTENDED_HEADER_LENGTH];
@@ -142,7 +143,7 @@ impl Disk {
         Ok(fingerprint::of_index(&index))
     }
 
-    /// The checksum of the offsets after a change of them, if the frame has checksums and the offsets are stored as they are.
+    /// The checksum of the offsets after a change, if the frame has checksums and its index is uncompressed.
     pub(super) fn offsets_crc_after(&self, delta: &Delta) -> Result<Option<u32>> {
         if !self.view.checksums.is_any() || self.view.capacity.is_none() {
             return Ok(None);
@@ -168,7 +169,7 @@ impl Disk {
         }))
     }
 
-    /// Writes offsets, as bytes, from place `from` on: over those that are there, and behind the last one.
+    /// Adds writes of offsets, from position `from` on: over those that are there, and behind the last one.
     pub(super) fn write_offsets<'w>(
         &self,
         writes: &mut Writes<'w>,
@@ -191,8 +192,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Where the next trailer goes: never where the last one was. So the length of the frame changes, by which readers without a lock, also
-    /// the reference's, see that there is something new.
+    /// Where the next trailer, of `len` bytes, is written: never where the last one was. So the length of the frame changes, by which readers
+    /// without a lock, also those of the reference, notice the change. The frame has `count` chunks.
     pub(super) fn next_trailer_pos(&self, count: usize, len: u64) -> u64 {
         let extent = self.view.extent;
         let Some(capacity) = self.view.capacity else {
@@ -204,7 +205,7 @@ impl Disk {
         let bytes = (extent.cbytes / part).clamp(least, most);
         let restart = first + (count as u64 * 13 + extent.frame_len) % (bytes / 2);
         if last > first + bytes + len && restart + len <= last {
-            // A reader seldom remembers the length that the frame has then.
+            // This depends on the state, so that the frame seldom has a length that a reader remembers from an earlier state.
             restart
         } else {
             extent.frame_len

@@ -1,4 +1,4 @@
-//! Header, index and trailer of a frame as the format's documents show them: one behind the other.
+//! Header, index and trailer of a compact frame.
 
 use crate::fingerprint::{self, ChecksumScope};
 use crate::header::{Extent, set_extent};
@@ -6,23 +6,26 @@ use crate::offsets::Offsets;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
-/// A frame in the layout of the format's documents, without its chunks.
+/// A compact frame without its chunks.
 pub struct Image {
     /// The header.
     pub header: List<u8>,
     /// Index and trailer.
     pub body: List<u8>,
-    /// Where they begin.
+    /// Where they begin, in bytes from the start of the frame.
     pub body_pos: u64,
-    /// Bytes of the trailer, at the end of the body.
+    /// Bytes of the trailer, which is the end of the body.
     pub trailer_len: usize,
-    /// Bytes of the index, at the front of the body.
+    /// Bytes of the index, which is the start of the body; 0 if there is none.
     index_len: usize,
 }
 
 impl Image {
-    /// Puts a frame together, of a header from [`Header::encode`](crate::header::Header::encode) and a trailer. The body begins `data_len`
-    /// bytes behind the header: the chunks lie there, unless they are in files of their own.
+    /// Assembles a frame from a header, by [`Header::encode`](crate::header::Header::encode), and a trailer. The body begins `data_len` bytes
+    /// behind the header: between them are the chunks, unless they have files of their own. `cbytes` is described at [`Extent::cbytes`].
+    ///
+    /// # Errors
+    /// Those of [`Offsets::encode`]; [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub fn new(
         mut header: List<u8>,
         trailer: &[u8],
@@ -48,7 +51,7 @@ impl Image {
         })
     }
 
-    /// Writes checksums of all parts, or takes them out.
+    /// Writes the checksums of all parts, or removes them.
     pub fn stamp(&mut self, checksums: ChecksumScope) {
         let end = self.body.len() - self.trailer_len;
         let (front, trailer) = self.body.split_at_mut(end);
@@ -57,7 +60,10 @@ impl Image {
         fingerprint::stamp(checksums, index_crc, &mut self.header, trailer);
     }
 
-    /// Leaves one byte free before the trailer.
+    /// Makes the frame one byte longer, with a free byte before the trailer.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub fn lengthen(&mut self) -> Result<()> {
         let cbytes = Extent::parse(&self.header)?.cbytes;
         self.body.insert(self.body.len() - self.trailer_len, 0)?;

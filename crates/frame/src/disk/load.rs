@@ -15,25 +15,25 @@ use oxiblosc_io::{Storage, StorageLock};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
-/// How often a frame is read again before it is locked for that.
+/// How often a frame is read without a lock, before it is locked for reading.
 const UNLOCKED: usize = 4;
 
-/// After so many looks at a locked file that did not change meanwhile, no writer is expected to finish it. Together they take longer than the
-/// resolution of the times of writes that file systems record.
-const STILL: usize = 10;
+/// If a locked file with an incomplete frame does not change in this many attempts, no writer is expected to complete it. They take longer
+/// than the resolution of the modification times of file systems.
+const MAX_STILL: usize = 10;
 
-/// A frame in its file, as it is without a change that was begun and not committed.
+/// A frame in its file, as it was before a change that is not committed.
 struct FrameFile<'a> {
     file: &'a dyn Storage,
     base: u64,
-    /// Bytes of the file from the start of the frame on.
+    /// The number of bytes of the file from the start of the frame on.
     size: u64,
     pending: Pending,
 }
 
 impl FrameFile<'_> {
     fn read(&self, pos: u64, len: u64) -> Result<List<u8>> {
-        // Checked before memory is allocated, so that the length of the file bounds it.
+        // This is checked before memory is allocated, so that no more is allocated than the file has bytes.
         let end = pos.checked_add(len).filter(|end| *end <= self.size);
         if end.is_none() {
             return Err(Error::FileRead);
@@ -46,15 +46,15 @@ impl FrameFile<'_> {
     }
 }
 
-/// A frame as a handle knows it, and what was found in it.
+/// A frame that was read: what its handle keeps, and what the handle's owner gets.
 pub type Loading = (FrameView, Loaded);
 
-/// Reads a frame with [`load`], and again while another handle may be in the middle of a change. If changes follow one another closely, the
-/// file is locked against them for one read, unless this handle `has_lock`. It is also locked before an error counts, since while a header is
-/// being written the frame is neither the old nor the new one.
+/// Reads a frame with [`load`], and again as long as another handle may be in the middle of a change. After a few attempts the file is locked
+/// against changes while it is read, unless this handle has locked it already (`has_lock`). It is also locked before an error is returned,
+/// since a reader may see a header that is only partly written.
 ///
-/// While the file is locked, only a writer that knows nothing of these locks may be in the middle of a change. It is waited for as long as
-/// it is seen to write.
+/// While the file is locked, only a writer that does not use these locks, such as the reference, may be in the middle of a change. It is waited
+/// for as long as the file changes.
 pub fn load_patiently(
     file: &dyn Storage,
     base: u64,
@@ -84,7 +84,7 @@ pub fn load_patiently(
         let now = file.written().zip(file.size().ok());
         let is_still = is_locked && now.is_some() && now == last;
         still = if is_still { still + 1 } else { 0 };
-        if still == STILL {
+        if still == MAX_STILL {
             break;
         }
         last = now;
@@ -93,7 +93,7 @@ pub fn load_patiently(
     Err(Error::FileRead)
 }
 
-/// Reads a frame. `None` if it changed meanwhile; with `patient`, also if it cannot be read now but could be before.
+/// Reads a frame once. `None` if it changed while it was read; with `patient`, also if it is damaged, since a writer may be at work.
 fn load(file: &dyn Storage, base: u64, kind: FrameKind, patient: bool) -> Result<Option<Loading>> {
     let size = file.size()?;
     let mut source = FrameFile {
@@ -105,13 +105,13 @@ fn load(file: &dyn Storage, base: u64, kind: FrameKind, patient: bool) -> Result
     match Overlay::find(file, size, base) {
         Ok(Some(pending)) => source.pending = Some(Shared::new(pending)?),
         Ok(None) => {}
-        // The record was cut off while it was read.
+        // The record was removed while it was read.
         Err(_) if file.size()? != size => return Ok(None),
         Err(error) => return Err(error),
     }
     let front = source.read(0, header::MIN_LEN as u64)?;
     if !Header::has_magic(&front) {
-        // No writer changes this, so the file was cut or replaced.
+        // No writer changes the magic, so the file was truncated or replaced.
         return Err(Error::InvalidHeader);
     }
     let result = read(&source, kind, &front);
@@ -170,7 +170,7 @@ fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
     ))
 }
 
-/// Reads the trailer of a frame with `nbytes` bytes of data: where it begins, its bytes, and the metalayers in it.
+/// Reads the trailer of a frame with `nbytes` bytes of data. Returns where it begins, its bytes, and the metalayers in it.
 fn read_trailer(
     source: &FrameFile,
     extent: &Extent,
@@ -182,7 +182,7 @@ fn read_trailer(
     let len = trailer::len(&end, frame_len, header_len)? as u64;
     let bytes = source.read(frame_len - len, len)?;
     match trailer::parse(&bytes) {
-        // In a frame without data the trailer begins behind the header, whatever length it records at its end.
+        // In a frame without data the reference may leave a wrong length in the trailer, which then begins right behind the header.
         Err(_) if nbytes <= 0 => {
             let mut bytes = source.read(header_len, frame_len - header_len)?;
             trailer::correct_len(&mut bytes)?;
@@ -193,14 +193,14 @@ fn read_trailer(
     }
 }
 
-/// What is known of an index.
+/// An index that was read.
 struct LoadedIndex {
     offsets: Offsets,
-    /// How many offsets there is room for, if it can grow.
+    /// The number of offsets for which there is room; none if it is compressed.
     capacity: Option<usize>,
-    /// Whether there is room behind it.
+    /// Whether there is free space behind it.
     has_gap: bool,
-    /// Its checksum, if the trailer has one.
+    /// Its checksum; 0 if the trailer has none to compare it with.
     crc: u32,
     /// The checksum of its offsets, if they are stored uncompressed.
     offsets_crc: Option<u32>,
@@ -222,7 +222,7 @@ fn read_index(
     trailer: &[u8],
 ) -> Result<LoadedIndex> {
     let count = match header.nchunks() {
-        // Only the index has the number of chunks that have no data.
+        // If the chunks have no data, only the index has their number.
         Some(0) if pos + EXTENDED_HEADER_LENGTH as u64 > limit => return Ok(NO_CHUNKS),
         Some(0) => None,
         Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
@@ -245,14 +245,14 @@ fn read_index(
         Err(_) if header.nbytes <= 0 => return Ok(NO_CHUNKS),
         Err(error) => return Err(error),
     };
-    // In the layout of the format's documents the trailer follows at once.
+    // In a compact frame the trailer follows immediately.
     let has_gap = room > index.cbytes as u64;
     if !has_gap && offsets.len() != index.nbytes / WIDTH {
-        // Only an index with room behind it may have more offsets than count, during an append.
+        // Only an index that has free space behind it may have more offsets than the header says, while another process appends.
         return Err(Error::InvalidHeader);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
-    // An index of another library is rewritten before it grows.
+    // An uncompressed index of another library may have another header. It is rewritten before offsets are added.
     let front = stored_header(index.nbytes / WIDTH);
     let growing = has_gap && front.is_ok_and(|front| bytes.starts_with(&front));
     let (mut crc, mut offsets_crc) = (0, None);

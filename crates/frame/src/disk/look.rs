@@ -7,8 +7,8 @@ use oxiblosc_error::Error;
 use oxiblosc_io::{Backend, Storage, Written};
 use oxiblosc_memory::{CStrBuf, Shared};
 
-/// The longest header that is copied for a look.
-const LONGEST: usize = 512;
+/// The longest header that is copied for a check. Frames with a longer one are checked under their lock.
+const MAX_HEADER: usize = 512;
 
 /// What a thread needs for the check.
 pub struct Look {
@@ -18,21 +18,21 @@ pub struct Look {
     identity: Option<(u64, u64)>,
     written: Option<Written>,
     base: u64,
-    header: [u8; LONGEST],
+    header: [u8; MAX_HEADER],
     len: usize,
     pending: Pending,
-    /// The result of the last look for the frame.
+    /// The error of the last check whether the frame is there.
     missing: Option<Error>,
 }
 
-/// What was seen.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The frame is as it was last read.
     Current,
-    /// The same, but its path names another file or nothing now, or again names the frame: see [`Disk::set_missing`].
+    /// It is as it was last read, but its path was removed since the last check, or is there again: see [`Disk::set_missing`].
     Moved(Option<Error>),
-    /// The frame is another one, or cannot be read.
+    /// The frame may have changed, or cannot be read.
     Other,
 }
 
@@ -50,7 +50,7 @@ impl Look {
             Some(_) => return Seen::Other,
         };
         let known = &self.header[..self.len];
-        let mut now = [0; LONGEST];
+        let mut now = [0; MAX_HEADER];
         let now = &mut now[..self.len];
         if self.file.read_at(self.base, now).is_err() || !is_there(&self.pending, &*self.file) {
             return Seen::Other;
@@ -69,15 +69,15 @@ impl Look {
 }
 
 impl Disk {
-    /// What a thread needs for the check. None if the frame has to be read again anyway, or no file is kept open.
+    /// What a thread needs for the check. None if the frame has to be read again anyway, no file is kept open, or the header is too long.
     pub fn look(&self) -> Option<Look> {
         let reader = self.reader.as_ref()?;
         let known = &self.view.header;
         let stale = self.stale || self.news.is_some();
-        if stale || !self.writes_to(self.identity) || known.len() > LONGEST {
+        if stale || !self.writes_to(self.identity) || known.len() > MAX_HEADER {
             return None;
         }
-        let mut header = [0; LONGEST];
+        let mut header = [0; MAX_HEADER];
         header[..known.len()].copy_from_slice(known);
         Some(Look {
             backend: self.options.backend.clone(),
@@ -93,7 +93,7 @@ impl Disk {
         })
     }
 
-    /// Records what a check has found out: whether there is a frame that can be changed.
+    /// Records the result of a check ([`Seen::Moved`]): the error with which changes of the frame fail, if there is one.
     pub fn set_missing(&mut self, missing: Option<Error>) {
         self.missing = missing;
     }

@@ -1,14 +1,14 @@
 //! A frame in a file or a directory.
 //!
-//! Header, trailer and offsets are kept in memory, and read again if the header on disk is another or the file was written to: another handle
-//! or process may have changed the frame. To compare the header alone is not enough, since several changes may lead back to the same one.
-//! `refresh` reads it again, [`Disk::commit`] changes it.
+//! A handle keeps header, trailer and offsets in memory. [`Disk::refresh`] reads them again if another handle or process has changed the
+//! frame: if the header on disk is a different one, or the file was written to since. The header alone is not enough, since after several
+//! changes it may be the same as before. [`Disk::commit`] changes the frame.
 //!
-//! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks lies as the format's documents show it: header, chunks,
-//! compressed index, trailer, one behind the other. The first change of a larger one moves the index away and stores it
-//! uncompressed, with room before it for chunks and behind it for offsets, so that an append writes a chunk, an offset and a new
-//! trailer and no more; closing the handle puts it back in order. Both are frames that every reader of the format understands, and
-//! between two changes the file ends where the frame does.
+//! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks is always compact, as in the format's documents: header, chunks,
+//! compressed index and trailer, one behind the other. The first change of a larger one moves the index and stores it uncompressed, with
+//! free space before it for chunks and behind it for offsets. Then an append writes only a chunk, an offset and a new trailer. Closing the
+//! handle makes the frame compact again. Every reader of the format understands both layouts, and between two changes the file ends
+//! where the frame does.
 
 mod commit;
 mod compact;
@@ -16,7 +16,6 @@ mod edit;
 mod growing_index;
 mod image;
 mod load;
-/// Finds out whether a frame is as it was last read.
 pub mod look;
 mod new;
 mod paths;
@@ -49,11 +48,11 @@ use oxiblosc_io::{Backend, Mode, Storage, Written};
 use oxiblosc_memory::{CStrBuf, List, Shared};
 use std::ffi::CStr;
 
-/// How often a frame is read again while another process changes it, and the pause between in milliseconds.
+/// How often a frame is read while another process changes it, and the pause between two attempts in milliseconds.
 const RETRIES: (usize, u64) = (50, 1);
-/// A frame of fewer bytes and at most [`FEW`] chunks is always in the layout of the format's documents.
+/// A frame of fewer bytes and at most [`FEW`] chunks is always compact.
 const SMALL: u64 = 1 << 20;
-/// The most chunks of a frame whose index is written as a whole with each change.
+/// The most chunks of a frame whose index is compressed and written as a whole with each change.
 pub(crate) const FEW: usize = 8 << 10;
 
 /// How a frame on disk is to be treated.
@@ -63,31 +62,31 @@ pub struct Options {
     pub backend: Shared<dyn Backend>,
     /// Whether to exclude other handles and processes with a lock file.
     pub locking: bool,
-    /// Whether to wait, at every change, until it would survive a loss of power.
+    /// Whether a change returns only when it would survive a loss of power.
     pub durable: bool,
 }
 
 /// A frame as this handle knows it.
 struct FrameView {
-    /// The header's bytes on disk.
+    /// The bytes of the header on disk.
     header: List<u8>,
     extent: Extent,
     /// The last bytes of the frame: the trailer, and before it the index if this handle wrote both at once.
     tail: List<u8>,
-    /// How many of them are the trailer.
+    /// The number of bytes of the trailer.
     trailer_len: usize,
     offsets: Offsets,
-    /// How many offsets fit where the index is, if it is not compressed.
+    /// The number of offsets for which there is room in the index; none if it is compressed.
     capacity: Option<usize>,
-    /// Whether there is room between index and trailer, which closing the frame removes.
+    /// Whether there is free space between index and trailer, which closing the frame removes.
     has_gap: bool,
-    /// The old bytes where a change has begun to overwrite the frame and was not committed.
+    /// The bytes that an uncommitted change has overwritten, if the file has the record of one.
     pending: Pending,
-    /// Whether the frame has checksums; see [`fingerprint`](crate::fingerprint).
+    /// Which checksums the frame has; see [`fingerprint`](crate::fingerprint).
     checksums: ChecksumScope,
-    /// The checksum of the offsets, if it is known and they are stored uncompressed.
+    /// The checksum of the offsets in an uncompressed index, if it is known.
     offsets_crc: Option<u32>,
-    /// Whether all chunks have different places, if that was looked at. No change makes two share one.
+    /// Whether all chunks have different places, if that was checked. It stays valid: no change gives two chunks the same place.
     places_distinct: Option<bool>,
 }
 
@@ -97,7 +96,7 @@ impl FrameView {
         &self.tail[self.tail.len() - self.trailer_len..]
     }
 
-    /// Bytes of the frame that need not be read, since the header or the tail has them.
+    /// The `len` bytes at `pos` of the frame, if the header or the tail has them in memory.
     fn known(&self, pos: u64, len: usize) -> Option<&[u8]> {
         let tail = self.extent.frame_len - self.tail.len() as u64;
         let (bytes, from) = match pos.checked_sub(tail) {
@@ -108,7 +107,7 @@ impl FrameView {
         bytes.get(from..from.checked_add(len)?)
     }
 
-    /// Drops the index from the tail, since it may be elsewhere now.
+    /// Drops the index from the tail, after a change that may have moved it.
     fn forget_index(&mut self) {
         let index = self.tail.len() - self.trailer_len;
         self.tail.drain(..index);
@@ -127,18 +126,18 @@ fn is_there(pending: &Pending, file: &dyn Storage) -> bool {
     pending.as_ref().is_none_or(|pending| pending.is_in(file))
 }
 
-/// What was found in a frame when it was read.
+/// The parts of a frame that its owner needs, as they were read.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What the header says.
+    /// The header.
     pub header: Header,
     /// The variable-length metalayers.
     pub vlmetalayers: List<Metalayer>,
-    /// Which checksums there are, and are right.
+    /// The parts whose checksums were compared and are right.
     pub coverage: Coverage,
 }
 
-/// Whether a file was written to between two looks, as far as that is known.
+/// Whether a file was written to between two moments, as far as that is known.
 fn is_written(before: Option<Written>, now: Option<Written>) -> bool {
     before.is_some() && now.is_some() && before != now
 }
@@ -151,40 +150,43 @@ pub struct Disk {
     /// The file with header, index and trailer.
     file: Shared<CStrBuf>,
     kind: FrameKind,
-    /// Where the frame begins in its file.
+    /// Where the frame begins in its file, in bytes.
     base: u64,
     view: FrameView,
     /// Device and inode of the file that `view` was read from.
     identity: Option<(u64, u64)>,
-    /// When that file was last written to: before `view` was read, or by this handle.
+    /// When that file was last written to, as of the moment before `view` was read, or after the last change by this handle.
     written: Option<Written>,
-    /// Whether this handle has written to the file since it has the lock of a change.
+    /// Whether this handle has written to the file since it took the lock of a change.
     wrote: bool,
-    /// The size that the file had when it was last found to hold `view`, while this handle has the lock of a change and has not written since.
+    /// The size of the file, if it is known: it was read under the lock of the present change, and nothing was written since.
     size: Option<u64>,
     reader: Option<KeptReader>,
     space: Option<SpaceInFile>,
-    /// Kept from one change to the next, where the back end is one for files.
+    /// The file that is open for changes. It stays open from one change to the next, if the back end is one for files or maps.
     write_handle: Option<WriteHandle>,
     lock: Option<SidecarLock>,
     /// How many calls of [`Disk::lock`] are waiting for their [`Disk::unlock`].
     changing: usize,
-    /// The process that counted them.
+    /// The process in which they were made.
     process: u32,
-    /// Whether the view has to be read again, whatever the header says.
+    /// Whether the view has to be read again, even if header and time are the same.
     stale: bool,
-    /// The error of the last look for the frame, which then cannot be changed.
+    /// The error of the last check whether the frame is there. With one, the frame cannot be changed.
     missing: Option<Error>,
-    /// What was found when the frame was last read, until [`Self::refresh`] gives it.
+    /// What was read when the frame was last read again, until [`Self::refresh`] returns it.
     news: Option<Loaded>,
-    /// What was made for the frame, if this handle made it.
+    /// The files of the frame, if this handle created them.
     made: Option<NewFrame>,
     /// Whether the name of the frame's file is known to be on the disk.
     is_name_durable: bool,
 }
 
 impl Disk {
-    /// Makes a new frame without chunks and metalayers, where nothing may be yet. If that fails, it leaves nothing there.
+    /// Creates a frame without chunks and metalayers. If this fails, it leaves nothing behind.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if there is something at `path`, or it cannot be created; those of output; [`Error::MemoryAlloc`].
     pub fn create(options: Options, path: &CStr, header: &Header) -> Result<(Self, Loaded)> {
         let kind = header.kind;
         let file = frame_file(path, kind)?;
@@ -210,12 +212,15 @@ impl Disk {
         }
     }
 
-    /// What was made for this frame, if this handle made it.
+    /// The files of this frame, if this handle created them. The next call returns none.
     pub fn take_made(&mut self) -> Option<NewFrame> {
         self.made.take()
     }
 
-    /// Opens the frame that begins at `base` in the file at `path`, or in a directory.
+    /// Opens the frame that begins `base` bytes from the start of the file at `path`, or the one in the directory at `path`.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`]; [`Error::Lock`]; those of reading and of a damaged frame; [`Error::MemoryAlloc`].
     pub fn open(
         options: Options,
         path: &CStr,
@@ -260,10 +265,11 @@ impl Disk {
             made: None,
             is_name_durable: false,
         };
-        // An open file can be read even when its path is gone.
+        // So the frame can be read even after its path was removed.
         disk.keep_reader(&storage);
         if disk.view.pending.is_some() {
-            // Readers that do not know of records need this. If it fails, this handle still reads the frame as it was before the change.
+            // Readers of other libraries, which do not know records, need the old bytes restored. If that fails, this handle still reads the frame
+            // as it was before the change.
             let _ = disk.recover();
         }
         Ok((disk, loaded))
@@ -274,8 +280,8 @@ impl Disk {
         self.kind
     }
 
-    /// Sets whether the next change writes checksums of header, index and trailer. If the frame is read again because another handle changed
-    /// it, what is found there counts.
+    /// Sets whether the next change writes checksums of header, index and trailer. If the frame is read again because another handle has
+    /// changed it, this setting is replaced by what the frame has.
     pub fn set_checksums(&mut self, checksums: bool) {
         self.view.checksums = self.view.checksums.wanted(checksums);
     }
@@ -290,7 +296,7 @@ impl Disk {
         &self.view.offsets
     }
 
-    /// Bytes of all chunks, as in the header, but without the room before the index of a large frame.
+    /// Bytes of all chunks, as in the header, but without the free space before the index of a large frame.
     pub fn cbytes(&mut self) -> u64 {
         let cbytes = self.view.extent.cbytes;
         if self.kind == FrameKind::Sparse || self.view.capacity.is_none() {
@@ -307,7 +313,7 @@ impl Disk {
         self.view.extent.frame_len
     }
 
-    /// Whether chunk `nchunk` can be changed in place: it lies in this file, and no other chunk has the same place.
+    /// Whether chunk `nchunk` can be changed in place: it has bytes in the frame's file, and no other chunk has the same place.
     pub fn is_alone(&mut self, nchunk: usize) -> bool {
         let Ok(ChunkPlace::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
@@ -334,7 +340,7 @@ impl Disk {
         u64::from(self.view.extent.header_len)
     }
 
-    /// The file that was last read from, if it is kept open. Within a change that is the file that is changed.
+    /// The file to read chunks from: the one that is kept open, or that is open for a change. Otherwise the file is opened.
     fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
         let changed = self.write_handle.as_ref().filter(|handle| handle.locked);
         match (&self.reader, changed) {
@@ -348,7 +354,10 @@ impl Disk {
         ChunkPaths::in_directory(&self.path)
     }
 
-    /// Writes the frame in the layout of the format's documents after changes, and closes its files.
+    /// Makes the frame compact after changes, and closes its files. The handle can be used again, and opens them again.
+    ///
+    /// # Errors
+    /// Those of a change. The frame is valid then, but longer than necessary.
     pub fn close(&mut self) -> Result<()> {
         let mut closed = Ok(());
         if self.space.is_some() && self.is_loose() {
@@ -366,7 +375,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // What was committed is on disk; the frame is only larger than it need be.
+        // All changes are committed. If this fails, the frame is only longer than necessary.
         let _ = self.close();
     }
 }

@@ -1,4 +1,4 @@
-//! Files and directories of new frames.
+//! Creates the files and directories of new frames.
 
 use super::Options;
 use super::image::Image;
@@ -10,21 +10,21 @@ use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{CStrBuf, Shared};
 use std::ffi::CStr;
 
-/// The files of a frame that was just made, so that they can be removed if what follows fails.
+/// The files of a frame that was just created, so that they can be removed if a later step fails.
 pub struct NewFrame {
     made: NewPath,
-    /// Of a directory: the file with the index, the lock file, and the files of the chunks.
+    /// For a directory: the paths of the file with the index, of the lock file, and of the chunk files.
     files: Option<(CStrBuf, CStrBuf, ChunkPaths)>,
 }
 
 impl NewFrame {
-    /// Removes as many of them as it can. What was there before is not touched.
+    /// Removes the files, as far as possible. Files that were there before stay.
     pub fn remove(&mut self) {
         if let Some((index, lock, chunks)) = &mut self.files
             && self.made.is_there()
         {
-            // First by name, as there may be no memory or file descriptor to read the directory. The files of chunks are numbered from 0;
-            // any others are found when the directory is read.
+            // First by name, as there may be no memory or no file descriptor to read the directory. Chunk files are numbered from 0; any others
+            // are removed below, where the directory is read.
             let _ = paths::remove_file(index);
             let _ = paths::remove_file(lock);
             let mut number = 0;
@@ -36,8 +36,11 @@ impl NewFrame {
     }
 }
 
-/// Makes the empty file of a new frame, in a new directory for a sparse one, and locks it against processes that append to a file. Gives also
-/// what has to be removed if the frame cannot be made; none for back ends of programs, whose files are not known.
+/// Creates the empty file of a new frame, in a new directory for a sparse one, and locks it against processes that append to a file. Returns also
+/// what has to be removed if a later step fails; none for back ends of programs, whose files are not known.
+///
+/// # Errors
+/// [`Error::FileOpen`], also if there is something at `path`; [`Error::Lock`]; [`Error::MemoryAlloc`]. Then nothing is left behind.
 pub fn make(
     options: &Options,
     path: &CStr,
@@ -75,7 +78,7 @@ pub fn make(
         let locked = storage.lock_exclusive().and_then(|()| storage.size());
         return match locked {
             Ok(0) => Ok((storage, Some(NewFrame { made, files: None }))),
-            // Somebody has appended to it.
+            // Another process has appended to the file since.
             Ok(_) => Err(Error::FileOpen),
             Err(error) => {
                 made.remove();
@@ -86,7 +89,7 @@ pub fn make(
     if paths::kind(&target)?.is_some() {
         return Err(Error::FileOpen);
     }
-    // Even if the map cannot be made, its file may be there.
+    // Even if the file cannot be mapped, it may have been created.
     let opened = backend.open(file, Mode::Create);
     let made = made.created();
     let opened = opened.and_then(|storage| storage.lock_exclusive().map(|()| storage));
@@ -95,7 +98,10 @@ pub fn make(
     Ok((storage, Some(NewFrame { made, files })))
 }
 
-/// Writes a new frame.
+/// Writes a new frame, and syncs it if it is to be durable.
+///
+/// # Errors
+/// Those of output.
 pub fn fill(
     options: &Options,
     path: &CStr,

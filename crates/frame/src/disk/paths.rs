@@ -9,11 +9,12 @@ pub(super) fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
     CStrBuf::concat(&[path.to_bytes(), suffix])
 }
 
-/// The paths of a directory's chunk files: memory is needed for the first alone, so that what was made can be removed.
+/// The paths of the chunk files in a directory. Only [`Self::in_directory`] allocates memory, so that created files can be removed even if there
+/// is none.
 pub(super) struct ChunkPaths(List<u8>);
 
 impl ChunkPaths {
-    /// Those of the directory at `path`.
+    /// The paths in the directory at `path`.
     pub(super) fn in_directory(path: &CStr) -> Result<Self> {
         let (path, name) = (path.to_bytes(), b"/00000000.chunk\0");
         let mut paths = List::with_capacity(path.len() + name.len())?;
@@ -27,7 +28,7 @@ impl ChunkPaths {
         const BEHIND: usize = b".chunk\0".len();
         let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
         let end = self.0.len() - BEHIND;
-        // `format_args` takes as long as half of opening the file does outside the system.
+        // `format_args` would take half as long as opening the file takes outside the kernel.
         for (i, digit) in self.0[end - 8..end].iter_mut().rev().enumerate() {
             *digit = b"0123456789ABCDEF"[(number >> (4 * i)) as usize % 16];
         }

@@ -1,4 +1,4 @@
-//! Where new chunks are put in a frame, and how the room of removed chunks is used again.
+//! Finds places for new chunks of a frame, and reuses the space of removed ones.
 
 use super::Disk;
 use super::paths::ChunkPaths;
@@ -13,18 +13,18 @@ use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Collect, List, Shared, ToList};
 use std::ffi::CStr;
 
-/// In frames with more chunks than this, room between them is not looked for.
-const MOST_SURVEYED: usize = 1 << 16;
+/// In frames with more chunks than this, free space between chunks is not searched for and not reused.
+const MAX_SURVEYED: usize = 1 << 16;
 /// Behind a chunk of at least [`MIN_TAILED`] bytes that replaces another one in a large frame, its length divided by this is left free, as
-/// long as the free bytes are no more than all chunks' bytes divided by [`MOST_TAILS`].
+/// long as the frame has at most the bytes of all chunks divided by [`MAX_TAILS`] free.
 const TAIL: u64 = 16;
 const MIN_TAILED: u64 = 4 << 10;
-const MOST_TAILS: u64 = 32;
+const MAX_TAILS: u64 = 32;
 
-/// A write of bytes of a chunk: where the chunk begins, from the end of the header; where in it the bytes begin; and the bytes.
+/// A write of bytes of a chunk: the place of the chunk, in bytes from the end of the header; the position of the bytes in it; and the bytes.
 pub(super) type ChunkWrite<'a> = (u64, u64, &'a [u8]);
 
-/// Removes files of a directory, as far as that can be done.
+/// Removes the files of chunks. Those that cannot be removed stay.
 fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'a u64>) {
     for number in numbers {
         let _ = paths.of(*number).and_then(paths::remove_file);
@@ -32,15 +32,15 @@ fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'
 }
 
 impl Disk {
-    /// How many bytes to leave free behind each new chunk of a large frame: a chunk that was changed once is often changed again. One that
-    /// comes instead of a special chunk is written for the first time, and gets none.
+    /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that was changed once is often changed again. One
+    /// that replaces a special chunk is written for the first time, and gets none.
     pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
         let mut tails = List::filled(0, chunks.len())?;
         let (FrameKind::Contiguous, Change::Update(items)) = (self.kind, change) else {
             return Ok(tails);
         };
         let list = self.free_list();
-        let mut left = (list.end() / MOST_TAILS).saturating_sub(list.free_bytes());
+        let mut left = (list.end() / MAX_TAILS).saturating_sub(list.free_bytes());
         let stored = items
             .iter()
             .filter(|(_, item)| matches!(item, ChangedChunk::Stored(_)));
@@ -57,7 +57,7 @@ impl Disk {
         Ok(tails)
     }
 
-    /// Finds places before `limit` for chunks, with `tail` bytes free behind each.
+    /// Finds and takes places before `limit` for chunks, with `tail(i)` free bytes behind chunk `i`.
     pub(super) fn place_each(
         &self,
         free: &mut FreeList,
@@ -75,8 +75,8 @@ impl Disk {
         Ok(places)
     }
 
-    /// The writes of edits over bytes of chunks. Edits behind the end of a chunk take room from the free list in `growing`, and their writes
-    /// are added to the list there; without it, there must be none.
+    /// The writes of a change's edits over bytes of chunks. Edits behind the end of a chunk take space from the free list in `growing`, and their
+    /// writes are added to the list in `growing`. Without it, the change must have no such edits.
     pub(super) fn edited<'a>(
         &self,
         change: &Change<'a>,
@@ -111,8 +111,8 @@ impl Disk {
         Ok(over)
     }
 
-    /// Where the chunks begin after the change that may have free bytes between their blocks: edited ones, and those at `places` that replace
-    /// others.
+    /// The places, after the change, of the chunks that may have free bytes between their blocks: of edited ones, and `places`, those of chunks
+    /// that replace others.
     pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<List<u64>> {
         let known = self.space.as_ref().map_or(&[][..], |space| &space.loose);
         let mut loose = known.to_list()?;
@@ -142,7 +142,7 @@ impl Disk {
         Ok(loose)
     }
 
-    /// Writes chunks into files of a directory, whose chunks will have `cbytes` bytes; gives the files' numbers.
+    /// Writes chunks into new files of a directory. Returns the numbers of the files. After the change, all chunks together have `cbytes` bytes.
     pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<List<u64>> {
         let known = self.space.as_ref().and_then(|space| space.next_number);
         let first = known.unwrap_or_else(|| {
@@ -177,8 +177,8 @@ impl Disk {
         Ok(places)
     }
 
-    /// Makes the file of a chunk. If there is one of that name, which is no chunk's, it was left by a process that was killed, or is a link to
-    /// somebody's file: it is removed, not written to.
+    /// Creates the file of a chunk. If something has its name already, that is no chunk of the frame: a killed process has left it, or it is a link
+    /// to another file. It is removed, and not written to.
     fn new_chunk_file(&self, path: &CStr) -> Result<Shared<dyn Storage>> {
         let backend = &self.options.backend;
         if !backend.is_filesystem() {
@@ -190,7 +190,8 @@ impl Disk {
         })
     }
 
-    /// Numbers for new files: those behind the last one, as long as the reference accepts them as offsets, and then the lowest free ones.
+    /// Numbers for `count` new files: from `first` on, or the lowest free ones if the reference would refuse those. It checks numbers as if they
+    /// were offsets within the bytes of all chunks, `cbytes`.
     fn numbers(&self, first: u64, count: usize, cbytes: u64) -> Result<List<u64>> {
         let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         if first + count as u64 <= most {
@@ -202,8 +203,8 @@ impl Disk {
         free.take(count).list()
     }
 
-    /// Gives files lower numbers if the reference would refuse theirs after chunks were removed: it checks them as if they were offsets within
-    /// the bytes of all chunks.
+    /// Writes chunks to files with lower numbers, if the reference would refuse their numbers after other chunks were removed: see
+    /// [`Self::numbers`].
     pub(super) fn lower_numbers(&mut self) -> Result<()> {
         let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         let next = self.space.as_ref().and_then(|space| space.next_number);
@@ -230,14 +231,15 @@ impl Disk {
         self.change(&Change::Update(&items), &[], next)
     }
 
+    /// Removes the files of chunks that no index refers to.
     pub(super) fn remove_files(&self, numbers: &[u64]) {
-        // If the old file cannot be removed, no index names it.
+        // A file that cannot be removed does no harm.
         if let Ok(mut paths) = self.chunk_paths() {
             remove_files(&mut paths, numbers);
         }
     }
 
-    /// The places of the chunks that the change removes, and their lengths.
+    /// The places of the chunks that the change removes or replaces, and their lengths; 0 for files.
     pub(super) fn leaves(&mut self, change: &Change) -> Result<List<(u64, u64)>> {
         let mut left = List::new();
         for nchunk in change.leaves() {
@@ -249,7 +251,7 @@ impl Disk {
                 continue;
             }
             self.survey()?;
-            // The room of a chunk that cannot be read is not used again.
+            // The space of a chunk that cannot be read is not reused.
             if let Ok(header) = self.stored_at(place)?.header() {
                 left.push((place, header.cbytes as u64))?;
             }
@@ -257,13 +259,13 @@ impl Disk {
         Ok(left)
     }
 
-    /// Finds out where chunks lie, so that the room of removed ones can be used again.
+    /// Reads the headers of all chunks to find the free space between them, so that it can be reused, and that of removed ones as well.
     pub(super) fn survey(&mut self) -> Result<()> {
         let surveyed = self.space.as_ref().is_none_or(|space| space.surveyed);
         let Offsets::List(list) = &self.view.offsets else {
             return Ok(());
         };
-        if surveyed || list.len() > MOST_SURVEYED {
+        if surveyed || list.len() > MAX_SURVEYED {
             return Ok(());
         }
         let places = self.view.offsets.places().list()?;
@@ -272,7 +274,7 @@ impl Disk {
             match self.stored_at(place)?.header() {
                 Ok(header) => chunks.push((place, header.cbytes as u64))?,
                 Err(_) => {
-                    // The next change need not try it again.
+                    // The next change does not try this again.
                     self.space
                         .iter_mut()
                         .for_each(|space| space.surveyed = true);
@@ -288,7 +290,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Which of some places are those of chunks, in ascending order.
+    /// Those of `places` at which there are chunks, in ascending order.
     pub(super) fn used_among(&self, mut places: List<u64>) -> Result<List<u64>> {
         if places.is_empty() {
             return Ok(places);
@@ -303,9 +305,8 @@ impl Disk {
         Ok(used)
     }
 
-    /// Removes the files of chunks that left a directory.
+    /// Removes the files of chunks that a change has removed from a directory.
     pub(super) fn drop_left(&mut self, left: &[(u64, u64)]) {
-        // An append need not look at other chunks.
         if self.kind == FrameKind::Contiguous || left.is_empty() {
             return;
         }

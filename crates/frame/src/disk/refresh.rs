@@ -1,4 +1,4 @@
-//! Reading a frame again that another handle or process has changed.
+//! Reads a frame again after another handle or process has changed it.
 
 use super::{Disk, Loaded, is_there, is_written, load, patches};
 use crate::journal::overlay;
@@ -16,23 +16,28 @@ pub(super) struct KeptReader {
 /// A file to read the frame from.
 pub(super) struct OpenedFile {
     pub(super) file: Shared<dyn Storage>,
-    /// What the path names.
+    /// What the path leads to.
     found: Named,
-    /// When it was last written to, as of before the frame is read.
+    /// When it was last written to, as of a moment before the frame is read.
     written: Option<Written>,
-    /// Its size, if that is known without asking for it.
+    /// Its size, if that is known without another system call.
     size: Option<u64>,
 }
 
-/// What the path of a file that is open names.
+/// What the path of an open file leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
+    /// The open file.
     Same,
+    /// Another file.
     Another,
+    /// Nothing.
     Nothing,
 }
 
 impl Named {
+    /// # Errors
+    /// [`Error::FileOpen`] if the path leads to nothing.
     pub(super) fn is_there(self) -> Result<()> {
         match self {
             Self::Nothing => Err(Error::FileOpen),
@@ -42,8 +47,8 @@ impl Named {
 }
 
 impl Disk {
-    /// A file to read from: the one that is kept open, if the back end and the number of open files allow it. Says whether the path still
-    /// names it; if it names nothing, the open file is used.
+    /// A file to read from. It is kept open, if the back end and the number of open files allow it. If the path leads to another file, that one is
+    /// opened; if it leads to nothing, the open file is used.
     pub(super) fn reader(&mut self) -> Result<OpenedFile> {
         let backend = &self.options.backend;
         let (file, found) = match &self.reader {
@@ -84,7 +89,7 @@ impl Disk {
         })
     }
 
-    /// Keeps the file open that the frame was read from, if it may be.
+    /// Keeps the file that the frame was read from open, if the back end and the number of open files allow it.
     pub(super) fn keep_reader(&mut self, file: &Shared<dyn Storage>) {
         self.reader = None;
         if self.options.backend.is_filesystem()
@@ -97,17 +102,19 @@ impl Disk {
         }
     }
 
-    /// Reads the frame again if another handle or process changed it. Gives what was found if it was read again since the last
-    /// call.
+    /// Reads the frame again if another handle or process has changed it. Returns what was read, if it was read again since the last call.
     ///
-    /// If the file has no frame any more, since it was cut or replaced, the view stays as it is, as in the reference.
+    /// If that is impossible, since the file was removed, truncated or replaced by something else, the view stays as it is, as in the reference,
+    /// and changes of the frame fail.
+    ///
+    /// # Errors
+    /// None.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        // A change of the frame then fails, and so does a read of chunks that are gone.
         self.missing = self.follow().err();
         Ok(self.news.take())
     }
 
-    /// Whether the frame is the one that was last read, so that [`Self::refresh`] would find nothing new.
+    /// Whether the frame is as it was last read, so that [`Self::refresh`] would return none.
     pub fn is_current(&mut self) -> bool {
         let Ok(source) = self.reader() else {
             return false;
@@ -120,7 +127,7 @@ impl Disk {
         current
     }
 
-    /// Keeps the size of a file that holds the frame as it is known, for the change that has locked it: see [`Disk::prepare`].
+    /// Keeps the size of the file, which holds the frame as it is known, for [`Disk::prepare`] if it is locked for a change.
     fn note_size(&mut self, source: &OpenedFile) {
         let locked = self.write_handle.as_ref().is_some_and(|own| own.locked);
         self.size = source.size.filter(|_| locked);
@@ -134,13 +141,14 @@ impl Disk {
         !self.stale && is_same && is_there(&self.view.pending, file) && self.header_is_current(file)
     }
 
+    /// Reads the frame again if it has changed.
     fn follow(&mut self) -> Result<()> {
         let mut source = self.reader()?;
         if self.is_current_in(&source) {
             self.note_size(&source);
         } else {
             if self.changing > 0 && !self.writes_to(source.file.identity()) {
-                // The file that is there now has to be locked before it is read.
+                // The path leads to another file now, which has to be locked before it is read.
                 self.lock_anew()?;
                 source = self.reader()?;
             }
@@ -149,11 +157,11 @@ impl Disk {
         source.found.is_there()
     }
 
-    /// Reads the frame again. The next [`Self::refresh`] gives what was found.
+    /// Reads the frame again, even if nothing shows that it has changed. The next [`Self::refresh`] returns what was read.
     ///
     /// # Errors
-    /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read, and where the
-    /// frame was removed, so that there is nothing new to read.
+    /// Those of reading; [`Error::FileOpen`] during a change, for which the frame has just been read, and if the frame was removed: then there is
+    /// nothing new to read.
     pub fn reread(&mut self) -> Result<()> {
         self.leave_to_parent();
         if self.changing > 0 {
@@ -166,6 +174,7 @@ impl Disk {
         self.reload(&source)
     }
 
+    /// Whether the file still has the header of the view.
     pub(super) fn header_is_current(&self, file: &dyn Storage) -> bool {
         let known = &self.view.header;
         let mut now = [0; 512];
@@ -187,7 +196,7 @@ impl Disk {
 
     fn reload(&mut self, source: &OpenedFile) -> Result<()> {
         let (base, kind, file) = (self.base, self.kind, &source.file);
-        // There is no second wait for a frame that could not be read the last time.
+        // If the frame could not be read the last time, it is not waited for again.
         let patient = !self.stale || self.changing > 0;
         let has_lock = self.has_change_lock(&**file);
         self.stale = true;

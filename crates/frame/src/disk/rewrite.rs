@@ -1,4 +1,4 @@
-//! Changes that leave a frame in the layout of the format's documents: chunks, index and trailer one behind the other.
+//! Changes after which a frame is compact: header, chunks, compressed index and trailer, one behind the other.
 
 use super::Disk;
 use super::commit::{EncodedMetadata, Writes};
@@ -14,8 +14,8 @@ use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Collect, List};
 
 impl Disk {
-    /// Applies a change and leaves the frame in that layout, with at most `holes` free bytes between its chunks. An empty frame must always have
-    /// it, since the reference looks for its trailer right behind the header.
+    /// Applies a change and makes the frame compact, with at most `holes` free bytes between its chunks. An empty frame must always be compact,
+    /// since the reference expects its trailer right behind the header.
     pub(super) fn rewrite(
         &mut self,
         file: &dyn Storage,
@@ -48,7 +48,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes the frame with these chunks at these places. `free` is what is free then; if that is more than `holes` bytes, holes are closed.
+    /// Writes the frame with these chunks at these places. `free` is the free list after the change; if it has more than `holes` bytes, holes
+    /// are closed.
     fn rewrite_around(
         &mut self,
         file: &dyn Storage,
@@ -108,7 +109,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The header, the index and the trailer of a frame in that layout, whose chunks end at `end`.
+    /// Header, index and trailer of the compact frame, whose chunks end at `end`.
     fn image_of(&self, next: EncodedMetadata, offsets: &Offsets, end: u64) -> Result<Image> {
         let EncodedMetadata {
             header,
@@ -126,9 +127,9 @@ impl Disk {
         let mut image = Image::new(header, trailer, offsets, data_len, cbytes)?;
         image.stamp(self.view.checksums);
         if is_other && image.header == self.view.header && !offsets.is_empty() {
-            // Handles without a lock compare the header, those of the reference only the frame's length. So a change that would keep the
-            // length adds a byte. It stays when the frame is closed, as without it the length would be the old one again; the next change
-            // removes it.
+            // Handles without a lock notice a change by the header, those of the reference only by the frame's length. So a change that would
+            // keep the length adds a byte. Closing the frame does not remove it, since the length would then be the old one again; the next
+            // change does.
             image.lengthen()?;
             image.stamp(self.view.checksums);
         }

@@ -1,4 +1,4 @@
-//! Where the bytes of a chunk on disk are, and how they are read.
+//! Finds and reads the bytes of chunks on disk.
 
 use super::{Disk, Pending, SMALL, patches};
 use crate::fingerprint::ChecksumScope;
@@ -12,19 +12,19 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 
-/// Where a chunk's bytes are.
+/// The bytes of a chunk on disk. Positions and lengths are in bytes.
 pub struct Stored {
     /// The open file.
     pub file: Shared<dyn Storage>,
-    /// Where in the file the chunk begins.
+    /// Where the chunk begins in the file.
     pub pos: u64,
     /// The most bytes that it can have.
-    pub most: u64,
-    /// How many bytes it probably has.
+    pub max_len: u64,
+    /// The number of bytes that it probably has.
     pub expected: Option<u64>,
-    /// How many bytes are free behind it; none if it cannot be changed in place.
+    /// The number of free bytes behind it; none if it cannot be changed in place.
     pub tail: Option<u64>,
-    /// Whether a chunk that replaces it may have room between its blocks.
+    /// Whether a chunk that replaces it may have free space between its blocks.
     pub slack: bool,
     /// Where the frame begins in the file.
     base: u64,
@@ -41,9 +41,12 @@ impl BlockSource for Stored {
 }
 
 impl Stored {
-    /// Reads bytes of the chunk, which begin at `at`.
+    /// Fills `buf` with the bytes of the chunk from `at` on.
+    ///
+    /// # Errors
+    /// [`Error::FileRead`].
     pub fn read(&self, at: u64, buf: &mut [u8]) -> Result<()> {
-        if at.saturating_add(buf.len() as u64) > self.most {
+        if at.saturating_add(buf.len() as u64) > self.max_len {
             return Err(Error::FileRead);
         }
         self.file.read_at(self.pos + at, buf)?;
@@ -51,7 +54,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Puts the old bytes of a pending change over bytes that were read at `at`.
+    /// Restores the old bytes, before an uncommitted change, in bytes that were read at `at`.
     fn overlay(&self, at: u64, bytes: &mut [u8]) {
         overlay(
             patches(&self.pending),
@@ -60,26 +63,26 @@ impl Stored {
         );
     }
 
-    /// Reads the first bytes of the chunk: `first`, or as many as it can have, and at least the header.
+    /// Reads the first bytes of the chunk and parses its header. At most `first` bytes are read, and at least the header.
     fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
-        let first = self.most.min(first) as usize;
+        let first = self.max_len.min(first) as usize;
         if first < MIN_HEADER_LENGTH {
             return Err(Error::FileRead);
         }
         let mut bytes = Buffer::new();
         self.extend(&mut bytes, first)?;
         let header = ChunkHeader::parse(&bytes)?;
-        if header.cbytes as u64 > self.most {
+        if header.cbytes as u64 > self.max_len {
             return Err(Error::InvalidHeader);
         }
         self.checksums.check_chunk(&header)?;
         Ok((bytes, header))
     }
 
-    /// Reads on until `bytes` has the first `len` bytes of the chunk.
+    /// Reads more of the chunk until `bytes` has its first `len` bytes.
     fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
         let have = bytes.len();
-        if len as u64 > self.most {
+        if len as u64 > self.max_len {
             return Err(Error::FileRead);
         }
         if len > have {
@@ -90,7 +93,10 @@ impl Stored {
         Ok(())
     }
 
-    /// Reads the front of the chunk: `first` bytes, or up to the end of the table of block starts if that is more.
+    /// Reads the front of the chunk: its first `first` bytes, and at least up to the end of the table of block starts.
+    ///
+    /// # Errors
+    /// Those of reading and of a damaged chunk; [`Error::MemoryAlloc`].
     pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let (mut bytes, header) = self.start(first)?;
         self.extend(&mut bytes, Chunk::front_wanted(&header))?;
@@ -98,6 +104,9 @@ impl Stored {
     }
 
     /// Reads the whole chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::front`].
     pub fn whole(&self) -> Result<Buffer> {
         // Most chunks are read with one call.
         const FIRST: u64 = 64 << 10;
@@ -108,15 +117,18 @@ impl Stored {
     }
 
     /// Reads the chunk's header.
+    ///
+    /// # Errors
+    /// Those of reading and of a damaged header.
     pub fn header(&self) -> Result<ChunkHeader> {
         let mut front = [0; EXTENDED_HEADER_LENGTH];
-        let len = (self.most).min(front.len() as u64) as usize;
+        let len = self.max_len.min(front.len() as u64) as usize;
         if len < MIN_HEADER_LENGTH {
             return Err(Error::FileRead);
         }
         self.read(0, &mut front[..len])?;
         let header = ChunkHeader::parse(&front[..len])?;
-        if header.cbytes as u64 > self.most {
+        if header.cbytes as u64 > self.max_len {
             return Err(Error::InvalidHeader);
         }
         Ok(header)
@@ -124,8 +136,11 @@ impl Stored {
 }
 
 impl Disk {
-    /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced since then, and its
-    /// file removed.
+    /// Finds chunk `nchunk`, in the frame as it was last read.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is no such chunk; [`Error::InvalidHeader`] if it lies outside of the frame. [`Error::FileOpen`] may mean that it
+    /// was replaced since the frame was read, and its file removed.
     pub fn find(&mut self, nchunk: usize) -> Result<Found<Stored>> {
         let place = match self.view.offsets.place(nchunk)? {
             ChunkPlace::At(place) => place,
@@ -149,13 +164,13 @@ impl Disk {
         }
     }
 
-    /// The chunk that begins `place` bytes behind the header of a contiguous frame.
+    /// The chunk that begins `place` bytes behind the header of a contiguous frame. Callers have checked `place`.
     pub(super) fn stored_at(&mut self, place: u64) -> Result<Stored> {
         let extent = self.view.extent;
         Ok(Stored {
             file: self.current_reader()?,
             pos: self.base + u64::from(extent.header_len) + place,
-            most: extent.cbytes.saturating_sub(place),
+            max_len: extent.cbytes.saturating_sub(place),
             expected: None,
             tail: None,
             slack: self.view.extent.frame_len > SMALL,
@@ -165,16 +180,16 @@ impl Disk {
         })
     }
 
-    /// The chunk in a file of its own.
+    /// The chunk in the file with this number.
     fn stored_apart(&self, number: u64) -> Result<Stored> {
         let mut paths = self.chunk_paths()?;
         let file = self.options.backend.open(paths.of(number)?, Mode::Read)?;
-        let most = file.size()?;
+        let max_len = file.size()?;
         Ok(Stored {
             file,
             pos: 0,
-            most,
-            expected: Some(most),
+            max_len,
+            expected: Some(max_len),
             tail: None,
             slack: false,
             base: 0,
@@ -183,7 +198,7 @@ impl Disk {
         })
     }
 
-    /// The distance from a chunk to the next one, if that lies behind it: usually the size of the chunk.
+    /// The distance in bytes from a chunk to the next one, if that lies behind it: usually the length of the chunk.
     fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
         const MOST: u64 = 64 << 20;
         let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
@@ -191,7 +206,11 @@ impl Disk {
             .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MOST).contains(room))
     }
 
-    /// The chunk that a lazy one stands for: `offset` bytes from the start of a contiguous frame, or the number of a file.
+    /// The chunk that a lazy chunk refers to. In a contiguous frame, `offset` is in bytes from the start of the frame, in a sparse one it is the
+    /// number of a file.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for an offset outside of the frame; [`Error::FileOpen`].
     pub fn at(&mut self, offset: i64) -> Result<Stored> {
         let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
         match self.kind {
@@ -200,7 +219,7 @@ impl Disk {
                 let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
                 Ok(Stored {
                     pos: self.base + offset,
-                    most: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
+                    max_len: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
                     ..self.stored_at(0)?
                 })
             }
@@ -208,16 +227,16 @@ impl Disk {
         }
     }
 
-    /// Where the last of the chunks ends, from the end of the header.
+    /// Where the last chunk ends, in bytes from the end of the header.
     pub(super) fn data_end(&mut self) -> Result<u64> {
         let Some(last) = self.view.offsets.places().max() else {
             return Ok(0);
         };
         let chunk = self.stored_at(last)?;
-        // If a chunk cannot be read, it is not known where it ends.
+        // If it cannot be read, it may be as long as possible.
         let len = chunk
             .header()
-            .map_or(chunk.most, |header| header.cbytes as u64);
+            .map_or(chunk.max_len, |header| header.cbytes as u64);
         Ok(last + len)
     }
 }

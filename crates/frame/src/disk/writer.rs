@@ -1,4 +1,4 @@
-//! What a handle has that changes its frame: the file, opened and locked, and what is known of the room in it.
+//! The state of a handle that changes its frame: the open and locked file, and the free space in it.
 
 use super::{Disk, is_there, is_written};
 use crate::free_list::FreeList;
@@ -11,18 +11,18 @@ use oxiblosc_io::{Mode, Storage, StorageLock, Written, operation, paths};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
-/// How often the file is opened again where it was removed or replaced before it was locked.
+/// How often the file is opened if it is removed or replaced each time before it is locked.
 pub(crate) const TRIES: usize = 64;
 
-/// What a change needs to know of the room in the file.
+/// What a change needs to know about the space in the file.
 pub(super) struct SpaceInFile {
-    /// What is free between header and index; unused in a sparse frame.
+    /// The free bytes between header and index; not used for a sparse frame.
     pub(super) free: FreeList,
-    /// Whether `free` was made from all chunks.
+    /// Whether `free` takes all chunks into account; see [`Disk::survey`].
     pub(super) surveyed: bool,
-    /// Where chunks begin that may have free bytes between their blocks.
+    /// The places of the chunks that may have free bytes between their blocks.
     pub(super) loose: List<u64>,
-    /// In a sparse frame, behind the highest number of a chunk's file, where that is known.
+    /// In a sparse frame, the highest number of a chunk's file plus one, if it is known.
     pub(super) next_number: Option<u64>,
 }
 
@@ -31,11 +31,12 @@ pub(super) struct WriteHandle {
     pub(super) file: Shared<dyn Storage>,
     /// The process that opened it. Its children share the open file, so a lock does not exclude them.
     process: u32,
-    /// Whether the file is locked against others that change it.
+    /// Whether the file is locked against changes by others.
     pub(super) locked: bool,
 }
 
-/// When a file was last written to, now that it was. It must be later than `before`, so that other handles notice.
+/// When a file was last written to, after this handle has written to it. The time is made later than `before`, so that other handles notice
+/// the change.
 fn later(file: &dyn Storage, before: Option<Written>) -> Option<Written> {
     match before {
         Some(before) => file.written_after(before),
@@ -43,7 +44,7 @@ fn later(file: &dyn Storage, before: Option<Written>) -> Option<Written> {
     }
 }
 
-/// Waits for a frame that others have locked, with nothing locked that they may need.
+/// Waits for a frame that others have locked. The handle is not locked meanwhile, as its other threads may be needed to unlock the frame.
 pub enum FrameWaiter {
     /// Through the lock file.
     LockFile(lock::Waiter),
@@ -51,17 +52,17 @@ pub enum FrameWaiter {
     File(Shared<dyn Storage>),
 }
 
-/// Whether a handle has locked its frame against changes by other handles.
+/// The result of [`Disk::lock_shared`]: whether this handle has locked the frame against changes by other handles.
 pub enum LockState {
-    /// It has not, and need not: the frame has no lock file, or an operation of this thread has the lock.
+    /// No, and it need not: the frame has no lock file, or an operation of this thread holds the lock through another handle.
     NotNeeded,
-    /// It has, until [`Disk::unlock_shared`].
+    /// Yes, until [`Disk::unlock_shared`].
     Locked,
-    /// It has not: a change is being made, or waits to be made and comes first.
+    /// No: another handle makes a change, or waits to make one and comes first.
     Busy(FrameWaiter),
 }
 
-/// A lock that a [`FrameWaiter`] got. It is released when this is dropped.
+/// The lock for which a [`FrameWaiter`] has waited. It is released when this is dropped.
 pub enum FrameLockGuard {
     /// The lock file.
     LockFile(lock::LockGuard),
@@ -73,10 +74,10 @@ pub enum FrameLockGuard {
 pub struct FileLock(WriteHandle);
 
 impl FrameWaiter {
-    /// Waits, at most for `timeout`, if there is such a limit.
+    /// Waits, at most for `timeout` if there is one, and takes the lock.
     ///
     /// # Errors
-    /// [`Error::Lock`].
+    /// [`Error::Lock`], also after `timeout`.
     pub fn wait(self, timeout: Option<Duration>) -> Result<FrameLockGuard> {
         match self {
             Self::LockFile(waiter) => waiter.wait(timeout).map(FrameLockGuard::LockFile),
@@ -94,7 +95,7 @@ impl FrameWaiter {
 
 impl Drop for WriteHandle {
     fn drop(&mut self) {
-        // In a child the lock is the parent's.
+        // In a child process the lock belongs to the parent.
         if self.locked && self.process == oxiblosc_pool::process() {
             self.file.unlock();
         }
@@ -107,7 +108,7 @@ impl Disk {
         self.lock.is_some()
     }
 
-    /// In a child process, forgets what the parent holds.
+    /// In a child process, forgets the locks and the open file of the parent.
     pub(super) fn leave_to_parent(&mut self) {
         let process = oxiblosc_pool::process();
         if self.process != process {
@@ -117,15 +118,15 @@ impl Disk {
         }
     }
 
-    /// Whether readers that overlap have kept writers out for so long that they should leave, all of them.
+    /// Whether overlapping readers have held the lock for so long that all of them should release it, so that a writer gets it.
     pub fn is_shared_for_long(&mut self) -> bool {
         self.leave_to_parent();
         let lock = self.lock.as_ref();
         self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
     }
 
-    /// Locks the frame against changes by other handles until [`Self::unlock_shared`], unless one is being made. Calls may nest. With
-    /// `after_writers`, writers that wait come first.
+    /// Locks the frame against changes by other handles until [`Self::unlock_shared`], unless another handle has it locked. Does not wait. Calls may
+    /// nest. With `after_writers`, waiting writers come first.
     ///
     /// # Errors
     /// [`Error::Lock`].
@@ -153,18 +154,18 @@ impl Disk {
         self.lock.as_ref().and_then(SidecarLock::locked_file)
     }
 
-    /// Ends what [`Self::lock_shared`] began.
+    /// Releases what [`Self::lock_shared`] has locked.
     pub fn unlock_shared(&mut self) {
         if let Some(lock) = &mut self.lock {
             lock.unlock();
         }
     }
 
-    /// Locks the frame exclusively until [`Self::unlock`], for a change. Calls may nest; if the frame is locked already, it stays locked in the
-    /// same way.
+    /// Locks the frame exclusively for a change, until [`Self::unlock`]. Waits for others. Calls may nest; within [`Self::lock_shared`] the frame
+    /// stays locked as it is.
     ///
     /// # Errors
-    /// [`Error::Lock`]; then nothing is locked by it.
+    /// [`Error::Lock`]; then this call has locked nothing.
     pub fn lock(&mut self) -> Result<()> {
         let mut guard = None;
         while let Some(waiter) = self.try_lock(guard)? {
@@ -173,8 +174,8 @@ impl Disk {
         Ok(())
     }
 
-    /// As [`Self::lock`], without waiting: where others have the lock, gives what waits for it. `guard` is what the waiter of the last
-    /// attempt got.
+    /// As [`Self::lock`], without waiting: if others have the lock, returns what waits for it. `guard` is the result of the waiter of the last
+    /// attempt.
     ///
     /// # Errors
     /// As for that.
@@ -210,12 +211,12 @@ impl Disk {
                 self.unlock();
                 Err(Error::Lock)
             }
-            // Where the file cannot be opened, the change will say so.
+            // If the file cannot be opened, the change returns that error.
             Err(_) => Ok(None),
         }
     }
 
-    /// Ends what [`Self::lock`] began.
+    /// Releases what [`Self::lock`] has locked.
     pub fn unlock(&mut self) {
         self.leave_to_parent();
         self.changing = self.changing.saturating_sub(1);
@@ -225,7 +226,7 @@ impl Disk {
             .filter(|handle| handle.locked && self.changing == 0)
         {
             if std::mem::take(&mut self.wrote) {
-                // No one else has written to it as long as the lock was held.
+                // All writes under the lock were this handle's.
                 self.written = later(&*handle.file, self.written);
             }
             handle.file.unlock();
@@ -246,8 +247,7 @@ impl Disk {
         done
     }
 
-    /// Opens the file for a change and locks it against others that change it. None if another change is being made and this does not wait
-    /// (`waits`).
+    /// Opens the file for a change and locks it against changes by others. Without `waits`, none if others have it locked.
     fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
         self.leave_to_parent();
         let backend = &self.options.backend;
@@ -275,8 +275,8 @@ impl Disk {
                 handle.locked = true;
             }
             let file = handle.file.clone();
-            // What is written to a file without a name is lost. A map stays one of its file; another file that was open before is compared
-            // when the frame is refreshed.
+            // What is written to a file without a name is lost. A map cannot be opened again. Other files are opened again if the path leads to
+            // another one; for a file that was open before, refreshing the frame has checked that.
             if backend.is_mmap() && !file.has_name() {
                 return Err(Error::FileOpen);
             }
@@ -294,26 +294,26 @@ impl Disk {
         self.write_handle = None;
         match self.lock_file(true) {
             Err(Error::Lock) => Err(Error::Lock),
-            // Where the file cannot be opened, the change will say so.
+            // If the file cannot be opened, the change returns that error.
             _ => Ok(()),
         }
     }
 
-    /// Whether the file that is open for changes, if one is, is this one.
+    /// Whether the file that is open for changes has this identity; true if none is open.
     pub(super) fn writes_to(&self, identity: Option<(u64, u64)>) -> bool {
         let handle = self.write_handle.as_ref();
         let handle = handle.filter(|_| self.options.backend.is_filesystem());
         handle.is_none_or(|handle| handle.file.identity() == identity)
     }
 
-    /// Whether this handle has locked this file against changes by others, as far as its back end has such locks.
+    /// Whether this handle has locked `file` against changes by others, if its back end has such locks.
     pub(super) fn has_change_lock(&self, file: &dyn Storage) -> bool {
         let is_locked = self.write_handle.as_ref().is_some_and(|own| own.locked);
         is_locked && self.writes_to(file.identity())
     }
 
-    /// Rolls back a change whose process died before the commit. A file that is a copy of another one, and so has that one's record, is
-    /// left as it is until it is changed.
+    /// Rolls back a change whose process died before the commit. A file with the record of another file is a copy; it is left as it is until it
+    /// is changed.
     pub(super) fn recover(&mut self) -> Result<()> {
         if !self.options.backend.is_filesystem() {
             return Ok(());
@@ -336,8 +336,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes sure that the frame can be written, and that its content is known. Callers have called [`Disk::refresh`] under the lock
-    /// under which they make their change.
+    /// Opens and locks the file for a change, removes what is behind the frame, and makes sure that the view is up to date. Callers have called
+    /// [`Disk::refresh`] under the lock under which they make their change.
     pub(super) fn prepare(&mut self) -> Result<Shared<dyn Storage>> {
         if let Some(error) = self.missing {
             return Err(error);
@@ -381,11 +381,11 @@ impl Disk {
         Ok(file)
     }
 
-    /// Rolls back a change that was begun and not committed, if there is one, so that the file holds the frame as this handle knows it. If
-    /// the writer is alive and has committed the change meanwhile, that counts as a later change of another handle.
+    /// Rolls back an uncommitted change, if the file had the record of one when the frame was read, so that the file holds the frame as this
+    /// handle knows it. If the change was committed or rolled back since, nothing is done.
     ///
     /// # Errors
-    /// Those of output.
+    /// [`Error::Lock`]; those of output.
     pub fn roll_back_pending(&mut self) -> Result<()> {
         if self.view.pending.is_none() {
             return Ok(());
@@ -396,9 +396,9 @@ impl Disk {
         })
     }
 
-    /// Makes durable what another process may have written and not synced. Otherwise a loss of power could bring back a record that it
-    /// has cut off, and with it old bytes that this change is about to overwrite; and this change builds upon chunks and names that the
-    /// other process has made.
+    /// Syncs what another process may have written and not synced. This change relies on chunks and names that the other process has written.
+    /// Also, it reuses space which the other process has freed: if a loss of power undid the other's commit, the old frame would be restored
+    /// with overwritten chunks.
     fn sync_what_is_there(&mut self, file: &dyn Storage) -> Result<()> {
         let backend = &self.options.backend;
         if self.kind == FrameKind::Sparse && backend.is_filesystem() {
@@ -412,16 +412,16 @@ impl Disk {
         Ok(())
     }
 
-    /// Rolls back a change that was begun and not committed, and cuts off the `len` bytes that lie behind the frame.
+    /// Rolls back an uncommitted change, or truncates the `len` bytes behind the frame.
     fn clear_behind(&self, file: &dyn Storage, len: u64) -> Result<()> {
         if journal::roll_back(file, Some(self.base), self.options.durable, None)? {
             return Ok(());
         }
-        // A frame that was changed since it was read may be longer.
+        // If the frame was changed since it was read, the bytes may belong to it.
         if !is_there(&self.view.pending, file) || !self.header_is_current(file) {
             return Err(Error::FileRead);
         }
-        // What is behind the frame may be another frame, which a change would destroy.
+        // There may be another frame among the bytes, which must not be destroyed.
         let end = self.base + self.view.extent.frame_len;
         match has_frame(file, end, end + len)? {
             true => Err(Error::FileWrite),
