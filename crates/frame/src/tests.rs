@@ -1,4 +1,4 @@
-//! Frames on disk and in memory against a list of chunks, also when writes fail or the process dies in one.
+//! Compares frames on disk and in memory with a list of chunks, also when a write fails or the process dies in one.
 
 use self::hooked::{Call, Hook, Hooked};
 use self::model::*;
@@ -26,7 +26,7 @@ mod hooked;
 mod killed;
 mod model;
 mod nested;
-/// Windows does not tell when a file was written to, and so not whether a writer is at work.
+/// Not on Windows, where modification times are updated late: so it cannot be known whether a writer is at work.
 #[cfg(unix)]
 mod torn;
 mod unlucky;
@@ -107,7 +107,7 @@ fn options(backend: Shared<dyn Backend>) -> Options {
     }
 }
 
-/// A back end whose writes go well so many times, and then meet this fate.
+/// A back end whose writes succeed `left` times; the next one meets this fate.
 fn unlucky(left: &Arc<AtomicI64>, fate: Fate) -> Options {
     let left = Arc::clone(left);
     options(Hooked(Unlucky { left, fate }).shared())
@@ -146,7 +146,7 @@ fn frames_on_disk_hold_what_was_put_in() {
                     assert!(whole(&mut disk, found.1).unwrap() == model);
                 }
                 1 => {
-                    // Another handle follows, and from now on is the one that writes.
+                    // Another handle reads the changes, and makes the next ones.
                     other.refresh().unwrap();
                     assert_same(
                         &content(&mut other).unwrap(),
@@ -205,7 +205,7 @@ fn frames_in_memory_hold_what_was_put_in() {
     }
 }
 
-/// Makes a frame with some history, and gives the step to be tried on it.
+/// Creates a frame and changes it a few times. Returns also the step to be tried on it.
 fn prepared(seed: u64, kind: FrameKind, path: &Path, backend: Options) -> (Disk, Model, Step) {
     remove(path);
     let name = c_path(path);
@@ -255,7 +255,7 @@ fn a_write_that_goes_wrong_loses_nothing() {
                 left.store(i64::MAX, Ordering::Relaxed);
                 let died = matches!(fate, Fate::Dies | Fate::DiesTorn);
                 if !died {
-                    // The handle goes on, from where it was.
+                    // The handle can be used as before.
                     let expected = if result.is_ok() { &after } else { &before };
                     let mut model = expected.clone();
                     disk.refresh().unwrap();

@@ -1,5 +1,4 @@
-//! What a file has besides its bytes, its owner and its mode, when another one takes its place: the attributes that users gave it, and its
-//! access control list (ACL).
+//! Copies the user attributes and the access control list (ACL) of a file to the one that replaces it.
 
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
@@ -8,13 +7,13 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 
-/// How often an attribute is read that grows meanwhile.
+/// How often an attribute is read if it grows between the call that returns its length and the one that reads it.
 const TRIES: usize = 4;
 
-/// Begins the names of the attributes that users give.
+/// The prefix of the names of user attributes.
 const USER: &[u8] = b"user.";
 
-/// Gives a new file the attributes that users gave an old one, as far as the file system takes them and this process may read them.
+/// Copies the user attributes of a file to a new one. Those that this process may not read, or the file system does not accept, are left out.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -33,7 +32,7 @@ pub fn copy(old: &File, new: &File) -> Result<()> {
     Ok(())
 }
 
-/// The access control list of a file, if it has one; without entries if it cannot be read.
+/// The access control list of a file, if it has one; an empty list if it cannot be read.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -45,14 +44,14 @@ pub fn acl(file: &File) -> Result<Option<List<u8>>> {
     })
 }
 
-/// The value of an attribute.
+/// The result of reading an attribute.
 enum AttributeValue {
     Bytes(List<u8>),
     Absent,
     Unreadable,
 }
 
-/// Reads what `get` fills in. Without room it tells how many bytes those are.
+/// Reads a value with `get`, which fills a buffer, or returns the length of the value if the buffer is empty.
 fn read(get: impl Fn(&mut [u8]) -> io::Result<Option<usize>>) -> Result<AttributeValue> {
     for _ in 0..TRIES {
         let len = match get(&mut []) {

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 #[allow(missing_docs, reason = "the names are those of the C headers")]
 #[allow(clippy::type_complexity, reason = "each is used once")]
 pub struct IoFunctions {
-    /// Whether `read` fills a buffer; if not, it returns addresses of its own.
+    /// Whether `read` fills the caller's buffer. Otherwise it returns the address of its own memory.
     pub fills_buffer: bool,
     pub open: Option<
         unsafe extern "C-unwind" fn(*const c_char, *const c_char, *mut c_void) -> *mut c_void,
@@ -50,7 +50,7 @@ unsafe impl<G> Send for CallbackBackend<G> {}
 unsafe impl<G> Sync for CallbackBackend<G> {}
 
 impl<G> CallbackBackend<G> {
-    /// A back end whose `open` is called with `params`. Before each call of a function `around` is called, and its result lives until the call returns.
+    /// A back end whose `open` is called with `params`. Before each call of a function `around` is called; its result is dropped after the call.
     ///
     /// # Safety
     /// As long as this and its files are used, the functions do what the C headers say and may be called from any thread, and `params` is what they
@@ -97,8 +97,8 @@ impl<G: 'static> Backend for CallbackBackend<G> {
     }
 }
 
-/// A file of such a back end. It is opened in the same modes and the same order as by the reference: a new file in mode `wb`; before the first read it is
-/// closed and opened again in mode `rb+`. The functions are called for one stream by one thread at a time.
+/// A file of such a back end. It is opened in the same modes and the same order as by the reference: a new file in mode `wb`; before the first read
+/// it is closed and opened again in mode `rb+`. The functions are called for one stream by one thread at a time.
 struct RegisteredFile<G> {
     backend: CallbackBackend<G>,
     path: CStrBuf,
@@ -119,6 +119,7 @@ unsafe impl<G> Send for RegisteredFile<G> {}
 unsafe impl<G> Sync for RegisteredFile<G> {}
 
 impl<G> RegisteredFile<G> {
+    /// Runs `work` with the stream, which no other thread can use meanwhile.
     fn alone<T>(&self, work: impl FnOnce(&mut OpenStream) -> T) -> T {
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         let _call: G = (self.backend.around)();

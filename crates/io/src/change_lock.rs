@@ -1,4 +1,4 @@
-//! The lock that the handles of this library take to change a file, and the list of the threads of this process that hold it.
+//! The lock that handles of this library take to change a file, and the table of the threads of this process that hold one.
 
 use super::operation;
 use oxiblosc_error::{Error, Result};
@@ -14,9 +14,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// An unused entry of [`HOLDERS`].
 const NO_HOLDER: u64 = 0;
 
-/// Which threads hold the lock of which files. If the table is full, further holders are not recorded.
+/// The threads that hold locks, each as a hash of thread and file: see [`holder`]. If the table is full, further holders are not recorded.
 static HOLDERS: [AtomicU64; 64] = [const { AtomicU64::new(NO_HOLDER) }; 64];
 
+/// Replaces an entry of [`HOLDERS`], if it is there.
 fn replace_holder(old: u64, new: u64) {
     let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
     let _ = HOLDERS.iter().any(|holder| {
@@ -44,7 +45,7 @@ impl Pauses {
         Self(Duration::from_micros(20))
     }
 
-    /// Waits, and returns how long that took: on a busy machine it is longer than the pause.
+    /// Waits, and returns how long that took, which is longer than the pause on a busy machine.
     fn wait(&mut self) -> Duration {
         const MOST: Duration = Duration::from_millis(1);
         let since = Instant::now();
@@ -57,6 +58,7 @@ impl Pauses {
 /// The lock of one open file.
 #[derive(Debug)]
 pub struct ChangeLock {
+    /// The entry in [`HOLDERS`] of the thread that holds it.
     holder: AtomicU64,
     /// Whether a thread holds it exclusively: the system's lock belongs to the file, so it does not exclude other threads.
     taken: AtomicBool,
@@ -132,7 +134,7 @@ impl ChangeLock {
         taken
     }
 
-    /// The same with `flock`, for when [`Self::uses_flock`] is set.
+    /// As [`Self::try_now`], with `flock`. Returns whether the lock was taken.
     fn try_whole(&self, file: &File) -> bool {
         let take = || match change::try_take_whole(file) {
             true => Ok(()),

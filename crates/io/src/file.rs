@@ -1,5 +1,5 @@
-//! Files of the file system, by positioned reads and writes on the descriptor. Without a cursor and a buffer, one handle serves many readers, and
-//! what was written is visible to every handle of the file.
+//! Files of the file system. Reads and writes are positioned system calls on the descriptor. There is no cursor, so many threads can read through
+//! one handle, and no buffer, so all handles of a file see what was written.
 
 use super::change_lock::ChangeLock;
 use super::{Backend, Mode, Storage, Version, Written};
@@ -78,7 +78,7 @@ impl PlainFile {
 
 impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
-        // Seeking to the end is faster than `fstat`, as [`files::identity_of`] explains. Nothing else uses the position of the descriptor.
+        // Seeking to the end is faster than `fstat`; `files::identity_of` explains why. Nothing else uses the position of the descriptor.
         (&*self.file)
             .seek(SeekFrom::End(0))
             .map_err(|_| Error::FileRead)
@@ -105,7 +105,7 @@ impl Storage for PlainFile {
                 Err(_) => return Err(Error::FileRead),
             }
         }
-        // SAFETY: `read_exact_at` has filled all `len` bytes.
+        // SAFETY: the loop has filled all `len` bytes.
         unsafe { buf.advance(len) };
         Ok(())
     }

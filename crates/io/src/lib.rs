@@ -22,7 +22,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
 
-/// What a file has besides its bytes, its owner and its mode.
+/// User attributes and access control lists of files.
 pub mod attributes;
 /// Back ends that are C functions.
 pub mod callbacks;
@@ -45,7 +45,7 @@ pub mod whole;
 /// An open file of a back end. Positions and sizes are in bytes. Several threads may read at the same time, also while one writes; what a read returns
 /// of bytes that are being written is undefined.
 pub trait Storage: Send + Sync {
-    /// Size of the file.
+    /// Size of the file. `Error::FileRead` if that fails.
     fn size(&self) -> Result<u64>;
 
     /// Fills `buf` with the bytes from `pos` on. `Error::FileRead` if not all of them can be read.
@@ -65,8 +65,8 @@ pub trait Storage: Send + Sync {
     /// Writes `buf` at `pos`, and extends the file if necessary. `Error::FileWrite` if that fails; a part may have been written then.
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()>;
 
-    /// As [`Storage::write_at`], for several parts one after another. Back ends that can use one system call, so that a process that is killed has most
-    /// likely written all or nothing.
+    /// As [`Storage::write_at`], for several parts, one behind the other. Back ends use one system call if they can: then a process that is killed
+    /// has most likely written all or nothing.
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
         match parts {
             [] => Ok(()),
@@ -84,7 +84,8 @@ pub trait Storage: Send + Sync {
     /// Makes the file `size` bytes long. `Error::FileTruncate` if that fails.
     fn truncate(&self, size: u64) -> Result<()>;
 
-    /// Returns when what was written would survive a loss of power. A back end that cannot promise that returns at once.
+    /// Returns when what was written would survive a loss of power. A back end that cannot promise that returns at once. `Error::FileWrite` if that
+    /// fails.
     fn sync(&self) -> Result<()>;
 
     /// Locks the file exclusively until [`Self::unlock`], or until the file is closed. It waits without a limit for other users of this lock, and for

@@ -25,22 +25,22 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// What became of an attempt to take the lock.
 pub enum Attempt {
-    /// It was taken. True if there was a writer since this handle last looked, so that its state may be out of date.
+    /// It was taken. True if there was a writer since this handle last had the lock, so that its state may be out of date.
     Taken(bool),
-    /// An operation of this thread holds it through another handle, which excludes writers for this one, too: there is nothing to release.
-    /// The value means the same as above.
+    /// An operation of this thread holds it through another handle, which excludes writers for this handle, too. So this one did not take it, and
+    /// has nothing to release. True as for [`Self::Taken`].
     Held(bool),
     /// Others hold it, or wait for it and come first.
     Busy(Waiter),
 }
 
-/// Waits for the lock through an open file of its own, so that other threads can use the handle meanwhile: it may be they who hold the lock.
+/// Waits for the lock through an open file of its own. So other threads can use the handle meanwhile, as it may be one of them that holds the lock.
 pub struct Waiter {
     file: OwnFile,
     exclusive: bool,
 }
 
-/// The lock that a [`Waiter`] got. It is released when this is dropped, unless [`SidecarLock::attempt`] makes it the handle's.
+/// The lock for which a [`Waiter`] has waited. It is released when this is dropped, unless [`SidecarLock::attempt`] transfers it to the handle.
 pub struct LockGuard(Waiter);
 
 impl Waiter {
@@ -73,18 +73,18 @@ impl Waiter {
 /// The lock of one handle on a frame. It is taken by calls in pairs, which may nest; the file is opened when it is
 /// first needed and stays open.
 ///
-/// Nesting counts depth only, as in the reference: a writer's lock inside a reader's is still a reader's lock, which
-/// keeps no reader out and counts no writer. Code that will write must ask for the lock alone at the outermost call.
+/// Only the outermost call takes the lock; nested ones count the depth, as in the reference. A writer's call within a reader's leaves the lock
+/// shared: it excludes no readers and counts no writer. So code that will write must take the lock exclusively in the outermost call.
 ///
-/// The child of a `fork` gets a copy of the handle that holds nothing, whatever the parent holds: the system would let
-/// both through, as it takes their descriptor for one, and the child's unlocking for the parent's.
+/// In the child of a `fork`, the copy of the handle holds nothing, even if the parent has the lock. The child must open the file again: the
+/// descriptor that it inherited shares its lock with the parent's, so both could write, and the child would unlock for both.
 #[derive(Debug)]
 pub struct SidecarLock {
     path: CStrBuf,
     file: Option<OwnFile>,
     depth: usize,
     seen: u64,
-    /// Device and inode of the lock file that was last locked: the counts of two files say nothing of each other.
+    /// Device and inode of the lock file that was last locked. Counts in different files cannot be compared.
     identity: Option<(u64, u64)>,
     /// When the lock was taken, if it is held.
     since: Option<Instant>,
@@ -93,7 +93,7 @@ pub struct SidecarLock {
 }
 
 impl SidecarLock {
-    /// The lock of the frame at `path`: `path.b2lock` for a file, `path/.b2lock` for a directory (`sparse`).
+    /// The lock of the frame at `path`. Its file is `path.b2lock` for a file, and `path/.b2lock` for a directory (`sparse`).
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -116,11 +116,11 @@ impl SidecarLock {
     }
 
     /// Takes the lock, exclusively or shared with other readers. It waits without a limit; within another operation only for [`operation::TIMEOUT`].
-    /// Returns whether there was a writer since this handle last looked, so that its state may be out of date. A reader within an operation that holds
-    /// the lock through another handle relies on that lock.
+    /// Returns whether there was a writer since this handle last had the lock, so that its state may be out of date. A reader within an operation that
+    /// holds the lock through another handle relies on that lock.
     ///
     /// # Errors
-    /// [`Error::Lock`] if the lock file cannot be made, locked or read, if a writer would wait for its own operation, or if the wait was too
+    /// [`Error::Lock`] if the lock file cannot be created, locked or read, if a writer would wait for its own operation, or if the wait was too
     /// long. Then the lock is not taken.
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
         let mut guard = None;
@@ -132,8 +132,8 @@ impl SidecarLock {
         }
     }
 
-    /// As [`Self::lock`], without waiting. With `after_writers` a waiting writer comes first. `guard` is the lock that the waiter of the last attempt
-    /// got; it becomes the handle's lock or is released.
+    /// As [`Self::lock`], without waiting. With `after_writers`, waiting writers come first. `guard` is the result of the waiter of the last attempt;
+    /// its lock becomes the handle's or is released.
     ///
     /// # Errors
     /// As for that.
@@ -151,13 +151,13 @@ impl SidecarLock {
         if after_writers && turnstile::is_closed(self.file()?) {
             return self.busy(exclusive);
         }
-        let (mut is_locked, mut _until_then) = (false, None);
+        let (mut is_locked, mut _until_return) = (false, None);
         match guard {
             Some(LockGuard(waiter)) if waiter.exclusive && exclusive => {
                 (self.file, is_locked) = (Some(waiter.file), true);
             }
-            // A shared lock keeps writers out until this attempt is over.
-            guard => _until_then = guard,
+            // A shared lock excludes writers until this attempt has taken its own.
+            guard => _until_return = guard,
         }
         let Some((file, identity)) = self.acquire(exclusive, is_locked)? else {
             return self.held_by_others(exclusive);
@@ -166,7 +166,7 @@ impl SidecarLock {
         let changed = self.has_changed(identity, count);
         let count = count.wrapping_add(u64::from(exclusive));
         if exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
-            // If this fails, closing the file ends the lock.
+            // If this fails, closing the file releases the lock.
             let _ = locks::unlock(&file);
             return Err(Error::Lock);
         }
@@ -199,7 +199,7 @@ impl SidecarLock {
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
 
-    /// Whether a writer has had the lock since this handle last looked: the lock file is another one, or counts more writers.
+    /// Whether a writer has had the lock since this handle had it: the lock file is another one, or has another count of writers.
     fn has_changed(&self, identity: (u64, u64), count: u64) -> bool {
         count != self.seen || self.identity.is_some_and(|known| known != identity)
     }
@@ -214,6 +214,7 @@ impl SidecarLock {
         self.identity.filter(|_| self.depth > 0)
     }
 
+    /// The lock file, which is opened if necessary.
     fn file(&mut self) -> Result<&OwnFile> {
         let file = match self.file.take() {
             Some(file) => file,
@@ -227,7 +228,7 @@ impl SidecarLock {
         file.map(OwnFile::new).map_err(|_| Error::Lock)
     }
 
-    /// Releases what the last `lock` took; without one it does nothing. If the system refuses, the file is closed, which ends the lock.
+    /// Ends the last call of `lock`; the outermost one releases the lock. Without such a call it does nothing.
     pub fn unlock(&mut self) {
         self.forget_in_child();
         self.depth = match self.depth {
@@ -240,7 +241,7 @@ impl SidecarLock {
         if let Some(file) = &self.file
             && locks::unlock(file).is_err()
         {
-            // Closing the file ends the lock. What was done under it is done.
+            // Closing the file releases the lock.
             self.file = None;
         }
     }
@@ -262,12 +263,12 @@ impl SidecarLock {
         held.is_some_and(|since| since.elapsed() > MAX_SHARED_HOLD)
     }
 
-    /// How many calls of `lock` have not had their `unlock` yet.
+    /// How many calls of `lock` are waiting for their `unlock`.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// In a child process, forgets what the parent holds. Closing the file here does not unlock the parent's.
+    /// In a child process, forgets what the parent holds. Closing the file here does not release the parent's lock.
     fn forget_in_child(&mut self) {
         let process = std::process::id();
         if self.owner != process {
@@ -278,7 +279,7 @@ impl SidecarLock {
     }
 
     /// Locks the lock file, unless `is_locked`, and returns it with its identity; none if others hold the lock. If the file was removed or
-    /// replaced meanwhile, the one that is there now is opened, since other processes use that one.
+    /// replaced since it was opened, the one that is there now is used, as other processes use that one.
     fn acquire(
         &mut self,
         exclusive: bool,

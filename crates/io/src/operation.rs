@@ -1,8 +1,8 @@
-//! The operations that this thread is in: which super-chunks they have locked, and how, and whether the thread is in a callback, that is, in a
-//! function of the program that an operation called.
+//! Records the operations that this thread is in, with the super-chunks that they have locked, and whether the thread is in a callback, a
+//! function of the program that an operation has called.
 //!
-//! A callback (a pre- or postfilter, a codec, a filter) may read the super-chunk for which it is called. Such a read must not wait for threads that
-//! wait for the operation. Changes by a callback are refused. Worker threads inherit the operations of the thread for which they work.
+//! A callback (a pre- or postfilter, a codec, a filter) may read the super-chunk for which it is called. Such a read must not wait for threads
+//! that wait for the operation. Changes by a callback are refused. Worker threads inherit the operations of the thread for which they work.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::per_thread::PerThread;
@@ -149,7 +149,7 @@ pub enum Standing {
     Idle,
     /// Operations on other super-chunks.
     Elsewhere,
-    /// An operation that has locked the super-chunk like this.
+    /// An operation that has locked the super-chunk at this level.
     Within(LockLevel),
 }
 
@@ -174,8 +174,8 @@ pub fn standing(id: usize) -> Result<Standing> {
     standing.unwrap_or(Ok(Standing::Idle))
 }
 
-/// How long this thread may wait for a lock: without a limit (none), unless an operation of it has locked something else. The `own` innermost
-/// operations are those that want the lock.
+/// How long this thread may wait for a lock: without a limit (none), unless an operation of this thread has locked something else. The `own`
+/// innermost operations are the ones that need the lock, so they do not count.
 pub fn timeout(own: usize) -> Option<Duration> {
     let others = CURRENT
         .with(|operations| operations.len.get() > own || operations.callback.get() != Callback::No);

@@ -9,6 +9,8 @@ use std::io::ErrorKind;
 
 /// The largest number of links in a row, as in Linux.
 const MAX_LINKS: usize = 40;
+/// How often a directory is read to remove what is in it.
+const ROUNDS: usize = 8;
 
 /// The kind of thing at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub enum FileType {
     File,
 }
 
-/// A path without a leading `file:///`.
+/// A path without a leading `file:///`. As in the reference, the rest is a relative path.
 pub fn local(path: &CStr) -> &CStr {
     let rest = path.to_bytes_with_nul().strip_prefix(b"file:///");
     let rest = rest.and_then(|rest| CStr::from_bytes_with_nul(rest).ok());
@@ -60,9 +62,6 @@ pub fn followed(name: &CStr) -> Result<CStrBuf> {
     Err(Error::FileOpen)
 }
 
-/// How often a directory is read to remove what is in it.
-const ROUNDS: usize = 8;
-
 /// The part of a path before its last name: empty, or up to and including a slash.
 fn up_to_name(path: &CStr) -> &[u8] {
     let bytes = path.to_bytes();
@@ -82,7 +81,7 @@ pub struct NewPath {
 }
 
 impl NewPath {
-    /// For something that is about to be created at `name`: a directory, or a file and perhaps a lock file at `lock`.
+    /// For a directory, or a file and perhaps a lock file at `lock`, that is about to be created at `name`.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
@@ -102,7 +101,7 @@ impl NewPath {
         self
     }
 
-    /// Whether the path still leads to it; true if that cannot be checked.
+    /// Whether the path still leads to what was created; true if that cannot be checked.
     pub fn is_there(&self) -> bool {
         match (self.identity, identity(&self.path)) {
             (Some(made), Some(now)) => made == now,
@@ -110,7 +109,7 @@ impl NewPath {
         }
     }
 
-    /// Removes it, with everything in it, as far as possible.
+    /// Removes what was created, with everything in it, as far as possible.
     pub fn remove(&self) {
         if !self.is_there() {
             return;
@@ -151,8 +150,8 @@ pub fn sync_dir(name: &CStr) -> Result<()> {
     files::sync_names(name).map_err(|_| Error::FileWrite)
 }
 
-/// Returns once the files in the directory would survive a loss of power, with their names and its own, else
-/// `Error::FileWrite`. Linux does that in one call, for all of the file system.
+/// Syncs a directory and the files in it: when it returns, they and their names would survive a loss of power, and so would the name of the
+/// directory. `Error::FileWrite` if that fails. On Linux it is one system call, which syncs the whole file system.
 #[cfg(target_os = "linux")]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     files::open(name, How::READ, NewFileAccess::All)
@@ -160,8 +159,8 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
         .map_err(|_| Error::FileWrite)
 }
 
-/// Returns once the files in the directory would survive a loss of power, with their names and its own, else
-/// `Error::FileWrite` or what reading it gives.
+/// Syncs a directory and the files in it: when it returns, they and their names would survive a loss of power, and so would the name of the
+/// directory. `Error::FileWrite` if that fails, or the error of reading the directory.
 #[cfg(not(target_os = "linux"))]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     sync_each_file(name)

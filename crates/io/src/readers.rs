@@ -10,8 +10,8 @@ const DEFAULT_LIMIT: usize = 96;
 /// At most one of this many file descriptors of the process is kept open.
 const SHARE: u64 = 16;
 
-/// Counts the handles that are kept open. It is one atomic without a lock that a `fork` could leave locked; a child inherits the handles as
-/// well as the count.
+/// Counts the handles that are kept open. The count is atomic, since a `fork` could leave a lock locked. A child process inherits the handles and
+/// the count.
 pub struct ReaderSlots {
     /// How many slots are taken.
     taken: AtomicUsize,
@@ -73,7 +73,7 @@ impl Drop for ReaderSlot<'_> {
     }
 }
 
-/// The number of slots: the value of the environment variable, if it is a number as C reads numbers, otherwise by the limit of file descriptors.
+/// The number of slots: the value of the environment variable, read as C reads numbers; without one, from the limit of file descriptors.
 fn limit(asked: Option<&str>, descriptors: Option<u64>) -> usize {
     if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
         let number = asked.trim_start();

@@ -1,9 +1,9 @@
 //! Keeps readers whose locks overlap from starving a writer.
 //!
-//! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive lock. So a waiting writer holds a
-//! second lock, on one byte far behind the file's contents, and a new reader first waits until that one is free, unless it is within an
-//! operation for which the writer may be waiting. The lock belongs to the open file, so the system releases it when the process ends. The
-//! reference library does not use it: its readers do not wait for our writers, and its writers may starve as before.
+//! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive lock. So a waiting writer takes a
+//! second lock, on one byte far behind the file's contents. A new reader first waits until that lock is free, unless the writer may be waiting
+//! for an operation of this reader. The lock belongs to the open file, so the system releases it when the process ends. The
+//! reference library does not use it: its readers do not wait for our writers, and its writers may starve.
 
 use oxiblosc_system::locks::turn;
 use std::fs::File;
@@ -25,12 +25,12 @@ impl Drop for WriterTurn<'_> {
     }
 }
 
-/// Whether a writer waits.
+/// Whether a writer has the turn, and so new readers have to wait.
 pub fn is_closed(file: &File) -> bool {
     turn::is_taken(file)
 }
 
-/// Waits while a writer waits.
+/// Waits until no writer has the turn.
 pub fn pass(file: &File) {
     turn::pass(file);
 }

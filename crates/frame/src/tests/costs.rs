@@ -1,4 +1,4 @@
-//! What work costs: how it grows with the number of chunks.
+//! The cost of operations: how time, calls and bytes grow with the number of chunks.
 
 use super::*;
 use crate::disk::FEW;
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-/// Counts calls and bytes.
+/// Counts calls that read or change a file, and the bytes that they read or write.
 #[derive(Clone, Default)]
 struct Counting(Arc<[AtomicU64; 2]>);
 
@@ -29,7 +29,7 @@ impl Hook for Counting {
 }
 
 impl Counting {
-    /// Calls and bytes since the last time.
+    /// Calls and bytes since the last call of this.
     fn take(&self) -> [u64; 2] {
         [0, 1].map(|i| self.0[i].swap(0, Ordering::Relaxed))
     }
@@ -43,7 +43,7 @@ impl Counting {
     }
 }
 
-/// A frame of so many chunks of these bytes in memory.
+/// A frame of `count` chunks in memory; chunk `i` stores `len(i)` bytes.
 fn in_memory(count: usize, len: impl Fn(usize) -> usize) -> (Memory, Model) {
     let kind = FrameKind::Contiguous;
     let model = Model {
@@ -67,21 +67,21 @@ fn in_memory(count: usize, len: impl Fn(usize) -> usize) -> (Memory, Model) {
     (memory, model)
 }
 
-/// The same in a file.
+/// As [`in_memory`], in a file.
 fn in_file(path: &Path, count: usize, len: impl Fn(usize) -> usize) -> Model {
     let (mut memory, model) = in_memory(count, len);
     std::fs::write(path, memory.whole().unwrap()).unwrap();
     model
 }
 
-/// How long this thread has run: others on the same processor do not count.
+/// The processor time of this thread, which others on the same processor do not affect.
 #[cfg(target_os = "linux")]
 fn now() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(told.split(' ').next().unwrap().parse().unwrap())
 }
 
-/// Checks that 16 times as many chunks do not take four times as long each. Where the work grows with their square it is 16 times.
+/// Checks that with 16 times as many chunks, each takes less than four times as long. If the work grew with the square, it would be 16 times.
 #[cfg(target_os = "linux")]
 fn grows_as_the_chunks(what: &str, mut work: impl FnMut(usize) -> Duration) {
     let mut least = |count| (0..3).map(|_| work(count)).min().unwrap();
@@ -102,7 +102,7 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
         new: vec![9].into(),
     }];
     grows_as_the_chunks("chunks replaced, edited, and the frame closed", |count| {
-        // Few chunks are longer, so that the frame is a large one.
+        // The fewer the chunks, the longer they are, so that the frame is always a large one.
         let model = in_file(&path, count, |_| (2 << 20) / count);
         let (mut disk, _) = Disk::open(plain(), &name, 0, FrameKind::Contiguous).unwrap();
         let kept = Step::Reorder(Vec::new());
@@ -132,7 +132,7 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
     });
 }
 
-/// Chunks that take no bytes, or few, do not keep the frame small as to what an append costs.
+/// A frame of many chunks is a large one even if they have no bytes, or few: an append must not compress all offsets.
 #[test]
 fn an_append_compresses_few_offsets() {
     let folder = Folder::new("appends");
@@ -232,7 +232,7 @@ fn an_update_before_a_long_trailer_moves_few_chunks() {
         );
         let [_, bytes] = counting.take();
         cost.push(bytes);
-        // Enough of them that holes are closed more than once.
+        // There are so many that holes are closed more than once.
         for i in 0..count {
             let shorter = Ok(chunk(20_000 + i % 7, 2));
             commit(
@@ -256,7 +256,7 @@ fn an_update_before_a_long_trailer_moves_few_chunks() {
     assert!(cost[1] < 2 * cost[0], "{cost:?}");
 }
 
-/// Windows keeps no file open to look at.
+/// Not on Windows, where no file is kept open for the check.
 #[cfg(unix)]
 #[test]
 fn a_frame_with_a_record_is_read_as_others_are() {
@@ -268,7 +268,7 @@ fn a_frame_with_a_record_is_read_as_others_are() {
         let mut after = before.clone();
         let step = Step::Delete(count / 2);
         step.apply(&mut after);
-        // The last call of all is the cut, which is the commit.
+        // The last call of all is the truncation, which is the commit.
         for point in 0.. {
             let left = Arc::new(AtomicI64::new(point));
             std::fs::copy(&path, &copy).unwrap();
@@ -283,7 +283,7 @@ fn a_frame_with_a_record_is_read_as_others_are() {
                 assert!(point > 1);
                 break;
             }
-            // As it was before the last of them, in another file.
+            // In the end, `other` is the file before that last call.
             std::fs::copy(&copy, folder.0.join("other")).unwrap();
         }
         let other = folder.0.join("other");
@@ -308,7 +308,7 @@ fn a_frame_with_a_record_is_read_as_others_are() {
         }
         costs.push(counting.take());
         assert_eq!(std::fs::read(&other).unwrap(), bytes);
-        // Another change was made meanwhile: the record is gone.
+        // The record is removed, as if the change had been committed.
         let file = std::fs::File::options().write(true).open(&other).unwrap();
         file.set_len(disk.frame_len()).unwrap();
         assert!(!disk.is_current());
@@ -317,7 +317,7 @@ fn a_frame_with_a_record_is_read_as_others_are() {
     assert!(costs[0][0] < 200, "{costs:?}");
 }
 
-/// Frames whose append was not committed, each as short as a frame can say: behind a frame they are passed over, and read once.
+/// Uncommitted frames of the shortest length that a header can have: a search behind a frame skips them, and reads each byte about once.
 #[test]
 fn what_is_behind_a_frame_is_read_once() {
     let mut front = [0; MIN_LEN];

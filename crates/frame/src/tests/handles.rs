@@ -1,11 +1,11 @@
-//! Several handles of one file: their changes wait for each other, and go into the file that the path names.
+//! Several handles of one file: their changes wait for each other, and are made in the file to which the path leads.
 
 use super::*;
 use oxiblosc_io::readers::READERS;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// A new frame with one chunk, and what is in it.
+/// Creates a frame with one chunk. Returns its content.
 fn frame(path: &Path, kind: FrameKind) -> Model {
     let mut model = Model::default();
     let (mut disk, _) = Disk::create(plain(), &c_path(path), &header(&model, kind)).unwrap();
@@ -17,7 +17,7 @@ fn open(path: &Path, kind: FrameKind) -> Disk {
     Disk::open(plain(), &c_path(path), 0, kind).unwrap().0
 }
 
-/// Appends a chunk as a caller of the library does it, to what the frame then is.
+/// Appends a chunk as the core does it: locks the frame and reads it again first.
 fn append(disk: &mut Disk, model: &mut Model, kind: FrameKind) -> Result<()> {
     disk.lock()?;
     let appended = append_locked(disk, model, kind);
@@ -71,7 +71,7 @@ fn a_change_that_takes_long_is_waited_for() {
                 let (path, mut model) = (path.clone(), model.clone());
                 move || append(&mut open(&path, kind), &mut model, kind)
             });
-            // Longer than a stranger is waited for.
+            // This is longer than the wait for another program's lock.
             std::thread::sleep(Duration::from_millis(2400));
             append_known(&mut one, &mut model, kind).unwrap();
             one.unlock();
@@ -84,8 +84,8 @@ fn a_change_that_takes_long_is_waited_for() {
     }
 }
 
-/// Where a writer dies and another takes its change back and makes one, a handle that has seen the record does not take that for
-/// what is left behind the frame.
+/// A writer dies, and another handle rolls back its change and makes one of its own. A handle that has read the dead writer's record must not
+/// take the new bytes for leftovers.
 #[test]
 fn a_record_that_is_gone_is_not_taken_back() {
     let folder = Folder::new("gone");
@@ -104,7 +104,7 @@ fn a_record_that_is_gone_is_not_taken_back() {
             }
             drop(dying);
             one.lock().unwrap();
-            // It can only read, as the lock is another's.
+            // It can only read, as another handle holds the lock.
             let mut two = open(&path, kind);
             append_locked(&mut one, &mut model, kind).unwrap();
             one.unlock();
@@ -116,7 +116,7 @@ fn a_record_that_is_gone_is_not_taken_back() {
     }
 }
 
-/// Also where the time of the last write does not tell of it. The frame is a large one, to which a change appends without cutting the file.
+/// Also if the modification time does not show them. The frame is a large one: a change appends to it without truncating the file.
 #[test]
 fn what_is_left_behind_an_open_frame_is_cut_off() {
     let folder = Folder::new("cut");
@@ -179,7 +179,7 @@ fn a_change_goes_into_the_file_that_the_path_names() {
             };
             let (other, before) = (folder.0.join("other"), folder.0.join("before"));
             append(&mut disk, &mut model, kind).unwrap();
-            // A copy takes its place: as it is opened for the first change, and later.
+            // A copy takes its place, in the first round before the file is opened for a change.
             for round in 0..3 {
                 std::fs::copy(&file, &other).unwrap();
                 std::fs::rename(&file, &before).unwrap();

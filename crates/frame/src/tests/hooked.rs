@@ -10,25 +10,25 @@ use std::time::Duration;
 /// A call that reads or changes a file.
 pub enum Call<'a> {
     Size,
-    /// How many bytes.
+    /// The number of bytes.
     Read(usize),
-    /// Where, and what.
+    /// Position and bytes.
     Write(u64, &'a [u8]),
     Truncate,
     Sync,
 }
 
-/// What a test does at such calls.
+/// What a test does before such calls.
 pub trait Hook: Clone + Send + Sync + 'static {
-    /// Whether the files have locks and times. Without times a handle reads what others may have changed.
+    /// Whether the files have locks and modification times. Without these, a handle notices changes by others only by the header.
     const LOCKS_AND_TIMES: bool = false;
 
-    /// Before a file is opened. An error is what opening it gives.
+    /// Called before a file is opened. An error becomes the result of opening it.
     fn open(&self, _mode: Mode) -> Result<()> {
         Ok(())
     }
 
-    /// Before a call. An error is what the call gives; it is not made then.
+    /// Called before a call. An error becomes the result of the call, which is not made then.
     fn before(&self, call: Call, file: &dyn Storage) -> Result<()>;
 }
 

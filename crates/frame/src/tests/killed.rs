@@ -1,20 +1,21 @@
-//! A process that ends in a write: this program, started again. Unlike `tests/crash` of the whole library, which does the same below
-//! the C library, this runs on every system.
+//! A process, this program started again, that dies in a write. `tests/crash` of the whole library intercepts the calls of the C library for
+//! this; these tests run on every system.
 
 use super::*;
 use std::process::Command;
 
-/// How a process ends that died in its write.
+/// The exit status of a process that died in a write.
 pub(super) const DIED: i32 = 77;
 
-/// Tells a process what to do: the seed of the frame, the write to die in, whether half of that is to be done, and where.
+/// The environment variable with the job of a process: the seed of the frame, the number of the write to die in, whether half of that write is
+/// made, and the path.
 const JOB: &str = "OXIBLOSC_KILLED";
 
 fn kind(seed: u64) -> FrameKind {
     [FrameKind::Contiguous, FrameKind::Sparse][seed as usize % 2]
 }
 
-/// This program, to be started again. `OXIBLOSC_EMULATOR` is the command that runs programs for its processor, where the system does not.
+/// The command that starts this program again. `OXIBLOSC_EMULATOR` is the command that runs programs for its processor, if the system cannot.
 fn this_program() -> Command {
     let this = std::env::current_exe().expect("a test knows its own path");
     let emulator = std::env::var("OXIBLOSC_EMULATOR").unwrap_or_default();
@@ -27,7 +28,7 @@ fn this_program() -> Command {
     command
 }
 
-/// Makes the change, and ends the process.
+/// Makes the change that the job describes, and ends the process.
 fn obey(job: &str) -> ! {
     let mut words = job.splitn(4, ' ');
     let mut word = || words.next().expect(JOB);
@@ -61,7 +62,7 @@ fn a_process_that_dies_in_a_write_loses_nothing() {
     let folder = Folder::new("killed");
     let (path, model) = (folder.0.join("frame"), folder.0.join("model"));
     let mut died = 0;
-    // To start a process takes long where another system is emulated.
+    // On an emulated system, starting a process takes long.
     for seed in 0..if cfg!(windows) { 6 } else { 24 } {
         let (_, before, step) = prepared(seed, kind(seed), &model, plain());
         let mut after = before.clone();

@@ -1,8 +1,8 @@
-//! What a frame should hold, as a list of chunks, and random changes of it.
+//! The expected content of a frame, as a list of chunks, and random changes of it.
 
 use super::*;
 
-/// A chunk that stores `len` bytes; `CHUNKSIZE` of data are claimed, since frames look only at sizes.
+/// A chunk that stores `len` bytes. Its header claims `CHUNKSIZE` bytes of data, since frames use only its sizes.
 pub fn chunk(len: usize, fill: u8) -> Vec<u8> {
     let mut chunk = vec![fill; len + 32];
     chunk[..4].copy_from_slice(&[5, 1, 5, 1]);
@@ -14,10 +14,10 @@ pub fn chunk(len: usize, fill: u8) -> Vec<u8> {
     chunk
 }
 
-/// The bytes of a chunk, or what stands for one without bytes.
+/// The bytes of a chunk, or the kind of a special one without bytes.
 pub type ModelChunk = std::result::Result<Vec<u8>, Special>;
 
-/// What a frame should hold.
+/// The expected content of a frame.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Model {
     pub chunks: Vec<ModelChunk>,
@@ -58,7 +58,7 @@ pub fn cbytes(model: &Model) -> u64 {
     sizes.sum()
 }
 
-/// Compares chunks by size and first byte, since a difference in full is unreadable.
+/// Compares chunks, first by size and last byte: the message of a failure with all bytes would be unreadable.
 pub fn assert_same(found: &[ModelChunk], expected: &[ModelChunk], context: &str) {
     let short = |chunks: &[ModelChunk]| {
         let short = chunks.iter().map(|chunk| match chunk {
@@ -71,7 +71,7 @@ pub fn assert_same(found: &[ModelChunk], expected: &[ModelChunk], context: &str)
     assert!(found == expected, "{context}");
 }
 
-/// A change, as data that own what they hold.
+/// A change that owns its chunks and metalayers.
 #[derive(Clone)]
 pub enum Step {
     Append(ModelChunk),
@@ -79,7 +79,7 @@ pub enum Step {
     Update(Vec<(usize, ModelChunk)>),
     Delete(usize),
     Reorder(Vec<usize>),
-    /// Chunks that stay or come in, those that go, and what all bytes of the first metalayer become.
+    /// The chunks afterwards, the positions of those that are removed, and the new value of all bytes of the first metalayer.
     Arrange(Vec<Arranged>, Vec<usize>, u8),
     Meta(Metalayer),
     VlMeta(Metalayer),
@@ -92,7 +92,7 @@ pub enum Arranged {
     New(ModelChunk),
 }
 
-/// What a change borrows.
+/// The parts of a step that a [`Change`] borrows.
 #[derive(Default)]
 pub struct Parts<'a> {
     pub items: Vec<(usize, ChangedChunk<'a>)>,

@@ -1,10 +1,10 @@
-//! Chunks and metalayers that hold bytes of frames and of records, which a process leaves behind a frame when it dies.
+//! Chunks and metalayers that contain bytes of frames and of records. A process that dies leaves such bytes behind a frame.
 
 use super::*;
 use crate::container;
 use crate::leftovers::has_magic;
 
-/// A whole frame of some bytes, with a chunk of these.
+/// The bytes of a frame with a chunk that stores these bytes.
 fn frame(stored: &[u8]) -> Vec<u8> {
     let mut model = Model::default();
     let mut inner = chunk(stored.len(), 0);
@@ -19,7 +19,7 @@ fn frame(stored: &[u8]) -> Vec<u8> {
     memory.whole().unwrap().to_vec()
 }
 
-/// Bytes of frames and of fronts of records, and at `at` a frame.
+/// `len` bytes that contain frames and the first bytes of records, with a frame at `at`.
 fn nested(len: usize, at: usize) -> Vec<u8> {
     let frame = frame(&[7; 20]);
     let mut bytes = Vec::new();
@@ -54,7 +54,7 @@ fn commit(disk: &mut Disk, model: &mut Model, step: &Step) -> Result<()> {
     Ok(())
 }
 
-/// A frame whose chunks and metalayer nest others, with one chunk of `len` bytes among them.
+/// Creates a frame whose chunks and metalayer contain other frames; one chunk stores `len` bytes.
 fn made(path: &Path, kind: FrameKind, len: usize) -> (Disk, Model) {
     remove(path);
     let name = c_path(path);
@@ -76,7 +76,7 @@ fn made(path: &Path, kind: FrameKind, len: usize) -> (Disk, Model) {
     (Disk::open(plain(), &name, 0, kind).unwrap().0, model)
 }
 
-/// Puts a copy of a frame in the place of another.
+/// Replaces a frame by a copy of another.
 fn copy(from: &Path, to: &Path) {
     remove(to);
     if from.is_file() {
@@ -107,7 +107,7 @@ fn steps(disk: &mut Disk) -> Vec<Step> {
     ]
 }
 
-/// What was left opens as one of these, takes another chunk, and has nothing behind it that may be taken for a frame or a record.
+/// Checks that the frame has one of these states, that it can be changed, and that nothing behind it could be taken for a frame or a record.
 fn lives_on(path: &Path, kind: FrameKind, states: &[&Model], context: &str) {
     let (mut disk, loaded) = Disk::open(plain(), &c_path(path), 0, kind).expect(context);
     let mut found = whole(&mut disk, loaded).expect(context);
@@ -116,7 +116,7 @@ fn lives_on(path: &Path, kind: FrameKind, states: &[&Model], context: &str) {
     let behind = std::fs::read(file)
         .unwrap()
         .split_off(disk.frame_len() as usize);
-    // The record of a change that is made may be there, or a frame that was being appended.
+    // There may be the record of the change itself, or a frame whose append was not committed.
     let own = behind
         .windows(7)
         .filter(|bytes| bytes == b"oxb2jnl")
@@ -160,7 +160,7 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
                     durable: which % 2 == 1,
                     ..unlucky(&left, fate)
                 };
-                // A handle that "died" has its file open still, which Windows does not replace.
+                // A handle that "died" still has its file open, and Windows does not replace an open file.
                 let path = folder.0.join(format!("frame{tried}"));
                 copy(&base, &path);
                 let (mut disk, _) = Disk::open(backend, &c_path(&path), 0, kind).unwrap();
@@ -200,7 +200,7 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
     assert!(tried > 300, "{tried}");
 }
 
-/// The frame at 0 takes no change, and the one at `pos` stays as it is.
+/// Checks that a change of the frame at 0 is refused, and that the frame at `pos` is still there.
 fn is_kept(path: &Path, pos: u64, inner: &[u8]) {
     let name = c_path(path);
     let (mut first, loaded) = Disk::open(plain(), &name, 0, FrameKind::Contiguous).unwrap();
@@ -226,7 +226,7 @@ fn a_frame_behind_what_was_left_over_is_kept() {
         std::fs::write(&path, &bytes).unwrap();
         let pos = container::append(&Filesystem, &c_path(&path), &inner, false).unwrap();
         is_kept(&path, pos, &inner);
-        // By another writer of the format.
+        // Another library has appended the frame.
         bytes.extend(&inner);
         std::fs::write(&path, &bytes).unwrap();
         is_kept(&path, (bytes.len() - inner.len()) as u64, &inner);
@@ -264,7 +264,7 @@ fn half_a_frame_behind_another_is_none() {
                 is_kept(&path, pos as u64, &inner);
                 continue;
             }
-            // One that another writer appends to that is not taken for a part of it.
+            // A frame that another library appends behind the part is not taken for the rest of it.
             let other = frame(&[5; 50]);
             let end = bytes.len() as u64;
             std::fs::write(&path, [&bytes[..], &other].concat()).unwrap();

@@ -1,12 +1,12 @@
-//! Files that hold no whole frame when one is to be changed: they are waited for as long as somebody writes to them, and no longer.
+//! Files with an incomplete frame that is to be changed: the change waits as long as a process writes to the file, and no longer.
 
 use super::*;
 use std::sync::Mutex;
 
-/// What happens to the file whenever somebody looks how long it is.
+/// What is done before each call for the file's size; it gets the number of the call.
 type Happens = Box<dyn FnMut(usize) + Send>;
 
-/// Something happens meanwhile.
+/// A hook that changes the file while it is used.
 #[derive(Clone)]
 struct Eventful(Arc<Mutex<(usize, Happens)>>);
 
@@ -28,7 +28,7 @@ impl Eventful {
         Self(Arc::new(Mutex::new((0, Box::new(|_| {})))))
     }
 
-    /// From now on this happens.
+    /// Sets what is done from now on.
     fn set(&self, happens: Happens) {
         *self.0.lock().unwrap() = (0, happens);
     }
@@ -44,7 +44,7 @@ impl Eventful {
     }
 }
 
-/// A frame with a chunk, and its bytes.
+/// Creates a frame with one chunk. Returns its content and its bytes.
 fn frame(path: &Path) -> (Model, Vec<u8>) {
     let mut model = Model::default();
     let header = header(&model, FrameKind::Contiguous);
@@ -62,7 +62,7 @@ fn cut(path: &Path, len: usize) {
     file.set_len(len as u64).unwrap();
 }
 
-/// Appends a chunk as a caller of the library does it.
+/// Appends a chunk as the core does it: locks the frame and reads it again first.
 fn append(disk: &mut Disk, model: &mut Model) -> Result<()> {
     disk.lock()?;
     let appended = disk.refresh().and_then(|_| {
@@ -75,7 +75,7 @@ fn append(disk: &mut Disk, model: &mut Model) -> Result<()> {
     appended
 }
 
-/// Each change of a lost file, as programs try more than one, gives up soon.
+/// Every change of a truncated file fails soon, not only the first, as programs try several.
 #[test]
 fn a_file_that_nobody_writes_to_is_not_waited_for() {
     let folder = Folder::new("lost");
@@ -88,13 +88,13 @@ fn a_file_that_nobody_writes_to_is_not_waited_for() {
         eventful.set(Box::new(|_| {}));
         let appended = append(&mut disk, &mut model.clone());
         assert_eq!(appended, Err(Error::FileRead));
-        // Each time it is read it is looked at three times, and more than once it is.
+        // Each attempt to read the frame asks for the size three times, and there is more than one attempt.
         let looks = eventful.looks();
         assert!((6..50).contains(&looks), "{looks} looks");
     }
 }
 
-/// A writer that knows nothing of this library's locks, as the reference, is in the middle of a change.
+/// A writer that does not use this library's locks, such as the reference, is in the middle of a change.
 #[test]
 fn a_file_that_somebody_writes_to_is_waited_for() {
     let folder = Folder::new("busy");

@@ -1,4 +1,4 @@
-//! A write that goes wrong.
+//! A back end in which one write goes wrong.
 
 use super::hooked::{Call, Hook};
 use super::killed;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 pub enum Fate {
     /// It fails, and nothing is written.
     Fails,
-    /// It fails half-way.
+    /// It fails after half of its bytes were written.
     Torn,
     /// It and all later ones do nothing, as if the process had died before it.
     Dies,
@@ -20,14 +20,14 @@ pub enum Fate {
     DiesTorn,
     /// The process ends before it.
     Ends,
-    /// The process ends when half of it was written.
+    /// The process ends after half of its bytes were written.
     EndsTorn,
 }
 
 /// One write goes wrong.
 #[derive(Clone)]
 pub struct Unlucky {
-    /// Writes that still go well; below 0 it has happened.
+    /// The number of writes that still succeed; negative when one has gone wrong.
     pub left: Arc<AtomicI64>,
     pub fate: Fate,
 }

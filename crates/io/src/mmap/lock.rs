@@ -1,5 +1,5 @@
-//! The change lock of a mapped file. It is taken through a second open file, because the mapped one stays open in children of a `fork`, and they
-//! would keep a lock that their parent died with.
+//! The change lock of a mapped file. It is taken through a second open file: the mapped one stays open in children of a `fork`, so after their
+//! parent died with a lock, they would keep it.
 
 use super::Map;
 use crate::change_lock::ChangeLock;
@@ -44,9 +44,9 @@ struct Held {
     thread: u64,
     count: usize,
     lock: ChangeLock,
-    /// The file through which it is taken; none if the path of the map leads to another file now.
+    /// The file through which it is taken; none if it is not open yet, or the map's path leads to another file.
     file: Option<OwnFile>,
-    /// The process that opened `file`, or the map.
+    /// The process that opened `file` or the map: the number of forks that led to it.
     forks: u32,
     /// Whether that process opened the map.
     is_first: bool,
@@ -112,6 +112,7 @@ impl MapLock {
         Ok(())
     }
 
+    /// Opens the file of the map again. None if the path leads to another file by now.
     fn open(&self, map: &Map) -> Option<OwnFile> {
         let mode = match map.access.writes_file() {
             true => Mode::ReadWrite,

@@ -1,7 +1,7 @@
 //! Files through a memory map.
 //!
 //! A shared map is only used to return addresses to the program. The library itself reads and writes through the file descriptor, whose view of the
-//! file is the same. So a file that another process truncates, or a full disk, causes an error, where access to the map would end the
+//! file is the same. So if another process truncates the file, or the disk is full, the result is an error. Access to the map would end the
 //! process (SIGBUS).
 //!
 //! A private map, whose changes stay in memory, must be accessed itself; the size of the file is checked before each access. Two cases can still
@@ -30,9 +30,9 @@ pub enum OpenMode {
     Read,
     /// `r+`: reading and writing a file that exists.
     ReadWrite,
-    /// `w+`: reading and writing a new file; one that is there is emptied.
+    /// `w+`: reading and writing a new file; an existing one is truncated.
     Create,
-    /// `c`: reading a file that exists, and writing to memory alone.
+    /// `c`: reading a file that exists; writes change only the memory.
     Copy,
 }
 
@@ -53,7 +53,7 @@ impl OpenMode {
         matches!(self, Self::ReadWrite | Self::Create)
     }
 
-    /// The kind of map that it takes.
+    /// The kind of map for this mode.
     pub fn kind(self) -> MapMode {
         match self {
             Self::Read => MapMode::Read,
@@ -72,14 +72,14 @@ impl OpenMode {
     }
 }
 
-/// Where a map lies and how long it is, as of some moment: the next write may move it.
+/// Where a map lies and how long it is at some moment. The next write may move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapExtent {
     /// Its address.
     pub address: *mut u8,
     /// Bytes of address space.
     pub mapped: usize,
-    /// Bytes of the file; with [`OpenMode::Copy`], of what the file looks like from here.
+    /// Bytes of the file; with [`OpenMode::Copy`], as this map shows it.
     pub size: usize,
 }
 
@@ -89,13 +89,13 @@ pub struct Map {
     access: OpenMode,
     region: RwLock<Region>,
     lock: MapLock,
-    /// Once asked for: it stays as long as the file is open.
+    /// Device and inode, once they were read.
     identity: OnceLock<(u64, u64)>,
 }
 
 impl Map {
-    /// Opens and maps the file at `name`, with room for `room` bytes where the map may grow. `Error::FileOpen` if it
-    /// cannot be opened, `Error::MemoryAlloc` if there is not so much address space.
+    /// Opens and maps the file at `name`. If the map may grow, address space for `room` bytes is reserved. `Error::FileOpen` if the file cannot be
+    /// opened, `Error::MemoryAlloc` if there is not enough address space.
     pub fn open(name: &CStr, access: OpenMode, room: usize) -> Result<Self> {
         let file = access.open(name).map_err(|_| Error::FileOpen)?;
         let size = file.metadata().map_err(|_| Error::FileRead)?.len();
@@ -121,7 +121,7 @@ impl Map {
         self.access
     }
 
-    /// The file, the map's.
+    /// The mapped file.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -136,8 +136,8 @@ impl Map {
         }
     }
 
-    /// The address of `len` bytes at `pos`, until the next write or the end of the map. `Error::FileRead` if they are
-    /// not all there.
+    /// The address of the `len` bytes at `pos`. It is valid until the next write, and as long as the map exists. `Error::FileRead` if not all of
+    /// them are there.
     pub fn address(&self, pos: u64, len: usize) -> Result<*mut u8> {
         let region = self.look();
         let pos = region.find(pos, len)?;
@@ -158,7 +158,7 @@ impl Map {
         self.region.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees that the file still has its first `needed` bytes.
+    /// Checks that the file still has its first `needed` bytes.
     fn check_file(&self, needed: usize, error: Error) -> Result<()> {
         if needed == 0 {
             return Ok(());
@@ -185,7 +185,7 @@ impl Map {
 }
 
 impl Storage for Map {
-    /// Of a shared map that of the file as it is now: another handle may have put the frame in order since.
+    /// For a shared map, the size that the file has now: another handle may have changed it.
     fn size(&self) -> Result<u64> {
         if self.access == OpenMode::Copy {
             return Ok(self.look().size as u64);
@@ -236,13 +236,13 @@ impl Storage for Map {
         // Another handle may have made the file longer or shorter since this one did.
         let before = self.file.metadata().map_err(|_| Error::FileWrite)?.len();
         if write_up_to(&self.file, pos, buf) < buf.len() {
-            // What the part that was written has added to the file goes; more cannot be done about it.
+            // Removes what a partial write has added to the file. If this fails, nothing more can be done.
             let _ = self.file.set_len(before);
             return Err(Error::FileWrite);
         }
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
         if region.size > region.mapped {
-            // What another handle has added is part of the file; where it cannot be mapped, it is not handed out.
+            // Another handle has made the file longer. If that part cannot be mapped, no addresses in it are returned.
             let (size, kind) = (region.size, self.access.kind());
             let _ = region.grow_shared(size, kind, &self.file);
         }
@@ -256,7 +256,7 @@ impl Storage for Map {
             .ok()
             .filter(|size| isize::try_from(*size).is_ok())
             .ok_or(Error::FileTruncate)?;
-        // What another handle made longer or shorter is cut, too.
+        // Even if the map's size is right, another handle may have changed the file's.
         if size == region.size && (self.access == OpenMode::Copy || self.size()? == size as u64) {
             return Ok(());
         }
@@ -296,7 +296,7 @@ impl Storage for Map {
     }
 
     fn lock_exclusive(&self) -> Result<()> {
-        // What is written to memory alone is seen by no other process.
+        // Other processes do not see writes that change only the memory.
         match self.access {
             OpenMode::Copy => Ok(()),
             _ => self.lock.take(self),
@@ -325,7 +325,7 @@ impl Storage for Map {
 
     fn written(&self) -> Option<Written> {
         match self.access {
-            // What others write there is not all that is seen here.
+            // The map also shows its own changes, of which the file's time tells nothing.
             OpenMode::Copy => None,
             _ => files::written(&self.file),
         }

@@ -95,7 +95,7 @@ impl MappedStream {
     /// The address of the `len` bytes at `position`.
     ///
     /// # Errors
-    /// [`Error::FileRead`] if there are not so many.
+    /// [`Error::FileRead`] if not all of them are there.
     pub fn address(&self, position: u64, len: usize) -> Result<*mut u8> {
         match &self.0 {
             StreamBytes::Map(map) => map.address(position, len),
@@ -109,7 +109,7 @@ impl MappedStream {
         }
     }
 
-    /// Writes bytes, which must not overlap those of the stream. A file grows if necessary.
+    /// Writes bytes, which must not be bytes of the stream itself. A file grows if necessary.
     ///
     /// # Errors
     /// [`Error::FileWrite`] for a file, [`Error::FileRead`] beyond the end of memory.

@@ -167,7 +167,7 @@ fn a_file_cut_short_is_an_error() {
     }
 }
 
-/// The system does not let a file be cut that is mapped: the map that does it stays as it is, and so does the file.
+/// The system does not truncate a file that is mapped twice. The error leaves map and file as they were.
 #[cfg(windows)]
 #[test]
 fn a_file_that_is_mapped_twice_is_not_cut() {
@@ -200,7 +200,7 @@ fn a_file_that_another_handle_made_longer() {
     assert_eq!((map.size(), map.extent().size), (Ok(300), 300));
 }
 
-/// An address is given for what is mapped alone, however long another handle has made the file.
+/// Addresses are returned only for what is mapped, even if another handle has made the file longer.
 #[cfg(unix)]
 #[test]
 fn a_file_that_outgrew_the_map() {
@@ -212,9 +212,9 @@ fn a_file_that_outgrew_the_map() {
     assert_eq!(map.address(60_000, 1000), Err(Error::FileRead));
     map.write_at(98, &[4; 8]).expect("writes");
     for (pos, len) in [(60_000, 1000), (0, 1 << 20)] {
-        // What is handed out can be read.
+        // All bytes at an address that was returned can be read.
         let address = map.address(pos, len).expect("it is in the file");
-        // SAFETY: so the map says.
+        // SAFETY: `address` returns the address of `len` mapped bytes.
         let bytes = unsafe { std::slice::from_raw_parts(address, len) };
         assert_eq!(bytes[len - 1], 2);
     }
@@ -250,7 +250,7 @@ fn threads_lock_one_after_the_other() {
         let other = scope.spawn(|| map.try_lock_exclusive());
         other.join().expect("ends")
     });
-    assert!(!other, "whoever does not wait is refused");
+    assert!(!other, "another thread that does not wait is refused");
     map.unlock();
 }
 
@@ -320,7 +320,7 @@ fn a_change_through_a_map_keeps_others_out() {
             assert_eq!(waits.join().expect("joins"), Ok(()));
         });
         one.unlock();
-        // Also one that uses the same map.
+        // Also if it uses the same map.
         assert_eq!(map.lock_exclusive(), Ok(()));
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| {
