@@ -94,6 +94,14 @@ fn c_path(path: &Path) -> CString {
     CString::new(oxiblosc_io::paths::path_bytes(path).unwrap()).unwrap()
 }
 
+/// The path of the file with header, index and trailer.
+fn frame_file_of(path: &Path, kind: FrameKind) -> PathBuf {
+    match kind {
+        FrameKind::Contiguous => path.to_owned(),
+        FrameKind::Sparse => path.join("chunks.b2frame"),
+    }
+}
+
 fn remove(path: &Path) {
     let _ = std::fs::remove_dir_all(path);
     let _ = std::fs::remove_file(path);
@@ -166,11 +174,7 @@ fn frames_on_disk_hold_what_was_put_in() {
         disk.refresh().unwrap();
         disk.close().unwrap();
         let len = disk.frame_len();
-        let file = if kind == FrameKind::Sparse {
-            path.join("chunks.b2frame")
-        } else {
-            path
-        };
+        let file = frame_file_of(&path, kind);
         assert_eq!(std::fs::metadata(file).unwrap().len(), len);
     }
 }

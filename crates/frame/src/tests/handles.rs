@@ -129,10 +129,7 @@ fn what_is_left_behind_an_open_frame_is_cut_off() {
         append_chunk(&mut disk, &mut model, kind, 2 << 20).unwrap();
         disk.unlock();
         append(&mut disk, &mut model, kind).unwrap();
-        let file = match kind {
-            FrameKind::Contiguous => path.clone(),
-            FrameKind::Sparse => path.join("chunks.b2frame"),
-        };
+        let file = frame_file_of(&path, kind);
         let file = std::fs::File::options().append(true).open(file).unwrap();
         let before = file.metadata().unwrap();
         (&file).write_all(&[7; 5000]).unwrap();
@@ -173,10 +170,7 @@ fn a_change_goes_into_the_file_that_the_path_names() {
             let path = folder.0.join(format!("{kind:?} {keeps_readers}"));
             let mut model = frame(&path, kind);
             let mut disk = open(&path, kind);
-            let file = match kind {
-                FrameKind::Contiguous => path.clone(),
-                FrameKind::Sparse => path.join("chunks.b2frame"),
-            };
+            let file = frame_file_of(&path, kind);
             let (other, before) = (folder.0.join("other"), folder.0.join("before"));
             append(&mut disk, &mut model, kind).unwrap();
             // A copy takes its place, in the first round before the file is opened for a change.

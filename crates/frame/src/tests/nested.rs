@@ -130,13 +130,6 @@ fn lives_on(path: &Path, kind: FrameKind, states: &[&Model], context: &str) {
     assert!(whole(&mut disk, loaded).unwrap() == found, "{context}");
 }
 
-fn frame_file_of(path: &Path, kind: FrameKind) -> PathBuf {
-    match kind {
-        FrameKind::Contiguous => path.to_owned(),
-        FrameKind::Sparse => path.join("chunks.b2frame"),
-    }
-}
-
 #[test]
 fn what_chunks_hold_keeps_no_change_from_a_frame() {
     let folder = Folder::new("nested");

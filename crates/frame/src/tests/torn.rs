@@ -77,7 +77,7 @@ fn append(disk: &mut Disk, model: &mut Model) -> Result<()> {
 
 /// Every change of a truncated file fails soon, not only the first, as programs try several.
 #[test]
-fn a_file_that_nobody_writes_to_is_not_waited_for() {
+fn a_file_without_a_writer_is_not_waited_for() {
     let folder = Folder::new("lost");
     let path = folder.0.join("frame");
     let (model, bytes) = frame(&path);
@@ -96,7 +96,7 @@ fn a_file_that_nobody_writes_to_is_not_waited_for() {
 
 /// A writer that does not use this library's locks, such as the reference, is in the middle of a change.
 #[test]
-fn a_file_that_somebody_writes_to_is_waited_for() {
+fn a_file_with_a_writer_is_waited_for() {
     let folder = Folder::new("busy");
     let path = folder.0.join("frame");
     let (mut model, bytes) = frame(&path);
