@@ -72,7 +72,7 @@ pub struct Compressor {
     params: CParams,
     /// The size of a block in bytes that an array has set; 0 for that of the parameters.
     blocksize: AtomicI32,
-    surroundings: Mutex<SchunkInfo>,
+    schunk_info: Mutex<SchunkInfo>,
 }
 
 impl fmt::Debug for Compressor {
@@ -88,7 +88,7 @@ impl Compressor {
         Self {
             params,
             blocksize: AtomicI32::new(0),
-            surroundings: Mutex::default(),
+            schunk_info: Mutex::default(),
         }
     }
 
@@ -154,7 +154,7 @@ impl EncodeContext for Compressor {
     }
 
     fn functions(&self, _source: Option<&[u8]>) -> SchunkInfo {
-        *lock(&self.surroundings)
+        *lock(&self.schunk_info)
     }
 
     fn describe(
@@ -180,7 +180,7 @@ impl EncodeContext for Compressor {
 /// Decompresses chunks; see [`Compressor`] for an example.
 pub struct Decompressor {
     params: DParams,
-    surroundings: Mutex<SchunkInfo>,
+    schunk_info: Mutex<SchunkInfo>,
 }
 
 impl fmt::Debug for Decompressor {
@@ -195,7 +195,7 @@ impl Decompressor {
     pub fn new(params: DParams) -> Self {
         Self {
             params,
-            surroundings: Mutex::default(),
+            schunk_info: Mutex::default(),
         }
     }
 
@@ -271,7 +271,7 @@ impl DecodeContext for Decompressor {
     type Hooks<'h> = SchunkInfo;
 
     fn functions(&self, _front: &[u8]) -> SchunkInfo {
-        *lock(&self.surroundings)
+        *lock(&self.schunk_info)
     }
 
     fn nthreads(&self) -> usize {
@@ -296,9 +296,9 @@ impl Host for Contexts {
 
     fn show(&self, state: &mut State, changed: Changed) {
         if matches!(changed, Changed::Metalayers | Changed::Everything) {
-            let surroundings = SchunkInfo::of(state);
-            *lock(&self.compressor.surroundings) = surroundings;
-            *lock(&self.decompressor.surroundings) = surroundings;
+            let info = SchunkInfo::of(state);
+            *lock(&self.compressor.schunk_info) = info;
+            *lock(&self.decompressor.schunk_info) = info;
         }
     }
 }

@@ -40,11 +40,11 @@ pub fn is_initialized() -> bool {
 
 /// Ends the worker threads, and frees memory that is kept for the next call. Gives whether the library was initialized.
 pub fn destroy() -> bool {
-    let had_begun = INITIALIZED.swap(false, Relaxed);
+    let was_initialized = INITIALIZED.swap(false, Relaxed);
     oxiblosc_pool::shutdown();
     scratch::release();
     operation::forget_thread();
-    had_begun
+    was_initialized
 }
 
 /// Frees memory that is kept for the next call.
@@ -99,13 +99,13 @@ pub fn compression(
 ) -> (EncodeRequest, i16) {
     init();
     let env = Overrides::read();
-    let stay = |setting: &Field<i32>, value: Option<i32>| {
+    let change = |setting: &Field<i32>, value: Option<i32>| {
         if let Some(value) = value {
             setting.set(value);
         }
     };
-    stay(&BLOCKSIZE, env.blocksize);
-    stay(&SPLITMODE, env.split.map(|split| split as i32));
+    change(&BLOCKSIZE, env.blocksize);
+    change(&SPLITMODE, env.split.map(|split| split as i32));
     if let Some(delta) = env.delta {
         DELTA.set(delta.into());
     }

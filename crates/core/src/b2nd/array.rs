@@ -306,7 +306,7 @@ impl<'a> ArrayRef<'a> {
                     chunks: &StoredChunks::new(self.schunk, state)?,
                     maker: &maker,
                     sizes: self.sizes()?,
-                    in_place: state.store.edits(),
+                    in_place: state.store.edits_in_place(),
                 },
                 origin: &Some,
                 buffer,

@@ -68,14 +68,14 @@ impl Range {
     }
 
     /// The first item of the `i`th touched chunk, and start and end of the range in that chunk.
-    pub(super) fn taken(&self, i: usize) -> (i64, i64, i64) {
+    pub(super) fn range_in_chunk(&self, i: usize) -> (i64, i64, i64) {
         let first = (self.start / self.chunk + i as i64) * self.chunk;
         let (from, to) = (self.start.max(first), self.stop.min(first + self.chunk));
         (first, from - first, to - first)
     }
 
     pub(super) fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
-        let (first, from, _) = self.taken(i);
+        let (first, from, _) = self.range_in_chunk(i);
         let block = from / self.block + j as i64;
         // Blocks are numbered from the first touched one; every chunk has the same number of blocks.
         let before = self.start / self.chunk * self.blocks + self.start % self.chunk / self.block;
@@ -165,7 +165,7 @@ impl AxisSelection {
     pub(super) fn chunk(&self, i: usize) -> (i64, usize, bool) {
         match self {
             Self::Range(range) => {
-                let (first, from, to) = range.taken(i);
+                let (first, from, to) = range.range_in_chunk(i);
                 let blocks = (to - 1) / range.block - from / range.block + 1;
                 let whole = from == 0 && to == range.chunk.min(range.shape - first);
                 (first / range.chunk, blocks as usize, whole)

@@ -38,7 +38,7 @@ pub struct ArrayInUse<'a> {
     _lock: Lock<'a>,
 }
 
-#[allow(dead_code, reason = "dropped at the end")]
+#[allow(dead_code, reason = "its drop releases the lock")]
 enum Lock<'a> {
     Shared(Reading<'a>),
     Reserved(Changing<'a>),

@@ -286,7 +286,7 @@ impl ArrayRef<'_> {
                     if separate {
                         owned.push(std::mem::take(bytes))?;
                     }
-                    ArrangedChunk::New(state.item(size, &info, bytes))
+                    ArrangedChunk::New(state.changed_chunk(size, &info, bytes))
                 }
                 (None, Some(old)) => {
                     *gone.get_mut(old).ok_or(Error::Failure)? = false;
@@ -297,7 +297,7 @@ impl ArrayRef<'_> {
                     if separate {
                         owned.push(Buffer::copy_of(&zeros)?)?;
                     }
-                    ArrangedChunk::New(state.item(size, &zeros_info, &zeros))
+                    ArrangedChunk::New(state.changed_chunk(size, &zeros_info, &zeros))
                 }
             };
             slots.push(slot)?;
@@ -331,15 +331,15 @@ fn whole_chunks(state: &State, updates: List<Update>) -> Result<List<(usize, Buf
 
 /// The counters after the chunks `left` were removed and the chunks `coming` added. `size` is the size of the array's chunks in bytes.
 fn counts_after(state: &State, left: &[usize], coming: &[ChunkInfo], size: i32) -> Result<Counts> {
-    let (mut after, keeping) = (state.counts, state.keeping());
+    let (mut after, storage) = (state.counts, state.storage_kind());
     for old in left {
-        after = after.deleted(&state.chunk_info(*old)?, keeping);
+        after = after.deleted(&state.chunk_info(*old)?, storage);
     }
     if after.nchunks == 0 && after.chunksize < size {
         after.chunksize = size;
     }
     for info in coming {
-        after = after.appended(info, keeping)?;
+        after = after.appended(info, storage)?;
     }
     Ok(after)
 }

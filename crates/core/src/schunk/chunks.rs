@@ -20,7 +20,7 @@ use std::ops::Deref;
 
 /// Chunks with at most this many bytes of data are compressed into scratch memory and then copied: a buffer of their own would have to be
 /// allocated before it is known how many bytes they need.
-const COPIED: usize = 64 << 10;
+const MAX_COPIED: usize = 64 << 10;
 
 /// All bytes of a chunk.
 pub enum WholeChunk<'a> {
@@ -159,25 +159,25 @@ impl State {
             Some(chunk) => (&chunk[..], ChunkInfo::of(chunk)?),
             None => (bytes, info.checked(bytes)),
         };
-        let (counts, keeping) = (self.counts, self.keeping());
+        let (counts, storage) = (self.counts, self.storage_kind());
         let nchunks = counts.nchunks;
         let (after, current) = match place {
-            Position::End => (counts.appended(&info, keeping)?, nchunks),
+            Position::End => (counts.appended(&info, storage)?, nchunks),
             Position::Before(nchunk) => {
                 if nchunk > nchunks {
                     return Err(Error::InvalidParam);
                 }
-                let after = counts.inserted(nchunk, &info, keeping)?;
+                let after = counts.inserted(nchunk, &info, storage)?;
                 (after, nchunk)
             }
             Position::Over(nchunk) => {
                 self.check_index(nchunk)?;
                 let old = self.chunk_info(nchunk).map_err(Error::or_failure)?;
-                let after = counts.updated(nchunk, &old, &info, keeping)?;
+                let after = counts.updated(nchunk, &old, &info, storage)?;
                 (after, nchunk)
             }
         };
-        let item = self.item(after.chunksize, &info, bytes);
+        let item = self.changed_chunk(after.chunksize, &info, bytes);
         let update = [(current, item)];
         let change = match place {
             Position::End => Change::Append(item),
@@ -273,7 +273,7 @@ impl SuperChunk {
             let old = state.chunk_info(nchunk).map_err(Error::or_failure)?;
             self.set_current(nchunk);
             Ok(PlannedChange {
-                counts: state.counts.deleted(&old, state.keeping()),
+                counts: state.counts.deleted(&old, state.storage_kind()),
                 change: Change::Delete(nchunk),
                 owned: None,
             })
@@ -342,7 +342,7 @@ impl SuperChunk {
         self.set_current(nchunks);
         let nbytes = source.nbytes();
         let (place, mut owned) = (Position::End, List::new());
-        if nbytes <= COPIED || framed {
+        if nbytes <= MAX_COPIED || framed {
             let mut scratch = scratch::borrow()?;
             let room = scratch.out.ensure(room_for(nbytes, checksums)?)?;
             let cbytes = self.encoder()?.compress(source, room, checksums)?;

@@ -18,7 +18,7 @@ use oxiblosc_memory::{Buffer, List, boxed};
 
 /// A frame with more special chunks than this, and than its size explains, is copied as a frame: a few bytes of index can stand for millions of
 /// chunks.
-const MOST_APART: usize = 1 << 16;
+const MAX_SEPARATE_SPECIALS: usize = 1 << 16;
 
 /// How many bytes may still be copied out of a contiguous frame: all chunks together have no more bytes than the frame. In a damaged frame
 /// many chunks could share the same bytes, and the copy would be much larger than the frame.
@@ -26,7 +26,7 @@ pub(crate) struct Budget(Option<u64>);
 
 impl Budget {
     pub(crate) fn of(state: &State) -> Self {
-        let contiguous = state.keeping() == StorageKind::Contiguous;
+        let contiguous = state.storage_kind() == StorageKind::Contiguous;
         Self(contiguous.then_some(state.counts.compressed_bytes()))
     }
 
@@ -134,15 +134,15 @@ impl SuperChunk {
     pub fn leave_buffer(&mut self, len: usize) -> Result<()> {
         let state = self.state_mut();
         if let ChunkStore::Memory(memory) = &mut state.store
-            && memory.offsets().specials() > MOST_APART.max(len / MIN_LEN)
+            && memory.offsets().specials() > MAX_SEPARATE_SPECIALS.max(len / MIN_LEN)
         {
             return memory.own();
         }
-        self.take_apart()
+        self.separate()
     }
 
     /// Copies the chunks out of a frame, each into a buffer of its own.
-    fn take_apart(&mut self) -> Result<()> {
+    fn separate(&mut self) -> Result<()> {
         let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
         let (mut counts, nchunks) = {
             let state = self.state_mut();

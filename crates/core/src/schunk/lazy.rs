@@ -67,7 +67,7 @@ pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
 ///
 /// # Errors
 /// [`Error::ReadBuffer`] if `lazy` is cut short.
-pub fn place(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
+pub fn trailer(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
     if lazy.len() < size(header) {
         return Err(Error::ReadBuffer);
     }
@@ -113,7 +113,7 @@ impl State {
         let mut chunk = Buffer::zeroed(size(&header))?;
         stored.read(0, &mut chunk[..front])?;
         chunk[FLAGS2] |= flags2::LAZY;
-        let place = self.lazy_place(nchunk)?;
+        let place = self.lazy_trailer(nchunk)?;
         let trailer = EXTENDED_HEADER_LENGTH + table;
         chunk[trailer..trailer + 4].copy_from_slice(&place.nchunk.to_le_bytes());
         chunk[trailer + 4..trailer + 12].copy_from_slice(&place.offset.to_le_bytes());
@@ -126,7 +126,7 @@ impl State {
     }
 
     /// The location of a chunk for the trailer of a lazy chunk.
-    fn lazy_place(&self, nchunk: usize) -> Result<LazyTrailer> {
+    fn lazy_trailer(&self, nchunk: usize) -> Result<LazyTrailer> {
         let ChunkStore::Disk(disk) = &self.store else {
             return Err(Error::Failure);
         };
@@ -159,7 +159,7 @@ impl SuperChunk {
 }
 
 /// The source of a lazy chunk; none for other chunks.
-pub type Kept = Option<Box<dyn BlockSource>>;
+pub type LazySource = Option<Box<dyn BlockSource>>;
 
 /// Parses a chunk that may be lazy, in which case it belongs to the super-chunk that `owner` gives. The parsed chunk is put into `place`, and
 /// the source of a lazy one into `kept`, so that both outlive this call.
@@ -171,7 +171,7 @@ pub type Kept = Option<Box<dyn BlockSource>>;
 pub fn parse<'a, 'c, 's>(
     owner: impl FnOnce() -> Result<&'s SuperChunk>,
     (header, src): (&'a ChunkHeader, &'a [u8]),
-    kept: &'a mut Kept,
+    kept: &'a mut LazySource,
     place: &'c mut Option<Chunk<'a>>,
 ) -> Result<&'c Chunk<'a>> {
     if is_lazy(header) {
@@ -186,13 +186,13 @@ fn parse_lazy<'a, 's>(
     owner: impl FnOnce() -> Result<&'s SuperChunk>,
     header: &'a ChunkHeader,
     src: &'a [u8],
-    kept: &'a mut Kept,
+    kept: &'a mut LazySource,
 ) -> Result<Chunk<'a>> {
     if src.len() < header.overhead() + table_len(header) {
         return Err(Error::ReadBuffer);
     }
     let owner = owner().map_err(|_| Error::InvalidParam)?;
-    *kept = owner.lazy_source(place(header, src)?)?;
+    *kept = owner.lazy_source(trailer(header, src)?)?;
     let source = kept.as_deref().ok_or(Error::InvalidParam)?;
     let front = src.get(..Chunk::front_len(header));
     Chunk::lazy_copy(header, front.ok_or(Error::ReadBuffer)?, source)
@@ -236,14 +236,14 @@ mod tests {
         let header = ChunkHeader::parse(&lazy).unwrap();
         assert_eq!((is_lazy(&header), size(&header)), (true, lazy.len()));
         assert_eq!(
-            place(&header, &lazy),
+            trailer(&header, &lazy),
             Ok(LazyTrailer {
                 nchunk: 7,
                 offset: 5 << 32 | 0xffff_fff0
             })
         );
         let short = &lazy[..lazy.len() - 1];
-        assert_eq!(place(&header, short), Err(Error::ReadBuffer));
+        assert_eq!(trailer(&header, short), Err(Error::ReadBuffer));
         let no_owner = || Err(Error::NullPointer);
         let (mut kept, mut place) = (None, None);
         let parsed = parse(no_owner, (&header, &lazy), &mut kept, &mut place).map(|_| ());

@@ -76,7 +76,7 @@ impl State {
             | MetalayerEdit::DeleteVariable(_) => {}
         }
         self.reserve_metalayers(count)?;
-        self.keep_metalayers(host, count)?;
+        self.save_metalayers(host, count)?;
         host.prepare(self, count)?;
         if self.store.is_frame() {
             self.write_metalayers(host, edit)?;

@@ -277,7 +277,7 @@ impl RangeWriter<'_> {
         }
         let bytes = self.state.chunk(part.nchunk)?;
         let mode = match bytes {
-            super::WholeChunk::Borrowed(_) if self.state.store.edits() => PatchMode::Edits,
+            super::WholeChunk::Borrowed(_) if self.state.store.edits_in_place() => PatchMode::Edits,
             _ => PatchMode::Whole,
         };
         self.rewrite_whole((&bytes, found.checked()), part, new, mode, patch)

@@ -97,8 +97,8 @@ impl ChunkInfo {
     }
 
     /// By how much the chunk increases `cbytes` when it is added.
-    fn adds(&self, keeping: StorageKind) -> i64 {
-        if keeping != StorageKind::Separate && self.special.is_some() {
+    fn added_bytes(&self, storage: StorageKind) -> i64 {
+        if storage != StorageKind::Separate && self.special.is_some() {
             0
         } else {
             i64::from(self.cbytes)
@@ -106,7 +106,7 @@ impl ChunkInfo {
     }
 
     /// By how much the chunk decreases `cbytes` when it is removed: 0 for a chunk that is only a header.
-    fn takes(&self) -> i64 {
+    fn removed_bytes(&self) -> i64 {
         if self.cbytes == EXTENDED_HEADER_LENGTH as i32 {
             0
         } else {
@@ -141,8 +141,8 @@ impl Counts {
     }
 
     /// Whether a frame could not count this chunk: it computes the number of chunks from their sizes, so none may be empty.
-    fn uncountable(chunk: &ChunkInfo, keeping: StorageKind) -> bool {
-        keeping != StorageKind::Separate && chunk.nbytes == 0
+    fn uncountable(chunk: &ChunkInfo, storage: StorageKind) -> bool {
+        storage != StorageKind::Separate && chunk.nbytes == 0
     }
 
     /// The counters after a chunk was added before chunk `nchunk`, or after the last one. `error` is given if that is not allowed.
@@ -150,7 +150,7 @@ impl Counts {
         &self,
         nchunk: usize,
         chunk: &ChunkInfo,
-        keeping: StorageKind,
+        storage: StorageKind,
         error: Error,
     ) -> Result<Self> {
         if self.mixes(chunk) {
@@ -168,7 +168,7 @@ impl Counts {
                 && (self.last_nbytes() < i64::from(counts.chunksize)
                     || chunk.nbytes > counts.chunksize
                     || (nchunk != self.nchunks && chunk.nbytes != counts.chunksize));
-            if differs || Self::uncountable(chunk, keeping) {
+            if differs || Self::uncountable(chunk, storage) {
                 counts.chunksize = 0;
             } else if chunk.nbytes > counts.chunksize {
                 return Err(error);
@@ -181,19 +181,19 @@ impl Counts {
             .ok_or(error)?;
         counts.cbytes = counts
             .cbytes
-            .checked_add(chunk.adds(keeping))
+            .checked_add(chunk.added_bytes(storage))
             .ok_or(error)?;
         Ok(counts)
     }
 
     /// The counters after a chunk was added after the last one.
-    pub fn appended(&self, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
-        self.added(self.nchunks, chunk, keeping, Error::ChunkAppend)
+    pub fn appended(&self, chunk: &ChunkInfo, storage: StorageKind) -> Result<Self> {
+        self.added(self.nchunks, chunk, storage, Error::ChunkAppend)
     }
 
     /// The counters after a chunk was added before chunk `nchunk`.
-    pub fn inserted(&self, nchunk: usize, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
-        self.added(nchunk, chunk, keeping, Error::ChunkInsert)
+    pub fn inserted(&self, nchunk: usize, chunk: &ChunkInfo, storage: StorageKind) -> Result<Self> {
+        self.added(nchunk, chunk, storage, Error::ChunkInsert)
     }
 
     /// The counters after `chunk` replaced `old`, which was chunk `nchunk`.
@@ -202,7 +202,7 @@ impl Counts {
         nchunk: usize,
         old: &ChunkInfo,
         chunk: &ChunkInfo,
-        keeping: StorageKind,
+        storage: StorageKind,
     ) -> Result<Self> {
         let mut counts = *self;
         if self.nchunks == 1 {
@@ -215,13 +215,13 @@ impl Counts {
         }
         if chunk.nbytes > counts.chunksize
             || (nchunk + 1 != self.nchunks && chunk.nbytes != counts.chunksize)
-            || Self::uncountable(chunk, keeping)
+            || Self::uncountable(chunk, storage)
         {
             counts.chunksize = 0;
         }
         let (nbytes, cbytes) = (
             i64::from(chunk.nbytes) - i64::from(old.nbytes),
-            chunk.adds(keeping) - old.takes(),
+            chunk.added_bytes(storage) - old.removed_bytes(),
         );
         counts.nbytes = counts
             .nbytes
@@ -235,15 +235,15 @@ impl Counts {
     }
 
     /// The counters after a chunk was removed.
-    pub fn deleted(&self, old: &ChunkInfo, keeping: StorageKind) -> Self {
+    pub fn deleted(&self, old: &ChunkInfo, storage: StorageKind) -> Self {
         let mut counts = *self;
         counts.nchunks -= 1;
         if counts.nchunks == 0 {
             counts.flags2 = 0;
         }
         counts.nbytes = counts.nbytes.saturating_sub(i64::from(old.nbytes));
-        if keeping != StorageKind::Contiguous {
-            counts.cbytes = counts.cbytes.saturating_sub(old.takes());
+        if storage != StorageKind::Contiguous {
+            counts.cbytes = counts.cbytes.saturating_sub(old.removed_bytes());
         }
         counts
     }
@@ -333,24 +333,24 @@ mod tests {
             ..chunk(10)
         };
         let one = with(&[10]);
-        let keeping = StorageKind::Separate;
-        assert_eq!(one.appended(&vl, keeping), Err(Error::ChunkAppend));
-        assert_eq!(one.inserted(0, &vl, keeping), Err(Error::ChunkInsert));
+        let storage = StorageKind::Separate;
+        assert_eq!(one.appended(&vl, storage), Err(Error::ChunkAppend));
+        assert_eq!(one.inserted(0, &vl, storage), Err(Error::ChunkInsert));
         assert_eq!(
-            one.updated(0, &chunk(10), &vl, keeping).unwrap().flags2,
+            one.updated(0, &chunk(10), &vl, storage).unwrap().flags2,
             VL_BLOCKS
         );
         let two = with(&[10, 10]);
         assert_eq!(
-            two.updated(0, &chunk(10), &vl, keeping),
+            two.updated(0, &chunk(10), &vl, storage),
             Err(Error::ChunkUpdate)
         );
-        assert_eq!(one.deleted(&chunk(10), keeping).flags2, 0);
+        assert_eq!(one.deleted(&chunk(10), storage).flags2, 0);
     }
 
     #[test]
     fn counters_of_a_frame_that_lies_do_not_overflow() {
-        let keeping = StorageKind::Sparse;
+        let storage = StorageKind::Sparse;
         let lies = |nbytes, cbytes| Counts {
             nchunks: 3,
             nbytes,
@@ -360,18 +360,18 @@ mod tests {
         };
         let (old, new) = (chunk(5), chunk(10));
         for counts in [lies(i64::MAX - 4, 0), lies(0, i64::MAX - 99)] {
-            assert_eq!(counts.appended(&new, keeping), Err(Error::ChunkAppend));
-            assert_eq!(counts.inserted(1, &new, keeping), Err(Error::ChunkInsert));
+            assert_eq!(counts.appended(&new, storage), Err(Error::ChunkAppend));
+            assert_eq!(counts.inserted(1, &new, storage), Err(Error::ChunkInsert));
         }
-        let update = lies(i64::MAX - 4, 0).updated(0, &old, &new, keeping);
+        let update = lies(i64::MAX - 4, 0).updated(0, &old, &new, storage);
         assert_eq!(update, Err(Error::ChunkUpdate));
         let empty = ChunkInfo {
             cbytes: EXTENDED_HEADER_LENGTH as i32,
             ..old
         };
-        let update = lies(0, i64::MAX - 99).updated(0, &empty, &new, keeping);
+        let update = lies(0, i64::MAX - 99).updated(0, &empty, &new, storage);
         assert_eq!(update, Err(Error::ChunkUpdate));
-        let deleted = lies(i64::MIN, i64::MIN).deleted(&old, keeping);
+        let deleted = lies(i64::MIN, i64::MIN).deleted(&old, storage);
         assert_eq!((deleted.nbytes, deleted.cbytes), (i64::MIN, i64::MIN));
     }
 

@@ -122,9 +122,9 @@ impl SuperChunk {
         (chunk, last): (&[u8], &[u8]),
         nchunks: usize,
     ) -> Result<usize> {
-        let (there, mut counts, keeping) = {
+        let (there, mut counts, storage) = {
             let state = changing.state()?;
-            (state.nchunks(), state.counts, state.keeping())
+            (state.nchunks(), state.counts, state.storage_kind())
         };
         let (mut slots, mut owned) = (List::new(), List::new());
         slots.reserve_exact(there + nchunks)?;
@@ -133,7 +133,7 @@ impl SuperChunk {
         for nchunk in 1..=nchunks {
             let bytes = if nchunk == nchunks { last } else { chunk };
             let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
-            counts = counts.appended(&info, keeping)?;
+            counts = counts.appended(&info, storage)?;
             slots.push_within_capacity(ArrangedChunk::New(ChangedChunk::Stored(bytes)));
             owned.push_within_capacity(Buffer::copy_of(bytes)?);
         }

@@ -148,7 +148,7 @@ impl State {
     }
 
     /// The kind of storage, by which the bytes of chunks are counted.
-    pub(crate) fn keeping(&self) -> StorageKind {
+    pub(crate) fn storage_kind(&self) -> StorageKind {
         match (self.store.is_frame(), self.store.kind()) {
             (false, _) => StorageKind::Separate,
             (true, FrameKind::Contiguous) => StorageKind::Contiguous,
@@ -158,7 +158,7 @@ impl State {
 
     /// How a chunk is stored if the counters have this `chunksize` after the change: as a special offset without any bytes, if possible. That
     /// needs chunks of one size, as such an offset does not say how many bytes of data the chunk has.
-    pub(crate) fn item<'a>(
+    pub(crate) fn changed_chunk<'a>(
         &self,
         chunksize: i32,
         chunk: &ChunkInfo,

@@ -61,23 +61,23 @@ impl ChunkStore {
     pub const EMPTY: Self = Self::Separate(List::new());
 
     /// The chunks without the changes of a transaction.
-    fn beneath(&self) -> &Self {
+    fn base(&self) -> &Self {
         match self {
             Self::Staged(staged) => staged.base(),
             own => own,
         }
     }
 
-    /// As [`Self::beneath`].
-    pub(super) fn beneath_mut(&mut self) -> &mut Self {
+    /// As [`Self::base`].
+    pub(super) fn base_mut(&mut self) -> &mut Self {
         match self {
             Self::Staged(staged) => staged.base_mut(),
             own => own,
         }
     }
 
-    /// As [`Self::beneath`].
-    pub(super) fn into_beneath(self) -> Self {
+    /// As [`Self::base`].
+    pub(super) fn into_base(self) -> Self {
         match self {
             Self::Staged(mut staged) => staged.take_base(),
             own => own,
@@ -86,7 +86,7 @@ impl ChunkStore {
 
     /// The frame on disk, if there is one.
     pub(super) fn disk(&self) -> Option<&Mutex<Box<Disk>>> {
-        match self.beneath() {
+        match self.base() {
             Self::Disk(disk) => Some(disk),
             _ => None,
         }
@@ -94,7 +94,7 @@ impl ChunkStore {
 
     /// As [`Self::disk`], without locking the mutex.
     pub(super) fn disk_mut(&mut self) -> Option<&mut Box<Disk>> {
-        match self.beneath_mut() {
+        match self.base_mut() {
             Self::Disk(disk) => Some(unlocked(disk)),
             _ => None,
         }
@@ -113,7 +113,7 @@ impl ChunkStore {
 
     /// Whether there is a frame.
     pub fn is_frame(&self) -> bool {
-        !matches!(self.beneath(), Self::Separate(_))
+        !matches!(self.base(), Self::Separate(_))
     }
 
     /// Makes the next change of a frame record that every chunk has checksums.
@@ -180,7 +180,7 @@ impl ChunkStore {
     }
 
     /// Whether these edits can be made in place.
-    pub fn takes(&self, nchunk: usize, edits: &[Edit]) -> bool {
+    pub fn can_edit(&self, nchunk: usize, edits: &[Edit]) -> bool {
         match self {
             Self::Separate(_) => true,
             Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
@@ -190,7 +190,7 @@ impl ChunkStore {
     }
 
     /// Whether chunks of this storage can be edited in place at all.
-    pub fn edits(&self) -> bool {
+    pub fn edits_in_place(&self) -> bool {
         match self {
             Self::Separate(_) | Self::Memory(_) => true,
             Self::Disk(disk) => lock(disk).kind() == FrameKind::Contiguous,
@@ -208,10 +208,10 @@ impl ChunkStore {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for chunks that do not exist or cannot be edited in place, [`Error::MemoryAlloc`].
-    pub fn ready(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
+    pub fn prepare_edits(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
-                _ if !self.takes(*nchunk, list) => return Err(Error::InvalidParam),
+                _ if !self.can_edit(*nchunk, list) => return Err(Error::InvalidParam),
                 Self::Separate(chunks) => {
                     let more: usize = list.iter().map(|edit| edit.new.len()).sum();
                     let less: usize = list.iter().map(|edit| edit.len).sum();
@@ -228,7 +228,7 @@ impl ChunkStore {
     /// Edits chunks in place.
     ///
     /// # Errors
-    /// As for [`Self::ready`]; none after that has succeeded.
+    /// As for [`Self::prepare_edits`]; none after that has succeeded.
     pub fn edit(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
@@ -406,12 +406,16 @@ fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
             ChangedChunk::Special(_) | ChangedChunk::Edited(_) => return Err(Error::Failure),
         }
     }
-    keep(chunks, change, &mut new)
+    apply_separate(chunks, change, &mut new)
 }
 
-/// Applies a change to chunks that are each on their own; `new` has those that come in. If it fails, nothing has changed, and `new` still
+/// Applies a change to chunks that each have their own buffer. `new` has the new chunks. If this fails, nothing has changed, and `new` still
 /// has them.
-pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) -> Result<()> {
+pub fn apply_separate(
+    chunks: &mut List<Buffer>,
+    change: &Change,
+    new: &mut List<Buffer>,
+) -> Result<()> {
     if !change.fits(chunks.len()) {
         return Err(Error::InvalidParam);
     }
@@ -436,7 +440,7 @@ pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) 
         }
         Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
         Change::Arrange { slots, .. } => {
-            let mut old = taken(chunks, slots.len())?;
+            let mut old = take_all(chunks, slots.len())?;
             let mut new = new.drain(..);
             let chunk = |slot: &ArrangedChunk| match slot {
                 ArrangedChunk::Old(from) => old[*from].take(),
@@ -446,7 +450,7 @@ pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) 
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
         Change::Reorder(order) => {
-            let mut old = taken(chunks, order.len())?;
+            let mut old = take_all(chunks, order.len())?;
             // `Change::fits` made sure that there is an index for every chunk, and the caller that no index is there twice.
             let there = order.iter().filter_map(|from| old[*from].take());
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
@@ -457,7 +461,7 @@ pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) 
 }
 
 /// Takes all chunks out of the list, and makes room for `count` in it, so that putting them back cannot fail.
-fn taken(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
+fn take_all(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
     let mut old = List::with_capacity(chunks.len())?;
     chunks.reserve(count.saturating_sub(chunks.len()))?;
     for chunk in chunks.drain(..) {

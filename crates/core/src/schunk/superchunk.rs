@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How often a frame that others change is checked when it is opened.
-const LOOKS: usize = 50;
+const MAX_CHECKS: usize = 50;
 
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
 ///
@@ -99,7 +99,7 @@ impl SuperChunk {
     /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without locking, the check is repeated until the
     /// frame has not changed in the meantime.
     fn check_again(&self) -> Result<Option<Counts>> {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_CHECKS {
             let state = self.read()?;
             let checked = state.check_opened();
             if state.is_current(&*self.host) {
@@ -111,7 +111,7 @@ impl SuperChunk {
 
     /// The chunks, without the changes of a transaction.
     pub fn into_store(self) -> ChunkStore {
-        self.lock.into_inner().store.into_beneath()
+        self.lock.into_inner().store.into_base()
     }
 
     /// The files that were created for this super-chunk, so that the caller can remove them. None if there are none, and for every call after
@@ -348,7 +348,7 @@ impl SuperChunk {
     /// As for [`Self::reserve`].
     pub fn with_memory<T>(&self, body: impl FnOnce(&mut Memory) -> T) -> Result<Option<T>> {
         self.change(|state| {
-            Ok(match state.store.beneath_mut() {
+            Ok(match state.store.base_mut() {
                 ChunkStore::Memory(memory) => Some(body(memory)),
                 ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => None,
             })

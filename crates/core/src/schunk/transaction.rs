@@ -48,7 +48,7 @@ impl State {
 
     /// In a transaction, saves the metalayers before their first change. `count` says how many there are after the change. Also reserves
     /// entries in the window for the old and the new ones, so that neither the change nor a rollback can fail.
-    pub(crate) fn keep_metalayers(
+    pub(crate) fn save_metalayers(
         &mut self,
         host: &dyn Host,
         mut count: WindowCounts,
@@ -136,7 +136,7 @@ impl SuperChunk {
     fn transact(&self, locked: Locked, step: Step) -> Result<()> {
         let mut changing = self.reserve_here()?;
         changing.lock_as(locked)?;
-        changing.apart(|state| step(state, self.host()))
+        changing.commit_unlocked(|state| step(state, self.host()))
     }
 
     /// Applies all changes of a transaction as one change of the frame: after a crash it has all of them or none, and with

@@ -3,7 +3,7 @@
 use super::State;
 use crate::coder::{Changed, Host, WindowCounts};
 use crate::schunk::rules::{ChunkInfo, Counts};
-use crate::schunk::store::{ChunkStore, ChunkUpdate, Location, Update, keep};
+use crate::schunk::store::{ChunkStore, ChunkUpdate, Location, Update, apply_separate};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, ChangedChunk};
@@ -14,7 +14,7 @@ use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
 use std::ops::Range;
 
 /// The most special chunks, which were only offsets, that one change stores as bytes.
-const MOST_SPECIAL: usize = 1 << 20;
+const MAX_STORED_SPECIALS: usize = 1 << 20;
 
 /// A change, and the counters after it.
 pub(crate) struct PlannedChange<'a> {
@@ -41,7 +41,7 @@ impl State {
     ) -> Result<usize> {
         let specials = self.special_chunks_to_store(&plan)?;
         if content.is_some() {
-            self.keep_metalayers(host, self.window_counts())?;
+            self.save_metalayers(host, self.window_counts())?;
         }
         if !self.store.is_frame() {
             let count = self.window_counts();
@@ -53,7 +53,9 @@ impl State {
         }
         let header = self.header(host, &plan.counts, self.store.kind());
         match (&mut self.store, plan.owned) {
-            (ChunkStore::Separate(chunks), Some(owned)) => keep(chunks, &plan.change, owned)?,
+            (ChunkStore::Separate(chunks), Some(owned)) => {
+                apply_separate(chunks, &plan.change, owned)?
+            }
             (ChunkStore::Staged(staged), Some(owned)) => {
                 staged.stage(&plan.change, &specials, Some(owned))?;
             }
@@ -92,7 +94,7 @@ impl State {
     /// in the header, so they have to be stored as soon as chunks differ in size.
     ///
     /// # Errors
-    /// [`Error::MaxBufsizeExceeded`] for more than [`MOST_SPECIAL`], as a small index may claim more of them than fit into memory.
+    /// [`Error::MaxBufsizeExceeded`] for more than [`MAX_STORED_SPECIALS`], as a small index may claim more of them than fit into memory.
     fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
@@ -104,7 +106,7 @@ impl State {
             if let Location::Special(kind) = self.store.find(nchunk)?
                 && gone.binary_search(&nchunk).is_err()
             {
-                if specials.len() == MOST_SPECIAL {
+                if specials.len() == MAX_STORED_SPECIALS {
                     return Err(Error::MaxBufsizeExceeded);
                 }
                 let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
@@ -121,14 +123,14 @@ impl State {
 
     /// Changes chunks, all of them or none. No chunk may be named twice.
     pub(crate) fn update(&mut self, host: &dyn Host, updates: List<Update>) -> Result<()> {
-        let keeping = self.keeping();
+        let storage = self.storage_kind();
         let mut after = self.counts;
         let (mut wholes, mut edits) = (List::new(), List::new());
         for (nchunk, update) in updates {
             let old = self.chunk_info(nchunk)?;
             let info = match update {
                 ChunkUpdate::Edits(list) if list.is_empty() => continue,
-                ChunkUpdate::Edits(list) if self.store.takes(nchunk, &list) => {
+                ChunkUpdate::Edits(list) if self.store.can_edit(nchunk, &list) => {
                     let info = info_after(&old, &list)?;
                     edits.push((nchunk, list))?;
                     info
@@ -140,14 +142,14 @@ impl State {
                     info
                 }
             };
-            after = after.updated(nchunk, &old, &info, keeping)?;
+            after = after.updated(nchunk, &old, &info, storage)?;
         }
         let in_memory = if self.store.commits_edits() {
             List::new()
         } else {
             std::mem::take(&mut edits)
         };
-        self.store.ready(&in_memory)?;
+        self.store.prepare_edits(&in_memory)?;
         if !wholes.is_empty() || !edits.is_empty() {
             self.replace(host, wholes, &edits, after)?;
         }
@@ -192,7 +194,9 @@ impl State {
         }
         let mut items: List<(usize, ChangedChunk)> = wholes
             .iter()
-            .map(|(nchunk, chunk, info)| (*nchunk, self.item(counts.chunksize, info, chunk)))
+            .map(|(nchunk, chunk, info)| {
+                (*nchunk, self.changed_chunk(counts.chunksize, info, chunk))
+            })
             .list()?;
         let edited = edits
             .iter()

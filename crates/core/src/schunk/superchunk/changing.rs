@@ -184,14 +184,17 @@ impl Changing<'_> {
     /// Those of `body`, and of locking and reading a frame.
     pub fn commit<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         self.lock()?;
-        self.apart(body)
+        self.commit_unlocked(body)
     }
 
-    /// As [`Self::commit`], without checking whether other handles have changed the frame.
+    /// As [`Self::commit`], but without locking the frame and without checking whether other handles have changed it.
     ///
     /// # Errors
-    /// Those of `body`.
-    pub(crate) fn apart<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+    /// Those of `body`; [`Error::Lock`] if readers do not leave in time.
+    pub(crate) fn commit_unlocked<T>(
+        &mut self,
+        body: impl FnOnce(&mut State) -> Result<T>,
+    ) -> Result<T> {
         let schunk = self.schunk;
         if self
             .begun

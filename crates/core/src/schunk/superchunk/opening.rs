@@ -1,9 +1,8 @@
-//! Openings while another handle changes the frame, before any of the calls that an opening makes to its files, and before any two of
-//! them; and frames that are read again after a change, while another one is made. What a handle shows is the frame as it was before one of
-//! the changes or after it, never a mixture.
+//! Tests that open a frame, or read it again, while another handle changes it. The changes are made before each of the calls that the opening
+//! makes to its files, and before each two of them. The handle must show the frame before or after one of the changes, never a mixture.
 
-mod meeting;
-mod scenes;
+mod interleaving;
+mod scenarios;
 
 use super::SuperChunk;
 use crate::Result;
@@ -11,10 +10,10 @@ use crate::b2nd::array::{metalayer, read_metalayer};
 use crate::schunk::open::Place;
 use crate::schunk::rules::Counts;
 use crate::schunk::store::ChunkStore;
-use meeting::{Line, Meeting, Watched};
+use interleaving::{InterleavedFiles, Interleaving, Schedule};
 use oxiblosc_frame::disk::Options;
 use oxiblosc_io::shared;
-use scenes::{NBYTES, SCENES, Scene, SceneChange, SceneFrame};
+use scenarios::{FrameChange, NBYTES, SCENARIOS, Scenario, ScenarioFrame};
 use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +22,12 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How many calls behind the first change the second one is made, at most.
-const APART: usize = 4;
-/// How often a frame is changed, at most: the two changes of a scene in turns.
-const MOST: usize = 4;
-/// So many calls more than an opening of a quiet frame makes are looked at: it looks again where the frame has changed.
-const MORE: usize = 8;
+/// The maximum number of calls between the first and the second change.
+const MAX_DISTANCE: usize = 4;
+/// The maximum number of changes of a frame. The two changes of a scenario alternate.
+const MAX_CHANGES: usize = 4;
+/// How many more calls are tested than an opening makes if nothing changes the frame: it makes more if something does.
+const MORE_CALLS: usize = 8;
 
 /// What a handle shows of its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +38,14 @@ struct ShownState {
     names: Vec<Vec<u8>>,
 }
 
-/// All of it, and the data.
+/// The state that a handle shows, and the data of all chunks.
 #[derive(Clone, Debug, PartialEq)]
 struct FrameContent {
     seen: ShownState,
     chunks: Vec<Vec<u8>>,
 }
 
-/// As C shows it, without looking for changes.
+/// The state that a C program sees. Changes by other handles are not looked for.
 fn seen(schunk: &SuperChunk, is_array: bool) -> Result<ShownState> {
     let state = schunk.read_known()?;
     let shape = |_| {
@@ -78,19 +77,19 @@ fn content(schunk: &SuperChunk, is_array: bool) -> Result<FrameContent> {
     Ok(FrameContent { seen, chunks })
 }
 
-/// How the opening sees the frame.
+/// How the frame is opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum OpenedAs {
     File,
     LockedFile,
     Directory,
     LockedDirectory,
-    /// A back end of which nothing is known but that it reads and writes.
+    /// A back end that can only read and write.
     BackEnd,
 }
 
-/// Not directories on Windows: wine 8 keeps the name of a chunk's file that was removed until the opening has closed it.
-const WAYS: &[OpenedAs] = if cfg!(windows) {
+/// On Windows no directories are opened: in Wine 8 a removed file of a chunk keeps its name until the opening has closed it.
+const WAYS_TO_OPEN: &[OpenedAs] = if cfg!(windows) {
     &[OpenedAs::File, OpenedAs::LockedFile, OpenedAs::BackEnd]
 } else {
     &[
@@ -143,9 +142,9 @@ fn remove_all(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// A scene on a disk.
-struct Rehearsal<'a> {
-    scene: &'a Scene,
+/// A scenario, and the files with which it is run.
+struct ScenarioRun<'a> {
+    scenario: &'a Scenario,
     through: OpenedAs,
     made: PathBuf,
     path: PathBuf,
@@ -153,20 +152,20 @@ struct Rehearsal<'a> {
     states: Vec<FrameContent>,
 }
 
-impl<'a> Rehearsal<'a> {
-    fn new(scene: &'a Scene, through: OpenedAs, folder: &Path) -> Self {
+impl<'a> ScenarioRun<'a> {
+    fn new(scenario: &'a Scenario, through: OpenedAs, folder: &Path) -> Self {
         let (made, path) = (folder.join("made"), folder.join("frame"));
         remove_all(&made);
-        scene.make(through.place(&made)).expect("a frame");
+        scenario.make(through.place(&made)).expect("a frame");
         remove_all(&path);
         copy_all(&made, &path);
-        let is_array = scene.is_array();
-        let open = || SceneFrame::open(&path, is_array, false).expect("a frame");
+        let is_array = scenario.is_array();
+        let open = || ScenarioFrame::open(&path, is_array, false).expect("a frame");
         let look = || content(open().schunk(), is_array).expect("what is in it");
         let mut states = vec![look()];
         let changed = open();
-        for nth in 0..MOST {
-            if (scene.changes[nth % 2])(&changed).is_err() {
+        for nth in 0..MAX_CHANGES {
+            if (scenario.changes[nth % 2])(&changed).is_err() {
                 break;
             }
             states.push(look());
@@ -174,7 +173,7 @@ impl<'a> Rehearsal<'a> {
         drop(changed);
         remove_all(&path);
         Self {
-            scene,
+            scenario,
             through,
             made,
             path,
@@ -182,56 +181,56 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// Opens the frame, with changes before these calls. Gives how many calls that were. If it `refreshes`, the calls are those of reading
-    /// the frame again after the first change.
+    /// Opens the frame, with changes before these calls. Gives the number of calls that the opening made. With `refreshes`, the calls are those
+    /// of reading the frame again after the first change.
     fn open(&self, at: &[usize], refreshes: bool) -> std::result::Result<usize, String> {
         let path = &self.path;
         remove_all(path);
         copy_all(&self.made, path);
-        let (ask, asked) = channel::<SceneChange>();
+        let (ask, asked) = channel::<FrameChange>();
         let (tell, answers) = channel();
-        let (is_array, locks) = (self.scene.is_array(), self.through.locks());
+        let (is_array, locks) = (self.scenario.is_array(), self.through.locks());
         thread::scope(|scope| {
             scope.spawn(move || {
-                let frame = SceneFrame::open(path, is_array, locks).expect("a frame");
+                let frame = ScenarioFrame::open(path, is_array, locks).expect("a frame");
                 tell.send(Ok(())).expect("somebody listens");
                 for change in asked {
                     tell.send(change(&frame)).expect("somebody listens");
                 }
             });
             answers.recv().expect("a thread").expect("a frame");
-            let line = Line {
+            let schedule = Schedule {
                 at: if refreshes { Vec::new() } else { at.to_vec() },
                 calls: 0,
                 asked: 0,
                 made: 0,
                 ask,
                 answers,
-                changes: self.scene.changes,
+                changes: self.scenario.changes,
             };
-            let meeting = Meeting {
+            let interleaving = Interleaving {
                 lock_file: self.through.lock_file(path),
                 is_locked: AtomicBool::new(false),
-                line: Mutex::new(line),
+                schedule: Mutex::new(schedule),
             };
             let refreshes = refreshes.then_some(at);
-            self.meet(Arc::new(meeting), refreshes)
+            self.run(Arc::new(interleaving), refreshes)
         })
     }
 
-    fn meet(
+    fn run(
         &self,
-        meeting: Arc<Meeting>,
+        interleaving: Arc<Interleaving>,
         refreshes: Option<&[usize]>,
     ) -> std::result::Result<usize, String> {
-        let is_array = self.scene.is_array();
-        let watched = Watched {
-            meeting: meeting.clone(),
+        let is_array = self.scenario.is_array();
+        let files = InterleavedFiles {
+            interleaving: interleaving.clone(),
             is_filesystem: self.through != OpenedAs::BackEnd,
         };
         let options = || {
             Ok(Options {
-                backend: shared(watched)?,
+                backend: shared(files)?,
                 locking: self.through.locks(),
                 durable: false,
             })
@@ -241,16 +240,20 @@ impl<'a> Rehearsal<'a> {
             .and_then(|(store, loaded)| SuperChunk::of_loaded(store, loaded, 1));
         let shown = opened.and_then(|opened| {
             if let Some(at) = refreshes {
-                meeting.line.lock().unwrap().begin_with_a_change(at);
+                interleaving
+                    .schedule
+                    .lock()
+                    .unwrap()
+                    .begin_with_a_change(at);
                 opened.refresh()?;
             }
             Ok((seen(&opened, is_array)?, opened))
         });
         let (calls, asked) = {
-            let mut line = meeting.line.lock().unwrap();
-            line.wait();
-            line.at.clear();
-            (line.calls, line.asked)
+            let mut schedule = interleaving.schedule.lock().unwrap();
+            schedule.wait();
+            schedule.at.clear();
+            (schedule.calls, schedule.asked)
         };
         let (shown, opened) = shown.map_err(|error| format!("{error:?}"))?;
         let first = usize::from(refreshes.is_some());
@@ -258,7 +261,7 @@ impl<'a> Rehearsal<'a> {
         if states.iter().all(|state| state.seen != shown) {
             return Err(format!("{shown:?}"));
         }
-        // Such a back end tells nothing but the header, which may be what it was.
+        // Through such a back end the handle sees only the header, which may be the same as before the changes.
         if self.through == OpenedAs::BackEnd && asked > 1 {
             return Ok(calls);
         }
@@ -270,7 +273,7 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-/// Where this test puts its frames: syncs are none of its concern.
+/// The folder for the frames of a test, in memory if possible, where syncs take no time.
 fn folder(name: &str) -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let all = if memory.is_dir() {
@@ -281,23 +284,28 @@ fn folder(name: &str) -> PathBuf {
     all.join(format!("oxiblosc-{name}-{}", std::process::id()))
 }
 
-/// Scenes in all ways, with changes `before` which calls of so many.
-fn sweep(name: &str, scenes: &[Scene], refreshes: bool, before: fn(usize) -> Vec<Vec<usize>>) {
+/// Runs scenarios with all ways of opening. `before` gives, for a number of calls, the calls before which the changes are made.
+fn sweep(
+    name: &str,
+    scenarios: &[Scenario],
+    refreshes: bool,
+    before: fn(usize) -> Vec<Vec<usize>>,
+) {
     let folder = folder(name);
     fs::create_dir_all(&folder).unwrap();
     let mut wrong = Vec::new();
     let mut cases = 0;
-    for (scene, through) in scenes
+    for (scenario, through) in scenarios
         .iter()
-        .flat_map(|scene| WAYS.iter().map(move |&through| (scene, through)))
+        .flat_map(|scenario| WAYS_TO_OPEN.iter().map(move |&through| (scenario, through)))
     {
-        let stage = Rehearsal::new(scene, through, &folder);
-        let calls = stage.open(&[], refreshes).expect("a quiet frame");
+        let run = ScenarioRun::new(scenario, through, &folder);
+        let calls = run.open(&[], refreshes).expect("a quiet frame");
         assert!(calls > 5, "{calls} calls");
-        for at in before(calls + MORE) {
+        for at in before(calls + MORE_CALLS) {
             cases += 1;
-            if let Err(error) = stage.open(&at, refreshes) {
-                wrong.push(format!("{}, {through:?}, {at:?}: {error}", scene.name));
+            if let Err(error) = run.open(&at, refreshes) {
+                wrong.push(format!("{}, {through:?}, {at:?}: {error}", scenario.name));
             }
         }
     }
@@ -307,15 +315,15 @@ fn sweep(name: &str, scenes: &[Scene], refreshes: bool, before: fn(usize) -> Vec
     assert!(wrong.is_empty(), "{} wrong: {shown:#?}", wrong.len());
 }
 
-/// Another handle changes the frame back and forth, so that all its chunks seem to fit however late they are looked at.
+/// Another handle changes the frame back and forth, so that chunks that are read late fit the header that was read early.
 #[test]
 fn an_opening_beside_many_changes() {
-    sweep("many", &SCENES[1..3], false, |calls| {
+    sweep("many", &SCENARIOS[1..3], false, |calls| {
         let gaps = (1..3).flat_map(|a| (8..12).flat_map(move |b| (1..3).map(move |c| [a, b, c])));
         let after = |first: usize, [a, b, c]: [usize; 3]| {
             vec![first, first + a, first + a + b, first + a + b + c]
         };
-        let starts = 10..calls - MORE;
+        let starts = 10..calls - MORE_CALLS;
         starts
             .flat_map(|first| gaps.clone().map(move |gap| after(first, gap)))
             .collect()
@@ -324,10 +332,10 @@ fn an_opening_beside_many_changes() {
 
 #[test]
 fn an_opening_gives_the_frame_before_or_after_each_change() {
-    sweep("opening", &SCENES, false, |calls| {
+    sweep("opening", &SCENARIOS, false, |calls| {
         let singles = (0..calls).map(|first| vec![first]);
         let pairs = (0..calls).flat_map(|first| {
-            let second = first + 1..first + APART;
+            let second = first + 1..first + MAX_DISTANCE;
             second.map(move |second| vec![first, second])
         });
         singles.chain(pairs).collect()
@@ -336,7 +344,7 @@ fn an_opening_gives_the_frame_before_or_after_each_change() {
 
 #[test]
 fn a_frame_that_is_read_again_is_that_before_or_after_each_change() {
-    sweep("again", &SCENES, true, |calls| {
+    sweep("again", &SCENARIOS, true, |calls| {
         (0..calls).map(|call| vec![call]).collect()
     });
 }

@@ -1,6 +1,6 @@
-//! Where an opening and the changes meet: before each call that the opening makes to its files.
+//! A file system that makes changes of a frame before chosen calls of an opening.
 
-use super::scenes::SceneChange;
+use super::scenarios::FrameChange;
 use crate::Result;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage, Version, Written};
@@ -14,45 +14,48 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Seconds after which a change hangs that nothing keeps waiting.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A change that waits for nothing and takes longer than this hangs.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The thread that makes the changes, and where the opening is.
-pub(super) struct Meeting {
+/// The state that the opening shares with the test.
+pub(super) struct Interleaving {
     pub(super) lock_file: Option<PathBuf>,
     /// Whether the opening has the file itself locked.
     pub(super) is_locked: AtomicBool,
-    pub(super) line: Mutex<Line>,
+    pub(super) schedule: Mutex<Schedule>,
 }
 
-pub(super) struct Line {
+pub(super) struct Schedule {
     /// Before which call of the opening each change is made.
     pub(super) at: Vec<usize>,
     pub(super) calls: usize,
     pub(super) asked: usize,
     pub(super) made: usize,
-    pub(super) ask: Sender<SceneChange>,
+    pub(super) ask: Sender<FrameChange>,
     pub(super) answers: Receiver<Result<()>>,
-    pub(super) changes: [SceneChange; 2],
+    pub(super) changes: [FrameChange; 2],
 }
 
-impl Meeting {
-    /// The opening is about to call its back end.
+impl Interleaving {
+    /// Called before each call of the opening to its back end: makes the changes that are due.
     fn call(&self) {
-        let mut line = self.line.lock().unwrap();
-        let now = line.calls;
-        line.calls += 1;
-        if line.at.get(line.asked) == Some(&now) {
-            line.ask.send(line.changes[line.asked % 2]).unwrap();
-            line.asked += 1;
+        let mut schedule = self.schedule.lock().unwrap();
+        let now = schedule.calls;
+        schedule.calls += 1;
+        if schedule.at.get(schedule.asked) == Some(&now) {
+            schedule
+                .ask
+                .send(schedule.changes[schedule.asked % 2])
+                .unwrap();
+            schedule.asked += 1;
         }
-        if !self.keeps_out() {
-            line.wait();
+        if !self.blocks_changes() {
+            schedule.wait();
         }
     }
 
     /// Whether the opening has a lock that a change would wait for.
-    fn keeps_out(&self) -> bool {
+    fn blocks_changes(&self) -> bool {
         let shared = |path: &PathBuf| {
             let Ok(file) = File::open(path) else {
                 return false;
@@ -64,56 +67,56 @@ impl Meeting {
     }
 }
 
-impl Line {
-    /// Makes the first change now, and counts calls from here on. The second one comes before this call.
+impl Schedule {
+    /// Makes the first change now, and counts calls from here on. The second change is made before call `at`.
     pub(super) fn begin_with_a_change(&mut self, at: &[usize]) {
         self.ask.send(self.changes[0]).unwrap();
         self.asked = 1;
         self.wait();
         self.calls = 0;
-        // The place of the first one.
+        // The first change has been made, so its call never comes.
         self.at = [&[usize::MAX], at].concat();
     }
 
     pub(super) fn wait(&mut self) {
         while self.made < self.asked {
-            let answer = self.answers.recv_timeout(PATIENCE);
+            let answer = self.answers.recv_timeout(TIMEOUT);
             answer.expect("a change in time").expect("a change");
             self.made += 1;
         }
     }
 }
 
-/// The file system, with a meeting before each call.
+/// The file system, with changes before chosen calls.
 #[derive(Clone)]
-pub(super) struct Watched {
-    pub(super) meeting: Arc<Meeting>,
+pub(super) struct InterleavedFiles {
+    pub(super) interleaving: Arc<Interleaving>,
     pub(super) is_filesystem: bool,
 }
 
-struct WatchedFile(Watched, Shared<dyn Storage>);
+struct InterleavedFile(InterleavedFiles, Shared<dyn Storage>);
 
-impl WatchedFile {
+impl InterleavedFile {
     fn file(&self) -> &dyn Storage {
-        self.0.meeting.call();
+        self.0.interleaving.call();
         &*self.1
     }
 }
 
-impl Backend for Watched {
+impl Backend for InterleavedFiles {
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
-        self.meeting.call();
-        let file = WatchedFile(self.clone(), Filesystem.open(path, mode)?);
+        self.interleaving.call();
+        let file = InterleavedFile(self.clone(), Filesystem.open(path, mode)?);
         shared_dyn!(file => dyn Storage)
     }
 
     fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
-        self.meeting.call();
+        self.interleaving.call();
         self.is_filesystem.then(|| Filesystem.identity(path))?
     }
 
     fn version(&self, path: &CStr) -> Option<Version> {
-        self.meeting.call();
+        self.interleaving.call();
         self.is_filesystem.then(|| Filesystem.version(path))?
     }
 
@@ -122,7 +125,7 @@ impl Backend for Watched {
     }
 }
 
-impl Storage for WatchedFile {
+impl Storage for InterleavedFile {
     fn size(&self) -> Result<u64> {
         self.file().size()
     }
@@ -145,13 +148,19 @@ impl Storage for WatchedFile {
 
     fn lock_shared(&self, patience: Duration) -> bool {
         let locked = self.0.is_filesystem && self.file().lock_shared(patience);
-        self.0.meeting.is_locked.store(locked, Ordering::Relaxed);
+        self.0
+            .interleaving
+            .is_locked
+            .store(locked, Ordering::Relaxed);
         locked || !self.0.is_filesystem
     }
 
     fn unlock(&self) {
         self.1.unlock();
-        self.0.meeting.is_locked.store(false, Ordering::Relaxed);
+        self.0
+            .interleaving
+            .is_locked
+            .store(false, Ordering::Relaxed);
     }
 
     fn identity(&self) -> Option<(u64, u64)> {

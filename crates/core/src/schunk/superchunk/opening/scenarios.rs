@@ -1,4 +1,4 @@
-//! Frames, and changes of them.
+//! Frames, and pairs of changes that are made to them.
 
 use crate::schunk::SuperChunk;
 use crate::schunk::open::{Place, Protection};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// Bytes of the largest chunk.
 pub(super) const NBYTES: usize = 8000;
 
-/// Data that do not compress, so that chunks of as many bytes of data have as many bytes.
+/// Data that do not compress, so that chunks with the same size of data have the same size.
 fn noise(nbytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2) + 1;
     let word = || {
@@ -22,12 +22,12 @@ fn noise(nbytes: usize, seed: u64) -> Vec<u8> {
 }
 
 /// A frame that is changed.
-pub(super) enum SceneFrame {
+pub(super) enum ScenarioFrame {
     Plain(SuperChunk),
     Array(Array),
 }
 
-impl SceneFrame {
+impl ScenarioFrame {
     pub(super) fn schunk(&self) -> &SuperChunk {
         match self {
             Self::Plain(schunk) => schunk,
@@ -38,7 +38,7 @@ impl SceneFrame {
     fn array(&self) -> &Array {
         match self {
             Self::Array(array) => array,
-            Self::Plain(_) => panic!("a scene of arrays"),
+            Self::Plain(_) => panic!("a scenario of arrays"),
         }
     }
 
@@ -58,122 +58,122 @@ fn protection(locking: bool) -> Protection {
     }
 }
 
-pub(super) type SceneChange = fn(&SceneFrame) -> Result<()>;
+pub(super) type FrameChange = fn(&ScenarioFrame) -> Result<()>;
 
-/// What a frame is, and what happens to it. Most second changes undo the first, so that the header may be what it was.
-pub(super) struct Scene {
+/// A frame, and two changes of it. Most second changes undo the first, so that the header may be the same as before both.
+pub(super) struct Scenario {
     pub(super) name: &'static str,
     /// The chunks of a super-chunk by their bytes, or the items of an array.
-    start: SceneStart,
-    pub(super) changes: [SceneChange; 2],
+    start: ScenarioStart,
+    pub(super) changes: [FrameChange; 2],
 }
 
-enum SceneStart {
+enum ScenarioStart {
     Chunks(&'static [usize]),
     Many(usize),
     Items(i64),
 }
 
-pub(super) const SCENES: [Scene; 13] = [
-    Scene {
+pub(super) const SCENARIOS: [Scenario; 13] = [
+    Scenario {
         name: "one more and one less",
-        start: SceneStart::Chunks(&[400, 400, 400]),
+        start: ScenarioStart::Chunks(&[400, 400, 400]),
         changes: [
             |frame| append(frame, 400, 9),
             |frame| frame.schunk().delete_chunk(3).map(drop),
         ],
     },
-    Scene {
+    Scenario {
         name: "one less and the same again",
-        start: SceneStart::Chunks(&[400, 400, 400]),
+        start: ScenarioStart::Chunks(&[400, 400, 400]),
         changes: [
             |frame| frame.schunk().delete_chunk(2).map(drop),
             |frame| append(frame, 400, 2),
         ],
     },
-    Scene {
+    Scenario {
         name: "the first less, and another one more",
-        start: SceneStart::Chunks(&[400, 400, 400]),
+        start: ScenarioStart::Chunks(&[400, 400, 400]),
         changes: [
             |frame| frame.schunk().delete_chunk(0).map(drop),
             |frame| append(frame, 400, 9),
         ],
     },
-    Scene {
+    Scenario {
         name: "sizes that differ and do not",
-        start: SceneStart::Chunks(&[400, 400, 200]),
+        start: ScenarioStart::Chunks(&[400, 400, 200]),
         changes: [
             |frame| frame.schunk().reorder(&[2, 0, 1]),
             |frame| frame.schunk().reorder(&[1, 2, 0]),
         ],
     },
-    Scene {
+    Scenario {
         name: "a short one behind others, and gone",
-        start: SceneStart::Chunks(&[400, 400]),
+        start: ScenarioStart::Chunks(&[400, 400]),
         changes: [
             |frame| append(frame, 200, 9),
             |frame| frame.schunk().delete_chunk(0).map(drop),
         ],
     },
-    Scene {
+    Scenario {
         name: "the first one, and none",
-        start: SceneStart::Chunks(&[]),
+        start: ScenarioStart::Chunks(&[]),
         changes: [
             |frame| append(frame, 400, 9),
             |frame| frame.schunk().delete_chunk(0).map(drop),
         ],
     },
-    Scene {
+    Scenario {
         name: "a metalayer",
-        start: SceneStart::Chunks(&[400]),
+        start: ScenarioStart::Chunks(&[400]),
         changes: [
             |frame| frame.schunk().set_vlmetalayer(b"name", &[5; 60]),
             |frame| frame.schunk().delete_vlmetalayer(b"name").map(drop),
         ],
     },
-    Scene {
+    Scenario {
         name: "an index that grows in its place",
-        start: SceneStart::Many(150),
+        start: ScenarioStart::Many(150),
         changes: [
             |frame| append(frame, NBYTES, 9),
             |frame| frame.schunk().delete_chunk(0).map(drop),
         ],
     },
-    Scene {
+    Scenario {
         name: "an array that grows and shrinks",
-        start: SceneStart::Items(300),
+        start: ScenarioStart::Items(300),
         changes: [
             |frame| frame.array().append(&noise(400, 9), 0),
             |frame| frame.array().resize(&[300]),
         ],
     },
-    Scene {
+    Scenario {
         name: "an array that shrinks and grows",
-        start: SceneStart::Items(300),
+        start: ScenarioStart::Items(300),
         changes: [
             |frame| frame.array().resize(&[200]),
             |frame| frame.array().append(&noise(1200, 0)[800..], 0),
         ],
     },
-    Scene {
+    Scenario {
         name: "an array that loses its first items, and grows",
-        start: SceneStart::Items(300),
+        start: ScenarioStart::Items(300),
         changes: [
             |frame| frame.array().delete(0, 0, 100),
             |frame| frame.array().append(&noise(400, 9), 0),
         ],
     },
-    Scene {
+    Scenario {
         name: "an array that gets items and loses them",
-        start: SceneStart::Items(0),
+        start: ScenarioStart::Items(0),
         changes: [
             |frame| frame.array().append(&noise(400, 9), 0),
             |frame| frame.array().resize(&[0]),
         ],
     },
-    Scene {
+    Scenario {
         name: "an array that is written",
-        start: SceneStart::Items(250),
+        start: ScenarioStart::Items(250),
         changes: [
             |frame| frame.array().write(&[0], &[250], &[0; 1000]),
             |frame| frame.array().write(&[0], &[250], &noise(1000, 0)),
@@ -181,13 +181,13 @@ pub(super) const SCENES: [Scene; 13] = [
     },
 ];
 
-fn append(frame: &SceneFrame, nbytes: usize, seed: u64) -> Result<()> {
+fn append(frame: &ScenarioFrame, nbytes: usize, seed: u64) -> Result<()> {
     frame.schunk().append_data(&noise(nbytes, seed)).map(drop)
 }
 
-impl Scene {
+impl Scenario {
     pub(super) fn is_array(&self) -> bool {
-        matches!(self.start, SceneStart::Items(_))
+        matches!(self.start, ScenarioStart::Items(_))
     }
 
     pub(super) fn make(&self, place: Place) -> Result<()> {
@@ -201,9 +201,9 @@ impl Scene {
             ..StorageParams::default()
         };
         let chunks = match self.start {
-            SceneStart::Chunks(chunks) => chunks.to_vec(),
-            SceneStart::Many(count) => vec![NBYTES; count],
-            SceneStart::Items(items) => {
+            ScenarioStart::Chunks(chunks) => chunks.to_vec(),
+            ScenarioStart::Many(count) => vec![NBYTES; count],
+            ScenarioStart::Items(items) => {
                 let layout = Layout {
                     shape: &[items],
                     chunks: &[100],
