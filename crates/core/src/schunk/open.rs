@@ -155,7 +155,7 @@ impl ChunkStore {
 }
 
 /// The id of the next super-chunk. Super-chunks of C programs have their addresses as ids, which are even.
-fn next_id() -> usize {
+pub(super) fn next_id() -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(1);
     LAST.fetch_add(2, Ordering::Relaxed)
 }

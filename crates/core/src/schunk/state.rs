@@ -243,17 +243,19 @@ impl State {
         }
     }
 
-    /// Sets the state to what was read from a frame.
+    /// Allocates what the window needs to show what was read from a frame.
+    pub(crate) fn prepare_load(&mut self, host: &dyn Host, loaded: &Loaded) -> Result<()> {
+        let count = WindowCounts {
+            separate: 0,
+            metalayers: loaded.header.metalayers.len(),
+            vlmetalayers: loaded.vlmetalayers.len(),
+        };
+        host.prepare(self, count)
+    }
+
+    /// Sets the state to what was read from a frame, after [`Self::prepare_load`].
     pub(crate) fn load(&mut self, host: &dyn Host, loaded: Loaded) -> Result<()> {
         let header = loaded.header;
-        host.prepare(
-            self,
-            WindowCounts {
-                separate: 0,
-                metalayers: header.metalayers.len(),
-                vlmetalayers: loaded.vlmetalayers.len(),
-            },
-        )?;
         self.counts.nbytes = header.nbytes.max(0);
         self.counts.nchunks = self.store.nchunks();
         self.counts.chunksize = header.chunksize;
@@ -294,11 +296,15 @@ impl State {
         let Some(loaded) = disk.refresh()? else {
             return Ok(());
         };
-        self.load(host, loaded)?;
+        if let Err(error) = self.prepare_load(host, &loaded) {
+            if let Some(disk) = self.store.disk_mut() {
+                disk.put_back(loaded);
+            }
+            return Err(error);
+        }
         self.tick += 1;
         self.loaded = self.tick;
-        host.show(self, Changed::Everything);
-        Ok(())
+        self.load(host, loaded)
     }
 
     /// Takes over the parameters that the program has set for new chunks. If there are chunks, it cannot set `chunksize`, which must be their

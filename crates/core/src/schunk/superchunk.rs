@@ -4,6 +4,8 @@ mod changing;
 #[cfg(test)]
 mod opening;
 mod reading;
+#[cfg(test)]
+mod tests;
 
 pub use changing::Changing;
 pub(crate) use changing::Locked;
@@ -79,6 +81,7 @@ impl SuperChunk {
         id: usize,
     ) -> Result<Self> {
         let mut state = State::new(store, loaded.header.parameters);
+        state.prepare_load(&*host, &loaded)?;
         state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
@@ -289,16 +292,17 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::peek`].
     pub fn unlock(&self) -> Result<()> {
-        let less = |locks: usize| locks.checked_sub(1);
-        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
-        if self
-            .program_locks
-            .fetch_update(order, failed, less)
-            .is_err()
-        {
+        if self.program_locks.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        if let Some(disk) = self.peek()?.store.disk() {
+        // This may fail, and must not have counted the call then.
+        let state = self.peek()?;
+        let less = |locks: usize| locks.checked_sub(1);
+        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        let counted = self.program_locks.fetch_update(order, failed, less);
+        if counted.is_ok()
+            && let Some(disk) = state.store.disk()
+        {
             lock(disk).unlock();
         }
         Ok(())

@@ -114,6 +114,11 @@ impl Disk {
         Ok(self.news.take())
     }
 
+    /// Makes the next [`Self::refresh`] return `loaded` again, which its caller could not use.
+    pub fn put_back(&mut self, loaded: Loaded) {
+        self.news = Some(loaded);
+    }
+
     /// Whether the frame is as it was last read, so that [`Self::refresh`] would return none.
     pub fn is_current(&mut self) -> bool {
         let Ok(source) = self.reader() else {
