@@ -7,6 +7,7 @@ use super::superchunk::SuperChunk;
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
+use oxiblosc_chunk::header::Special;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -48,6 +49,10 @@ impl RangeReader<'_> {
             }
             if !is_plain(header) {
                 return Ok(false);
+            }
+            if header.special() == Special::Uninit {
+                // Decompression writes nothing, so that `data` would still have items of another chunk.
+                return Ok(true);
             }
             let blocksize = header.blocksize_field().max(1);
             let at = |entry: &SparseItem| (entry.0 - first) as usize * typesize;
@@ -182,5 +187,57 @@ impl SuperChunk {
         RangeReader::new(self, &state)?.read_sparse(&mut entries, chunkitems, typesize)?;
         self.set_current((last / chunkitems) as usize);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schunk::chunks::Position;
+    use crate::{CParams, Special, StorageParams, SuperChunk};
+
+    const NBYTES: usize = 4000;
+
+    /// A super-chunk of a chunk with data and one of special values, with items of 4 bytes.
+    fn make(special: Special) -> SuperChunk {
+        let cparams = CParams {
+            typesize: 4,
+            ..CParams::default()
+        };
+        let schunk = SuperChunk::create(StorageParams {
+            cparams,
+            ..StorageParams::default()
+        });
+        let schunk = schunk.expect("a super-chunk");
+        let data: Vec<u8> = (0..NBYTES).map(|i| ((i * i) >> 3) as u8 | 1).collect();
+        schunk.append_data(&data).expect("appends");
+        let chunk = schunk.special_sample(special, NBYTES as i32);
+        let chunk = chunk.expect("a chunk");
+        schunk.put_chunk(Position::End, &chunk).expect("appends");
+        schunk
+    }
+
+    /// Reading an uninitialized chunk writes nothing, so that the items of another chunk must not come out for those of it.
+    #[test]
+    fn sparse_items_are_those_of_a_range() {
+        for special in [Special::Zero, Special::Nan, Special::Uninit] {
+            let schunk = make(special);
+            let mut all = vec![0xab; 2 * NBYTES];
+            schunk
+                .read_bytes(0..2 * NBYTES as u64, &mut all)
+                .expect("reads");
+            for coords in [
+                &[1001][..],
+                &[1999, 1000],
+                &[0, 1, 2, 1000, 1001, 1002],
+                &[999, 1000, 998, 1001, 5, 1500, 1501],
+            ] {
+                let mut items = vec![0xab; 4 * coords.len()];
+                schunk.read_sparse(coords, &mut items).expect("reads");
+                for (item, coord) in items.chunks(4).zip(coords) {
+                    let expected = &all[4 * *coord as usize..][..4];
+                    assert_eq!(item, expected, "{special:?}, item {coord} of {coords:?}");
+                }
+            }
+        }
     }
 }
