@@ -462,3 +462,65 @@ fn super_chunks_become_files() {
         std::fs::remove_file(&file).expect("a file");
     }
 }
+
+/// A call of a function of an array, and its name.
+type Call = (&'static str, fn(&Array));
+
+/// A program or another process may write anything into the metalayer of an array. Every function then works or returns an error.
+#[test]
+fn no_metalayer_makes_an_array_panic() {
+    let shape = [20, 14];
+    let items = vec![7; 20 * 14 * 4];
+    let make = || make(Place::Frame, &shape, Initial::Items(&items)).expect("an array");
+    let content = make().schunk().metalayer(b"b2nd").expect("its metalayer");
+    let calls: [Call; 14] = [
+        ("shape", |a| _ = a.shape()),
+        ("read", |a| _ = a.read(&[0, 0], &[2, 2], &mut [0; 16])),
+        ("write", |a| _ = a.write(&[0, 0], &[2, 2], &[1; 16])),
+        ("read_selection", |a| {
+            _ = a.read_selection(&[&[1, 0], &[0, 1]], &mut [0; 16]);
+        }),
+        ("write_selection", |a| {
+            _ = a.write_selection(&[&[1, 0], &[0, 1]], &[0; 16]);
+        }),
+        ("read_sparse", |a| _ = a.read_sparse(&[5, 1], &mut [0; 8])),
+        ("append", |a| _ = a.append(&[0; 14 * 4], 0)),
+        ("insert", |a| _ = a.insert(&[0; 14 * 8 * 4], 0, 8)),
+        ("delete", |a| _ = a.delete(0, 0, 8)),
+        ("resize", |a| _ = a.resize(&[21, 5])),
+        ("slice", |a| {
+            _ = a.slice((&[0, 0], &[2, 2]), CUT, storage(Place::Frame));
+        }),
+        ("copy", |a| {
+            let cut = Chunking {
+                chunks: &[5, 5],
+                blocks: &[5, 5],
+            };
+            _ = a.copy_to(cut, storage(Place::Frame));
+        }),
+        ("join", |a| {
+            let other = Array::zeros(&layout(&[20, 14], CUT), storage(Place::Frame));
+            let other = other.expect("an array");
+            _ = (other.join(a, 0), a.join(&other, 0));
+        }),
+        ("views", |a| {
+            let views = [a.squeeze(), a.expand_dims(&[true, false, false])];
+            for view in views.iter().flatten() {
+                _ = view.read(&[0; 3], &[1; 3], &mut [0; 4]);
+            }
+        }),
+    ];
+    for at in 0..content.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut damaged = content.to_vec();
+            damaged[at] = value;
+            for (name, call) in calls {
+                let array = make();
+                let schunk = array.schunk();
+                schunk.update_metalayer(b"b2nd", &damaged).expect("writes");
+                let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(&array)));
+                assert!(done.is_ok(), "{name}, byte {at} is {value}");
+            }
+        }
+    }
+}

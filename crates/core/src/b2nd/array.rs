@@ -47,12 +47,6 @@ fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
 /// [`Error::Data`] if number or size of the chunks are not those of such an array; those of [`Meta::parse`] and [`Meta::geometry`].
 pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>, Geometry)> {
     let (meta, _) = Meta::parse(content, true)?;
-    let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
-    for ((shape, chunk), block) in lengths.take(meta.ndim) {
-        if *shape != 0 && (chunk == 0 || block == 0) {
-            return Err(Error::InvalidParam);
-        }
-    }
     let geometry = meta.geometry()?;
     ArrayRef::check_chunks(state, &geometry)?;
     Ok((meta, geometry))

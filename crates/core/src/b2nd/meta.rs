@@ -129,12 +129,18 @@ impl<'a> Meta<'a> {
         Ok((meta, cursor.at))
     }
 
-    /// What follows from the shapes.
+    /// The geometry of an array with these shapes.
     ///
     /// # Errors
-    /// Those of [`Geometry::new`].
+    /// Those of [`Geometry::new`]; [`Error::InvalidParam`] if chunks or blocks have length 0 along a dimension of another length.
     pub fn geometry(&self) -> Result<Geometry> {
         let dims = ..self.ndim;
+        let lengths = self.shape.iter().zip(self.chunkshape).zip(self.blockshape);
+        for ((shape, chunk), block) in lengths.take(self.ndim) {
+            if *shape != 0 && (chunk == 0 || block == 0) {
+                return Err(Error::InvalidParam);
+            }
+        }
         Geometry::new(
             &self.shape[dims],
             &self.chunkshape[dims],

@@ -152,7 +152,9 @@ impl CachedShapes {
         if !self.geometry.is_cut_into(chunkshape, blockshape) {
             return Err(Error::Data);
         }
-        self.geometry = meta.geometry()?;
+        let geometry = meta.geometry()?;
+        ArrayRef::check_chunks(state, &geometry)?;
+        self.geometry = geometry;
         self.tick = state.tick();
         Ok(true)
     }
@@ -175,5 +177,47 @@ impl ArrayInUse<'_> {
         shapes.tick = tick;
         window.show(&shapes.geometry, tick);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Place, StorageParams};
+
+    struct NoWindow;
+
+    impl ShapeWindow for NoWindow {
+        fn show(&self, _geometry: &Geometry, _tick: i64) {}
+    }
+
+    /// Another handle or the program may write anything into the metalayer of an open array.
+    #[test]
+    fn shapes_that_are_read_again_are_checked_as_when_opening() {
+        let content = |shape: &[i64], lengths: &[i32]| {
+            let geometry = Geometry::new(shape, lengths, lengths).expect("a geometry");
+            geometry.meta(None, 0).serialize().expect("a metalayer")
+        };
+        let storage = StorageParams {
+            place: Place::Frame,
+            ..StorageParams::default()
+        };
+        // Chunks of length 0, and more chunks than there are.
+        for (length, first, then) in [(0, 0, 5), (2, 4, 1 << 40)] {
+            let schunk = SuperChunk::create(storage.clone()).expect("a super-chunk");
+            let before = content(&[first], &[length]);
+            schunk.add_metalayer(b"b2nd", &before).expect("adds");
+            for _ in 0..first / 2 {
+                schunk.append_data(&[1; 16]).expect("appends");
+            }
+            let geometry = Geometry::new(&[first], &[length], &[length]).expect("a geometry");
+            let open = OpenArray::new(&geometry, (None, 0), 0, false).expect("has memory");
+            assert!(open.read(&schunk, &NoWindow).is_ok());
+            let after = content(&[then], &[length]);
+            schunk.update_metalayer(b"b2nd", &after).expect("writes");
+            assert!(open.read(&schunk, &NoWindow).is_err(), "shape of {then}");
+            schunk.update_metalayer(b"b2nd", &before).expect("writes");
+            assert!(open.read(&schunk, &NoWindow).is_ok());
+        }
     }
 }

@@ -161,9 +161,7 @@ impl Array {
     fn view(&self, state: &State) -> Result<ArrayRef<'_>> {
         Ok(ArrayRef {
             schunk: &self.schunk,
-            geometry: Meta::parse(metalayer(state.metalayers())?, true)?
-                .0
-                .geometry()?,
+            geometry: read_metalayer(metalayer(state.metalayers())?, state)?.1,
             typesize: state.parameters().typesize,
             is_view: false,
         })
