@@ -339,6 +339,22 @@ fn indices(lib: &SchunkLib) -> Vec<Built> {
             add(format!("directory: {name}"), seed, verdict);
         }
     }
+    // Chunks differ in size although the header says that they do not, so the sizes of all have to be found out.
+    let count = 1i64 << 22;
+    for sizes in [&[1000][..], &[1000, 3000]] {
+        let (mut data, mut offsets) = (Vec::new(), Vec::new());
+        for nbytes in sizes {
+            offsets.push(data.len() as i64);
+            data.extend(real(lib, *nbytes));
+        }
+        let stored: usize = sizes.iter().sum();
+        let zeros = count - sizes.len() as i64;
+        offsets.resize(count as usize, ZEROS);
+        let nbytes = stored as i64 + size * zeros;
+        let seed = contiguous(nbytes, 2000, &data, &list(offsets));
+        let name = format!("chunks of {sizes:?} bytes before 2^22 of zeros");
+        add(name, seed, Verdict::Refused);
+    }
     built
 }
 

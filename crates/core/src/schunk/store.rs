@@ -271,6 +271,15 @@ impl ChunkStore {
         }
     }
 
+    /// How many chunks of a frame are special ones that are only offsets.
+    pub(super) fn specials(&self) -> usize {
+        match self {
+            Self::Memory(memory) => memory.offsets().specials(),
+            Self::Disk(disk) => lock(disk).offsets().specials(),
+            Self::Separate(_) | Self::Staged(_) => 0,
+        }
+    }
+
     /// The size of the frame on disk in bytes, if there is one.
     pub fn disk_len(&self) -> Option<u64> {
         self.disk().map(|disk| lock(disk).frame_len())

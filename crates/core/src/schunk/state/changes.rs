@@ -14,7 +14,7 @@ use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
 use std::ops::Range;
 
 /// The most special chunks, which were only offsets, that one change stores as bytes.
-const MAX_STORED_SPECIALS: usize = 1 << 20;
+pub(super) const MAX_STORED_SPECIALS: usize = 1 << 20;
 
 /// A change, and the counters after it.
 pub(crate) struct PlannedChange<'a> {

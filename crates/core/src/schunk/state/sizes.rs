@@ -1,6 +1,7 @@
 //! The sizes of the chunks, and whether they agree with the counters.
 
 use super::State;
+use super::changes::MAX_STORED_SPECIALS;
 use crate::coder::{Changed, Host};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::ChunkSizes;
@@ -125,6 +126,10 @@ impl State {
             if counts.nbytes_of(nchunk) != Some(found) {
                 // The reference leaves the header as it is when a short last chunk is moved between others. Such a frame is
                 // one whose chunks differ in size.
+                if self.store.specials() > MAX_STORED_SPECIALS {
+                    // A small index may claim more of them than fit into a list of sizes.
+                    return Err(Error::Data);
+                }
                 let differing = Counts {
                     chunksize: 0,
                     ..counts
