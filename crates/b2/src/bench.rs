@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy};
-use crate::output::{Output, say};
+use crate::output::{Output, say, tell};
 use crate::plot;
 use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
@@ -128,12 +128,13 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
         )?;
     }
     advise(&rows, &mut text)?;
-    say(String::from_utf8_lossy(&text).trim_end());
+    tell(&text);
     if let (Some(path), Some(mut plot)) = (&args.svg, plot) {
         plot.writer()?
             .write_all(plot::svg(&about, &rows, &best).as_bytes())?;
         plot.finish()?;
-        say(&format!("\nplot: {}", path.display()));
+        tell(b"\n");
+        say(&format!("plot: {}", path.display()));
     }
     Ok(Outcome::Fine)
 }
@@ -378,14 +379,14 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
     if Header::has_magic(&front) {
         return of_frame(input, most, args.typesize);
     }
-    let (start, end, typesize) = if front.starts_with(MAGIC) {
+    let (start, typesize) = if front.starts_with(MAGIC) {
         let npy = Npy::parse(&input.open()?, input.name())?;
-        let items: i64 = npy.shape.iter().product();
-        let end = npy.data + items as u64 * npy.itemsize as u64;
-        (npy.data, end, npy.itemsize.min(255) as i32)
+        (npy.data, npy.itemsize.min(255) as i32)
     } else {
-        (0, file.metadata()?.len(), 1)
+        (0, 1)
     };
+    // Nothing follows the items of an array.
+    let end = file.metadata()?.len();
     let typesize = args.typesize.unwrap_or(typesize);
     let item = typesize as usize;
     let chunk = (chunk.min(most) / item).max(1) * item;

@@ -32,20 +32,16 @@ pub fn blocks(header: &ChunkHeader) -> Option<impl Iterator<Item = Range<usize>>
     whole.then_some(ranges)
 }
 
-/// Decompresses the block with this range of bytes into the front of `data`.
+/// Decompresses the block with this range of bytes into the front of `data`. `bytes` are those of the chunk, which is parsed once for all of
+/// its blocks.
 pub fn block(
     contexts: &SuperChunk,
-    chunk: &[u8],
-    typesize: usize,
+    (chunk, bytes): (&Chunk, &[u8]),
     range: Range<usize>,
     data: &mut [u8],
 ) -> Result<(), Error> {
-    let (start, count) = (range.start / typesize, range.len() / typesize);
     let data = data.get_mut(..range.len()).ok_or(Error::Data)?;
-    match contexts.items(chunk, start, count, data)? {
-        size if size == range.len() => Ok(()),
-        _ => Err(Error::Data),
-    }
+    contexts.block(chunk, bytes, range, data)
 }
 
 /// Checks that a chunk can be decompressed, and that it has `expected` bytes of data, if that is known.
@@ -58,7 +54,7 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
     if expected.is_some_and(|expected| expected != header.nbytes) {
         return Err(all(Error::Data));
     }
-    Chunk::parse(&header, chunk).map_err(all)?;
+    let parsed = Chunk::parse(&header, chunk).map_err(all)?;
     match header.special() {
         Special::Unknown(_) => return Err(all(Error::Data)),
         Special::None => {}
@@ -72,7 +68,7 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
             Ok(_) => Err(all(Error::Data)),
             Err(error) => Err(Damage {
                 error,
-                blocks: damaged_blocks(contexts, chunk, &header),
+                blocks: damaged_blocks(contexts, (&parsed, chunk)).map_err(all)?,
             }),
         };
     }
@@ -83,7 +79,7 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
             .map(|_| ())
             .map_err(all);
     }
-    match damaged_blocks(contexts, chunk, &header) {
+    match damaged_blocks(contexts, (&parsed, chunk)).map_err(all)? {
         blocks if blocks.is_empty() => Ok(()),
         blocks => Err(Damage {
             error: Error::Data,
@@ -166,17 +162,20 @@ fn array_sizes(content: &[u8], typesize: i32) -> Option<(usize, usize, usize)> {
     Some((array.nchunks().ok()?, chunk, array.block_nbytes(typesize)))
 }
 
-/// The blocks that cannot be decompressed, in order.
-fn damaged_blocks(contexts: &SuperChunk, chunk: &[u8], header: &ChunkHeader) -> Vec<usize> {
-    let typesize = usize::from(header.typesize);
+/// The blocks that cannot be decompressed, in order. Fails for lack of memory, which does not show that a block is damaged.
+fn damaged_blocks(contexts: &SuperChunk, chunk: (&Chunk, &[u8])) -> Result<Vec<usize>, Error> {
+    let header = chunk.0.header();
     let Some(ranges) = blocks(header) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    let Ok(mut data) = zeros(header.blocksize_field()) else {
-        return Vec::new();
-    };
-    let bad = ranges
-        .enumerate()
-        .filter(|(_, range)| block(contexts, chunk, typesize, range.clone(), &mut data).is_err());
-    bad.map(|(nblock, _)| nblock).collect()
+    let mut data = zeros(header.blocksize_field())?;
+    let mut bad = Vec::new();
+    for (nblock, range) in ranges.enumerate() {
+        match block(contexts, chunk, range, &mut data) {
+            Ok(()) => {}
+            Err(Error::MemoryAlloc) => return Err(Error::MemoryAlloc),
+            Err(_) => bad.push(nblock),
+        }
+    }
+    Ok(bad)
 }

@@ -183,7 +183,7 @@ impl ChunkRepair<'_> {
                 let (kept, verdict) = self.checked(&chunk, None, state);
                 let one_bit = one_bit.iter().copied();
                 let one_bit = one_bit
-                    .filter(|nblock| !verdict.wrong.contains(nblock))
+                    .filter(|nblock| verdict.wrong.binary_search(nblock).is_err())
                     .collect();
                 (kept, Verdict { one_bit, ..verdict })
             }
@@ -268,7 +268,7 @@ impl ChunkRepair<'_> {
         }
     }
 
-    /// The chunk with zeros in place of the blocks in `wrong`, and of those that cannot be decompressed.
+    /// The chunk with zeros in place of the blocks in `wrong`, which are sorted, and of those that cannot be decompressed.
     fn without(&mut self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Kept {
         self.try_without(chunk, wrong, state).unwrap_or_else(lost)
     }
@@ -278,20 +278,19 @@ impl ChunkRepair<'_> {
         if header.has_vlblocks() {
             return self.without_variable(&header, chunk, wrong, state);
         }
-        let mut wrong = wrong.to_vec();
+        let mut all_wrong = Vec::new();
         let mut data = zeros(header.nbytes).ok()?;
-        let typesize = usize::from(header.typesize);
+        let parsed = Chunk::parse(&header, chunk).ok()?;
         for (nblock, range) in check::blocks(&header)?.enumerate() {
             let into = &mut data[range.clone()];
-            if !wrong.contains(&nblock)
-                && check::block(self.contexts, chunk, typesize, range, into).is_err()
-            {
+            if wrong.binary_search(&nblock).is_ok() {
+                all_wrong.push(nblock);
+            } else if check::block(self.contexts, (&parsed, chunk), range, into).is_err() {
                 into.fill(0);
-                wrong.push(nblock);
+                all_wrong.push(nblock);
             }
         }
-        wrong.sort_unstable();
-        if wrong.len() == header.nblocks {
+        if all_wrong.len() == header.nblocks {
             return None;
         }
         let settings = Settings {
@@ -301,7 +300,7 @@ impl ChunkRepair<'_> {
         let compressor = SuperChunk::new(Place::Memory, &settings).ok()?;
         let chunk = compressor.compress(ChunkInput::Buffer(&data)).ok()?;
         let verdict = Verdict {
-            wrong,
+            wrong: all_wrong,
             ..Verdict::whole(state, header.nblocks)
         };
         Some((Some(chunk), verdict))
@@ -317,7 +316,8 @@ impl ChunkRepair<'_> {
         state: Integrity,
     ) -> Option<Kept> {
         let bad = rebuild::damaged_blocks(header, chunk).ok()?;
-        let is_wrong = |nblock| wrong.contains(&nblock) || bad.contains(&nblock);
+        let is_in = |blocks: &[usize], nblock| blocks.binary_search(&nblock).is_ok();
+        let is_wrong = |nblock| is_in(wrong, nblock) || is_in(&bad, nblock);
         let (mut blocks, mut lost, mut left) = (Vec::new(), Vec::new(), header.nbytes);
         for nblock in 0..header.nblocks {
             let single = rebuild::single_block(header, chunk, nblock).ok();

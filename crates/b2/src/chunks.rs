@@ -71,9 +71,10 @@ impl<'a> ChunkReader<'a> {
         frame: &'f mut Frame,
         contexts: SuperChunk,
         size: usize,
-    ) -> impl FnMut() -> Result<Option<Vec<u8>>> + Send + 'f {
+    ) -> impl FnMut() -> Result<Option<Buffer>> + Send + 'f {
         let mut take = self.take_from(frame);
         let (mut waiting, mut done): (Vec<u8>, usize) = (Vec::new(), 0);
+        let failed = |error| Failure::of(self.input.name(), error);
         move || {
             while waiting.len() - done < size
                 && let Some((nchunk, chunk)) = take()?
@@ -81,12 +82,17 @@ impl<'a> ChunkReader<'a> {
                 let (data, nbytes) = self.decompress(&contexts, nchunk, &chunk)?;
                 waiting.drain(..done);
                 done = 0;
+                let room = waiting.try_reserve(nbytes);
+                room.map_err(|_| failed(Error::MemoryAlloc))?;
                 waiting.extend(&data[..nbytes]);
                 self.keep(data);
             }
             let part = &waiting[done..waiting.len().min(done + size)];
             done += part.len();
-            Ok((!part.is_empty()).then(|| part.to_vec()))
+            match part {
+                [] => Ok(None),
+                part => Buffer::copy_of(part).map(Some).map_err(failed),
+            }
         }
     }
 

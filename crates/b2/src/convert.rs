@@ -11,7 +11,9 @@ use crate::npy::boxes;
 use crate::output::{Output, say, size_of};
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
-use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, special_chunk, vlmeta_content};
+use crate::source::{
+    Frame, FrameOrChunk, StoredChunk, array_meta, parsed_array, special_chunk, vlmeta_content,
+};
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
@@ -152,7 +154,11 @@ fn copy(
 fn sizes_of(args: &ConvertArgs, frame: &Frame, settings: Settings) -> Result<(usize, Settings)> {
     let typesize = usize::try_from(settings.typesize).unwrap_or(1);
     let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
-    let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, CHUNK)?;
+    let default = match usize::try_from(frame.header.chunksize) {
+        Ok(size) if size > 0 => size,
+        _ => CHUNK,
+    };
+    let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, default)?;
     // The size of an array's blocks follows from their shape. Others can have another size for the new codec.
     let blocksize = match frame.array() {
         Some(_) => block_of(frame),
@@ -251,15 +257,10 @@ fn finish(
 
 /// The layout of the array, with the lengths of chunks and blocks that are given.
 fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<ArrayLayout> {
-    let damaged = || {
-        Failure::say(format!(
-            "{}: the array's metalayer is damaged",
-            input.name()
-        ))
-    };
-    let meta = frame.array().and_then(array_meta).ok_or_else(damaged)?;
+    let meta = parsed_array(frame, input)?;
     let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
-    let dtype = String::from_utf8(meta.dtype.unwrap_or(b"|u1").to_vec()).map_err(|_| damaged())?;
+    let dtype = String::from_utf8(meta.dtype.unwrap_or(b"|u1").to_vec())
+        .map_err(|_| Failure::say(format!("{}: the array's dtype is no text", input.name())))?;
     let chunks = args
         .chunks
         .clone()

@@ -6,10 +6,10 @@ use crate::compress::box_size;
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
 use crate::library::{Array, zeros};
-use crate::npy::{Npy, boxes, runs};
+use crate::npy::{Npy, boxes, item_size, runs};
 use crate::output::{Output, say};
 use crate::progress::ByteProgress;
-use crate::source::{Frame, FrameOrChunk, array_meta, plain_contexts};
+use crate::source::{Frame, FrameOrChunk, parsed_array, plain_contexts};
 use crate::store::kind_of;
 use crate::text::bytes;
 use crate::workers::{BufferPool, each_thread, in_order};
@@ -158,7 +158,7 @@ fn dtype_of(meta: &Meta, frame: &Frame) -> (String, usize) {
     let size = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let plain = |text: &&str| {
         let printable = text.chars().all(|c| !c.is_control() && c != '\\');
-        printable && (text.starts_with('[') || crate::npy::itemsize_of(text) == Some(size))
+        printable && item_size(text) == Ok(size)
     };
     let named = meta
         .dtype
@@ -189,7 +189,7 @@ impl<'a> ItemFile<'a> {
         let (file, path) = (output.create()?, Path::new(output.name()));
         let header_len = header.len() as u64;
         write_all_at(&file, header, 0)
-            .and_then(|()| file.set_len(header_len + nbytes))
+            .and_then(|()| file.set_len(header_len.saturating_add(nbytes)))
             .map_err(|error| Failure::at(path, &error))?;
         Ok(Self {
             file,
@@ -229,12 +229,7 @@ fn decompress_array(
     threads: i16,
 ) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
-    let meta = frame.array().and_then(array_meta).ok_or_else(|| {
-        Failure::say(format!(
-            "{}: the array's metalayer is damaged",
-            input.name()
-        ))
-    })?;
+    let meta = parsed_array(frame, input)?;
     let (dtype, itemsize) = dtype_of(&meta, frame);
     let shape = &meta.shape[..meta.ndim];
     let header = if args.raw {

@@ -23,8 +23,9 @@ use std::io::{IsTerminal, Write};
 
 /// The most chunks whose headers are read for the picture.
 const SAMPLES: usize = 1 << 14;
-/// Variable-length metalayers larger than this are not decoded, only named.
-const MOST_META: usize = 16 << 20;
+/// The most bytes of variable-length metalayers that are decoded, all together. The others are only named, since values can take many
+/// times the memory of their bytes, and a few bytes can decompress to many.
+const MOST_META: usize = 4 << 20;
 /// Columns of the picture if the output is no terminal.
 const WIDTH: usize = 72;
 
@@ -93,7 +94,7 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
                     .map(|(name, _, json)| (name.to_string(), json));
                 writeln!(out, "{}", Json::Object(members.collect()))?;
             } else {
-                writeln!(out, "{}: a chunk\n", input.name())?;
+                writeln!(out, "{}: a chunk\n", clean(input.name().as_bytes()))?;
                 for (name, text, _) in fields {
                     writeln!(out, "  {name:<13} {text}")?;
                 }
@@ -391,8 +392,11 @@ fn metalayers(frame: &Frame) -> Vec<(String, usize, Json)> {
 }
 
 fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, usize, Json)> {
-    let decode = |layer| match contexts {
-        Some(contexts) => vlmeta_content(contexts, layer, MOST_META),
+    let mut left = MOST_META;
+    let mut decode = |layer| match contexts {
+        Some(contexts) => {
+            vlmeta_content(contexts, layer, left).inspect(|content| left -= content.len())
+        }
         None => Err(Error::CodecSupport),
     };
     let layers = frame.vlmetalayers.iter().map(|layer| {

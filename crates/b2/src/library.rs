@@ -2,8 +2,10 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
+use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{
@@ -12,6 +14,7 @@ use oxiblosc_core::{
 use oxiblosc_io::paths::path_bytes;
 use oxiblosc_memory::{Buffer, CStrBuf};
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::path::Path;
 
 /// The result of most functions here.
@@ -140,6 +143,26 @@ impl SuperChunk {
     pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
         let decoder = self.0.decoder()?;
         oxiblosc_core::context::decompress_items(decoder, chunk, start, count, data)
+    }
+
+    /// Decompresses the whole items in a range of the data of a chunk, in bytes, into `data`, which is as long. `bytes` are those of the
+    /// chunk.
+    pub fn block(
+        &self,
+        chunk: &Chunk,
+        bytes: &[u8],
+        range: Range<usize>,
+        data: &mut [u8],
+    ) -> Done<()> {
+        let (header, typesize) = (chunk.header(), usize::from(chunk.header().typesize));
+        let number = |bytes: usize| i32::try_from(bytes / typesize).map_err(|_| Error::Data);
+        let (start, count) = (number(range.start)?, number(range.len())?);
+        let items = ItemRange::new(header, start, count, i32::MAX)?;
+        if items.len != data.len() {
+            return Err(Error::Data);
+        }
+        let decoder = self.0.decoder()?;
+        decoder.decompress_items(chunk, bytes, items, data)
     }
 
     /// Finishes the frame and closes it.

@@ -99,9 +99,10 @@ impl Listing {
                 && let Some(root) = member.key.strip_suffix("/_meta")
                 && kind_of(frame) == Kind::TableManifest
             {
-                tables.insert(root.to_string(), columns(store, root));
+                tables.insert(root.to_string(), Vec::new());
             }
         }
+        add_columns(store, &mut tables);
         Self {
             name: clean(input.name().as_bytes()),
             kind: match tables.contains_key("") {
@@ -203,12 +204,15 @@ fn cleaned(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| clean(line.as_bytes())).collect()
 }
 
-/// The names of the columns of the table at a key: each has a frame.
-fn columns(store: &Store, root: &str) -> Vec<String> {
-    let prefix = format!("{root}/_cols/");
-    let names = store
-        .members
-        .iter()
-        .filter_map(|member| member.key.strip_prefix(&prefix));
-    names.map(|name| clean(name.as_bytes())).collect()
+/// Adds the names of the columns, which have a frame each, to the tables by their keys. Goes through the members once, however many tables
+/// there are.
+fn add_columns(store: &Store, tables: &mut BTreeMap<String, Vec<String>>) {
+    for member in &store.members {
+        for (at, columns) in member.key.match_indices("/_cols/") {
+            if let Some(table) = tables.get_mut(&member.key[..at]) {
+                let name = &member.key[at + columns.len()..];
+                table.push(clean(name.as_bytes()));
+            }
+        }
+    }
 }

@@ -48,7 +48,8 @@ impl<'a> Cursor<'a> {
         }
         let mut members = Vec::new();
         for _ in 0..count {
-            let name = match self.value(depth)? {
+            // No list or map: names in names in names would become twice as long with each.
+            let name = match self.value(depth.min(1))? {
                 Json::Text(text) => text,
                 other => other.to_string(),
             };
@@ -165,5 +166,29 @@ mod tests {
         // A list that claims four thousand million values.
         assert!(matches!(show(&[0xdd, 255, 255, 255, 255]), Json::Object(_)));
         assert!(matches!(show(&vec![0x91; 10_000]), Json::Object(_)));
+    }
+
+    #[test]
+    fn what_is_shown_is_not_much_longer_than_the_bytes() {
+        for depth in 0..20 {
+            for (open, close) in [
+                (&[0x81][..], &[0][..]),
+                (&[0x81, 0], &[]),
+                (&[0x92], &[0xc4, 1, 0]),
+            ] {
+                let bytes = [&open.repeat(depth)[..], &[0xa1, b'"'], &close.repeat(depth)].concat();
+                let shown = show(&bytes).to_string();
+                assert!(
+                    shown.len() < 100 + 100 * bytes.len(),
+                    "{bytes:02x?}: {} bytes",
+                    shown.len()
+                );
+            }
+        }
+        // Names that are no texts.
+        assert_eq!(
+            show(&[0x82, 7, 1, 0xc0, 2]).to_string(),
+            "{\n  \"7\": 1,\n  \"null\": 2\n}"
+        );
     }
 }

@@ -2,6 +2,7 @@
 //! NumPy's `lib/format.py`.
 
 use crate::failure::{Failure, Result};
+use crate::library::zeros;
 use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
 use std::io::Read;
@@ -13,6 +14,8 @@ const MOST: usize = 1 << 20;
 
 /// The byte orders with which a dtype may begin.
 const ORDERS: [char; 4] = ['<', '>', '|', '='];
+/// How deep lists of fields may be nested. Deeper ones, which no program writes, could need more than the stack.
+const MAX_DEPTH: usize = 32;
 
 /// An array in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,19 +42,31 @@ fn value<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The letter of the kind of a dtype that is no list of fields.
-fn kind_of(dtype: &str) -> Option<char> {
-    dtype.trim_start_matches(ORDERS).chars().next()
+/// The letter of the kind of a dtype that is no list of fields, and what follows it.
+fn kind_of(dtype: &str) -> Option<(char, &str)> {
+    let mut rest = dtype.strip_prefix(ORDERS).unwrap_or(dtype).chars();
+    Some((rest.next()?, rest.as_str()))
+}
+
+/// Whether this is the unit of a time, such as `[ns]`.
+fn is_unit(text: &str) -> bool {
+    let unit = text
+        .strip_prefix('[')
+        .and_then(|unit| unit.strip_suffix(']'));
+    unit.is_some_and(|unit| unit.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// Bytes of an item of a dtype that is no list of fields; none for other kinds than numbers, texts, raw bytes and times.
-pub fn itemsize_of(dtype: &str) -> Option<usize> {
-    let kind = kind_of(dtype)?;
-    let rest = dtype.trim_start_matches(ORDERS);
-    let digits: String = rest[kind.len_utf8()..]
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
+fn itemsize_of(dtype: &str) -> Option<usize> {
+    let (kind, rest) = kind_of(dtype)?;
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (digits, unit) = rest.split_at(digits);
+    let has_unit = matches!(kind, 'm' | 'M') && is_unit(unit);
+    if !unit.is_empty() && !has_unit {
+        return None;
+    }
     let number: usize = digits.parse().ok()?;
     match kind {
         'U' => number.checked_mul(4),
@@ -62,7 +77,7 @@ pub fn itemsize_of(dtype: &str) -> Option<usize> {
 
 /// Why the size of an item is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unsized {
+pub enum Unsized {
     /// It is or contains a Python object, of which the file has a pickle.
     Objects,
     /// The dtype is not understood.
@@ -71,23 +86,29 @@ enum Unsized {
 
 /// Bytes of an item of a dtype: a kind such as `<i4`, or a list of fields such as `[('a', '<i4'), ('b', '<f8', (2,))]`. A field may be
 /// such a list.
-fn item_size(dtype: &str) -> std::result::Result<usize, Unsized> {
+pub fn item_size(dtype: &str) -> std::result::Result<usize, Unsized> {
+    nested_size(dtype, MAX_DEPTH)
+}
+
+/// The same for a dtype in which lists may be nested `depth` times.
+fn nested_size(dtype: &str, depth: usize) -> std::result::Result<usize, Unsized> {
     let Some(fields) = dtype.trim().strip_prefix('[') else {
         return itemsize_of(dtype).ok_or(match kind_of(dtype) {
-            Some('O') => Unsized::Objects,
+            Some(('O', _)) => Unsized::Objects,
             _ => Unsized::Unknown,
         });
     };
+    let depth = depth.checked_sub(1).ok_or(Unsized::Unknown)?;
     let mut size = 0usize;
     for field in parts(fields.strip_suffix(']').ok_or(Unsized::Unknown)?) {
-        let bytes = field_size(field)?;
+        let bytes = field_size(field, depth)?;
         size = size.checked_add(bytes).ok_or(Unsized::Unknown)?;
     }
     Ok(size)
 }
 
 /// Bytes of a field: `('a', '<i4')`, or with a shape.
-fn field_size(field: &str) -> std::result::Result<usize, Unsized> {
+fn field_size(field: &str, depth: usize) -> std::result::Result<usize, Unsized> {
     let inner = || field.strip_prefix('(')?.strip_suffix(')');
     let mut parts = parts(inner().ok_or(Unsized::Unknown)?);
     let (_name, kind) = (parts.next(), parts.next().ok_or(Unsized::Unknown)?);
@@ -95,8 +116,8 @@ fn field_size(field: &str) -> std::result::Result<usize, Unsized> {
         .strip_prefix('\'')
         .and_then(|kind| kind.strip_suffix('\''));
     let one = match quoted {
-        Some(kind) => item_size(kind)?,
-        None if kind.starts_with('[') => item_size(kind)?,
+        Some(kind) => nested_size(kind, depth)?,
+        None if kind.starts_with('[') => nested_size(kind, depth)?,
         None => return Err(Unsized::Unknown),
     };
     let count = parts.next().map_or(Some(1), items_of_shape);
@@ -242,7 +263,7 @@ impl Npy {
         }
         // In Fortran order the box is read as that of the transposed array, and transposed in memory.
         let reversed = |dims: &[i64]| dims.iter().rev().copied().collect::<Vec<i64>>();
-        let mut lying = vec![0; items.len()];
+        let mut lying = zeros(items.len()).map_err(|error| Failure::of("an array", error))?;
         runs(
             &reversed(&self.shape),
             &reversed(start),

@@ -280,7 +280,7 @@ pub fn prepare() {
 
 /// Prints a line to standard output. If that fails the command goes on, and [`is_unsaid`] reports it at the end.
 pub fn say(line: &str) {
-    tell(format!("{line}\n").as_bytes());
+    tell(format!("{}\n", one_line(line)).as_bytes());
 }
 
 /// Prints text to standard output as it is. If that fails the command goes on, as with [`say`].
@@ -308,11 +308,14 @@ pub fn is_unsaid() -> bool {
 
 /// Prints a message to standard error.
 pub fn complain(text: &str) {
-    // Names from files may contain line ends, and bytes that a terminal takes as commands.
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
     // If this cannot be written either, only the exit code is left.
-    let _ = writeln!(io::stderr(), "b2: {line}");
+    let _ = writeln!(io::stderr(), "b2: {}", one_line(text));
+}
+
+/// A message without control characters. Names of files may contain line ends, and bytes that a terminal takes as commands.
+fn one_line(text: &str) -> String {
+    let chars = text.chars();
+    chars
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }

@@ -30,15 +30,21 @@ pub fn is_frame_or_empty(path: &Path) -> bool {
 /// Whether a directory entry is one of the files of a frame. `header` is the path of the file with its header.
 fn is_of_frame(entry: &DirEntry, header: &Path) -> bool {
     let name = entry.file_name();
-    let is_chunk = |name: &str| {
-        let digits = name.strip_suffix(".chunk").unwrap_or_default();
-        digits.len() == 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-    };
     let is_known = header.file_name() == Some(&name)
         || name
             .to_str()
-            .is_some_and(|name| name == LOCK || is_chunk(name));
+            .is_some_and(|name| name == LOCK || chunk_number(name).is_some());
     is_known && entry.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+/// The number of the chunk in a file with this name, such as `0000000A.chunk`; none for other files.
+pub fn chunk_number(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".chunk")?;
+    let is_number = digits.len() == 8
+        && digits
+            .bytes()
+            .all(|digit| digit.is_ascii_digit() || (b'A'..=b'F').contains(&digit));
+    u64::from_str_radix(digits, 16).ok().filter(|_| is_number)
 }
 
 /// The directory that contains a path.

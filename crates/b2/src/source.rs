@@ -252,6 +252,17 @@ pub fn array_layer(metalayers: &[Metalayer]) -> Option<&[u8]> {
     Some(&layer.content)
 }
 
+/// Parses the metalayer of a frame that is an array. Fails if it makes no sense.
+pub fn parsed_array<'a>(frame: &'a Frame, input: &Input) -> Result<Meta<'a>> {
+    let meta = frame.array().and_then(array_meta);
+    meta.ok_or_else(|| {
+        Failure::say(format!(
+            "{}: the array's metalayer is damaged",
+            input.name()
+        ))
+    })
+}
+
 /// Parses an array's metalayer; none if it makes no sense.
 pub fn array_meta(content: &[u8]) -> Option<Meta<'_>> {
     Meta::parse(content, true).ok().map(|(meta, _)| meta)

@@ -123,14 +123,15 @@ mod kind {
             let watched = signals.iter().filter(|n| ignored >> (**n - 1) & 1 == 0);
             // If this fails a signal leaves the temporary folders behind.
             if let Ok(mut signals) = Signals::new(watched) {
-                std::thread::spawn(move || {
+                let wait = move || {
                     let ending = |signal: &i32| *signal != SIGXFSZ;
                     for signal in signals.forever().filter(ending) {
                         run();
                         // Ends the program as the signal would have.
                         let _ = emulate_default_handler(signal);
                     }
-                });
+                };
+                let _ = std::thread::Builder::new().spawn(wait);
             }
         });
     }

@@ -7,9 +7,7 @@ use crate::input::{ALTERED, Input};
 use crate::library::SuperChunk;
 use crate::output::{complain, say};
 use crate::progress::ByteProgress;
-use crate::source::{
-    Frame, FrameOrChunk, Located, REPAIR, StoredChunk, plain_contexts, vlmeta_content,
-};
+use crate::source::{Frame, FrameOrChunk, Located, REPAIR, StoredChunk, plain_contexts};
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};
@@ -64,6 +62,7 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
     }
     let mut findings = Findings::default();
     let (what, nbytes, covered) = match FrameOrChunk::try_open(&input)? {
+        Err(Error::MemoryAlloc) => return Err(Failure::of(input.name(), Error::MemoryAlloc)),
         Err(error) => {
             let why = describe(error);
             say(&format!("{}: damaged: {why} ({REPAIR})", input.name()));
@@ -73,13 +72,14 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             let contexts = plain_contexts(args.threads.count());
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
             match check::chunk(&contexts, &chunk, None) {
-                Err(damage) => findings.note(&ByteProgress::new("", 0), "the chunk", &damage),
+                Err(damage) => findings.note(&ByteProgress::new("", 0), "the chunk", &damage)?,
                 Ok(()) => {
                     let header = ChunkHeader::parse(&chunk);
                     findings.count(header.is_ok_and(|header| header.has_checksums()));
                 }
             }
-            ("1 chunk".to_string(), chunk.len() as u64, "none")
+            let nbytes = ChunkHeader::parse(&chunk).map_or(0, |header| header.nbytes);
+            ("1 chunk".to_string(), nbytes as u64, "none")
         }
         Ok(FrameOrChunk::Frame(mut frame)) => {
             verify(
@@ -303,7 +303,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
                 Ok(None) => sum.nbytes = None,
                 Err(damage) => {
                     sum.nbytes = None;
-                    findings.note(&progress, &format!("chunk {nchunk}"), &damage);
+                    findings.note(&progress, &format!("chunk {nchunk}"), &damage)?;
                 }
             }
             progress.add(expected.unwrap_or(0));
@@ -315,7 +315,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         findings.add(&progress, shared);
     }
     let contexts = frame.contexts(threads).map_err(failed)?;
-    verify_vlmetalayers(frame, &contexts, &progress, findings);
+    verify_vlmetalayers(frame, &contexts, &progress, findings)?;
     let problems = [
         check::data_size(frame, sum.nbytes),
         check::array(frame, sum.blocksize),
@@ -332,15 +332,14 @@ fn verify_vlmetalayers(
     contexts: &SuperChunk,
     progress: &ByteProgress,
     findings: &mut Findings,
-) {
+) -> Result<()> {
     for layer in &frame.vlmetalayers {
-        // As large as a metalayer can be: it is one chunk.
-        if let Err(error) = vlmeta_content(contexts, layer, i32::MAX as usize) {
+        if let Err(damage) = check::chunk(contexts, &layer.content, None) {
             let what = format!("variable-length metalayer '{}'", clean(&layer.name));
-            let blocks = Vec::new();
-            findings.note(progress, &what, &Damage { error, blocks });
+            findings.note(progress, &what, &damage)?;
         }
     }
+    Ok(())
 }
 
 /// The chunks to check. If the index is a single repeated offset, all chunks are the same, and one of them is enough.
@@ -416,8 +415,12 @@ impl Findings {
         format!("checksums of {covered}{chunks} are right").replace("of none, ", "of ")
     }
 
-    /// Counts and prints a part that cannot be decompressed.
-    fn note(&mut self, progress: &ByteProgress, what: &str, damage: &Damage) {
+    /// Counts and prints a part that cannot be decompressed. Fails if that is for lack of memory, which is no damage.
+    fn note(&mut self, progress: &ByteProgress, what: &str, damage: &Damage) -> Result<()> {
+        if damage.error == Error::MemoryAlloc {
+            let what = format!("{}{what}", self.prefix);
+            return Err(Failure::of(what, damage.error));
+        }
         let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
         let count = if unknown {
             &mut self.unknown
@@ -426,7 +429,7 @@ impl Findings {
         };
         *count += 1;
         if *count > NAMED {
-            return;
+            return Ok(());
         }
         let last = *count == NAMED;
         let blocks = match damage.blocks.len() {
@@ -439,5 +442,6 @@ impl Findings {
         if last {
             progress.say("more are not named");
         }
+        Ok(())
     }
 }

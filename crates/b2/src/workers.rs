@@ -69,8 +69,8 @@ pub fn each_thread<S>(
         .collect()
 }
 
-/// Calls `take` for one part after the other until there are no more, `work` on the parts in parallel, with a thread for each of `states`,
-/// and `deliver` with the results in the order of the parts. Returns the first failure in that order.
+/// Calls `take` for one part after the other until there are no more, `work` on the parts in parallel, with a thread for each of `states`
+/// (the caller is one of them), and `deliver` with the results in the order of the parts. Returns the first failure in that order.
 pub fn in_order<S: Send, P: Send, R: Send>(
     states: Vec<S>,
     take: impl FnMut() -> Result<Option<P>> + Send,
@@ -90,17 +90,21 @@ pub fn in_order<S: Send, P: Send, R: Send>(
         changed: Condvar::new(),
         deliver: Mutex::new(deliver),
     };
-    std::thread::scope(|scope| {
-        for mut state in states {
-            let (source, shared, work) = (&source, &shared, &work);
-            scope.spawn(move || {
-                let _guard = Guard(shared);
-                while let Some((nth, part)) = shared.take(source, ahead) {
-                    let result = part.and_then(|part| work(&mut state, part));
-                    shared.finish(nth, result);
-                }
-            });
+    let run = |mut state| {
+        let _guard = Guard(&shared);
+        while let Some((nth, part)) = shared.take(&source, ahead) {
+            let result = part.and_then(|part| work(&mut state, part));
+            shared.finish(nth, result);
         }
+    };
+    std::thread::scope(|scope| {
+        let (run, mut states) = (&run, states.into_iter());
+        let own = states.next();
+        for state in states {
+            // If the system starts no more threads, the others do the work.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || run(state));
+        }
+        own.map(run);
     });
     let results = shared.results.into_inner();
     let results = results.unwrap_or_else(PoisonError::into_inner);

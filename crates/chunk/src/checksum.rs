@@ -138,9 +138,10 @@ impl TableLayout {
     /// # Errors
     /// [`Error::MemoryAlloc`].
     pub fn fits(&self, table: &[u8], nblock: usize, streams: &[u8]) -> Result<bool> {
-        let mut own = table.to_list()?;
-        self.set_block(&mut own, nblock, streams);
-        Ok(own[..] == *table)
+        let known = &table[self.place(nblock)];
+        let mut own = known.to_list()?;
+        self.sum_block(&mut own, streams);
+        Ok(own[..] == *known)
     }
 
     /// The offset in the table of the checksum of page `page` of block `nblock`.

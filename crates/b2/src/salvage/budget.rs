@@ -29,8 +29,7 @@ mod tests {
     use super::super::scan::{header_from, scan};
     use super::super::{HEADER, RolledBackFile};
     use crate::source::plain_contexts;
-    use crate::store::window::{ByteSource, window};
-    use oxiblosc_error::Error;
+    use crate::store::window::{Counting, window};
     use oxiblosc_io::Storage;
     use oxiblosc_memory::Shared;
     use std::sync::Arc;
@@ -38,19 +37,6 @@ mod tests {
 
     /// Bytes of the files.
     const SIZE: usize = 1 << 20;
-
-    /// A file that counts the bytes that are read.
-    struct Counting(Vec<u8>, Arc<AtomicU64>);
-
-    impl ByteSource for Counting {
-        fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
-            let at = pos as usize;
-            let bytes = self.0.get(at..at + into.len()).ok_or(Error::FileRead)?;
-            into.copy_from_slice(bytes);
-            self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
-            Ok(())
-        }
-    }
 
     /// The header of a chunk: its first four bytes, its sizes, and its kind of special value.
     fn header(front: [u8; 4], sizes: [usize; 3], special: u8) -> Vec<u8> {

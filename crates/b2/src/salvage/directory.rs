@@ -9,6 +9,7 @@ use super::{ChunkFinder, ChunkLocation, PartStates, RolledBackFile, Salvage, spe
 use crate::failure::{Failure, Result};
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
+use crate::placing::chunk_number;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::{FrameKind, Header};
 use std::collections::HashMap;
@@ -168,8 +169,7 @@ fn numbers(folder: &Path) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| Failure::at(folder, &error))? {
         let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".chunk"));
-        numbers.extend(number.and_then(|digits| u64::from_str_radix(digits, 16).ok()));
+        numbers.extend(name.to_str().and_then(chunk_number));
     }
     numbers.sort_unstable();
     Ok(numbers)

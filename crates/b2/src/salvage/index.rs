@@ -5,6 +5,7 @@ use super::scan::plausible;
 use super::{ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, location};
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
@@ -100,10 +101,10 @@ impl SalvagedIndex {
         }
         let mut offsets = Vec::new();
         let mut data = crate::library::zeros(header.blocksize_field().min(WINDOW)).ok()?;
+        let parsed = Chunk::parse(&header, &chunk).ok()?;
         for range in crate::check::blocks(&header)? {
             let count = range.len() / WIDTH;
-            let typesize = usize::from(header.typesize);
-            match crate::check::block(contexts, &chunk, typesize, range.clone(), &mut data) {
+            match crate::check::block(contexts, (&parsed, &chunk), range.clone(), &mut data) {
                 Ok(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
                     let mut offset = [0; WIDTH];
                     offset.copy_from_slice(bytes);

@@ -18,9 +18,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MAP: &[u8] = b"estore_metadata";
 /// The most bytes of it: about two million keys.
 const MOST: usize = 64 << 20;
+/// The most bytes of it for each compressed one, above a minimum: decoded values take many times the memory of their bytes.
+const MOST_RATIO: usize = 256;
+const FREE: usize = 1 << 20;
 
 /// A frame whose data are other frames.
-pub struct Embedded(Mutex<(Frame, SuperChunk)>);
+pub struct Embedded(Mutex<Reader>);
+
+/// Reads the data of a frame.
+struct Reader {
+    frame: Frame,
+    contexts: SuperChunk,
+    /// The chunk that was read last, so that reading it part by part does not read it from the file each time.
+    last: Option<(usize, StoredChunk)>,
+}
 
 impl Embedded {
     /// Lists the members of an EmbedStore. The error says what is wrong with the list.
@@ -29,11 +40,17 @@ impl Embedded {
         let contexts = frame.contexts(1).map_err(told)?;
         let mut members = Vec::new();
         if let Some(layer) = frame.vlmetalayers.iter().find(|layer| layer.name == MAP) {
-            let content = vlmeta_content(&contexts, layer, MOST).map_err(told)?;
+            let most = MOST.min(FREE.max(MOST_RATIO * layer.content.len()));
+            let content = vlmeta_content(&contexts, layer, most).map_err(told)?;
             members = list(&content, frame.header.nbytes.max(0) as u64)
                 .ok_or("the list of embedded keys makes no sense")?;
         }
-        Ok((Self(Mutex::new((frame, contexts))), members))
+        let reader = Reader {
+            frame,
+            contexts,
+            last: None,
+        };
+        Ok((Self(Mutex::new(reader)), members))
     }
 }
 
@@ -86,8 +103,12 @@ fn place(value: &Json, nbytes: u64) -> MemberLocation {
 
 impl ByteSource for Arc<Embedded> {
     fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
-        let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (frame, contexts) = &mut *store;
+        let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Reader {
+            frame,
+            contexts,
+            last,
+        } = &mut *reader;
         let chunksize = usize::try_from(frame.header.chunksize).unwrap_or(0);
         let (mut pos, mut into) = (usize::try_from(pos).map_err(|_| Error::Data)?, into);
         while !into.is_empty() {
@@ -99,11 +120,14 @@ impl ByteSource for Arc<Embedded> {
                 return Err(Error::Data);
             }
             let (part, rest) = into.split_at_mut(len);
-            match frame.chunk(nchunk)? {
+            if last.as_ref().is_none_or(|(read, _)| *read != nchunk) {
+                *last = Some((nchunk, frame.chunk(nchunk)?));
+            }
+            match last.as_ref().map(|(_, chunk)| chunk).ok_or(Error::Data)? {
                 StoredChunk::Bytes(chunk) => {
                     // Positions are in bytes, so items must be, too.
-                    let header = ChunkHeader::parse(&chunk)?;
-                    if header.typesize != 1 || contexts.items(&chunk, start, len, part)? != len {
+                    let header = ChunkHeader::parse(chunk)?;
+                    if header.typesize != 1 || contexts.items(chunk, start, len, part)? != len {
                         return Err(Error::Data);
                     }
                 }
@@ -118,7 +142,10 @@ impl ByteSource for Arc<Embedded> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::window::Counting;
     use super::*;
+    use crate::library::{ChunkInput, Place};
+    use std::sync::atomic::Ordering;
 
     #[test]
     fn places_lie_within_the_data() {
@@ -138,5 +165,32 @@ mod tests {
             matches!(place(&remote, 100), MemberLocation::Elsewhere(to) if to == "https://a/b")
         );
         assert!(list(&[0xc0], 1).is_none());
+    }
+
+    #[test]
+    fn a_chunk_is_read_once_for_all_of_its_parts() {
+        let name = format!("oxiblosc-b2-embedded-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let settings = crate::compress::defaults(1, 1);
+        let mut frame = SuperChunk::new(Place::File(&path), &settings).expect("a frame");
+        let data = oxiblosc_testing::noise(2 << 20);
+        let chunk = frame.compress(ChunkInput::Buffer(&data)).expect("a chunk");
+        frame.append_chunk(&chunk).expect("appended");
+        frame.close().expect("closed");
+        let (bytes, read) = (std::fs::read(&path).expect("there"), Arc::default());
+        std::fs::remove_file(&path).expect("removed");
+        let len = bytes.len() as u64;
+        let file = window::window(Counting(bytes, Arc::clone(&read)), 0..len).expect("a file");
+        let frame = Frame::open_in(file).expect("opened");
+        let (embedded, _) = Embedded::open(frame).expect("no list");
+        let all = window(&Arc::new(embedded), 0..data.len() as u64).expect("a file");
+        let mut part = vec![0; 32 << 10];
+        for (nth, expected) in data.chunks(part.len()).enumerate() {
+            let pos = (nth * expected.len()) as u64;
+            all.read_at(pos, &mut part).expect("read");
+            assert!(part == expected);
+        }
+        let read = read.load(Ordering::Relaxed);
+        assert!(read < 3 * len, "{read} bytes read of {len}");
     }
 }

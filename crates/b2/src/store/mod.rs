@@ -209,7 +209,30 @@ impl Store {
     fn in_file(frame: Frame) -> Self {
         let mut store = Self::empty(Form::File);
         store.embed(Ok(frame));
+        store.refuse_overlaps();
         store
+    }
+
+    /// Marks members as unreadable whose bytes overlap those of another one. No writer makes them, and a small file could have any number
+    /// of members that each take all of it.
+    fn refuse_overlaps(&mut self) {
+        let all = self.members.iter_mut().chain(&mut self.others);
+        let mut stored: Vec<(bool, Range<u64>, &mut Member)> = all
+            .filter_map(|member| match &member.place {
+                MemberLocation::Archive(range, _) => Some((false, range.clone(), member)),
+                MemberLocation::Embedded(range) => Some((true, range.clone(), member)),
+                _ => None,
+            })
+            .collect();
+        stored.sort_by_key(|(is_embedded, range, _)| (*is_embedded, range.start, range.end));
+        let mut ends = [0; 2];
+        for (is_embedded, range, member) in stored {
+            let end = &mut ends[usize::from(is_embedded)];
+            if range.start < *end && !range.is_empty() {
+                member.place = MemberLocation::Nowhere("overlaps another one");
+            }
+            *end = range.end.max(*end);
+        }
     }
 
     fn empty(form: Form) -> Self {
@@ -256,6 +279,7 @@ impl Store {
             self.problems.push(format!("{EMBEDDED} is missing"));
         }
         self.members.sort_by(|a, b| a.key.cmp(&b.key));
+        self.refuse_overlaps();
         self
     }
 

@@ -4,6 +4,11 @@ use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Shared, shared_dyn};
 use std::ops::Range;
+#[cfg(test)]
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// Bytes that can be read at any position.
 pub trait ByteSource: Send + Sync {
@@ -47,6 +52,21 @@ impl<B: ByteSource> Storage for Window<B> {
     }
 
     fn sync(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Bytes that count how many of them are read.
+#[cfg(test)]
+pub struct Counting(pub Vec<u8>, pub Arc<AtomicU64>);
+
+#[cfg(test)]
+impl ByteSource for Counting {
+    fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
+        let at = pos as usize;
+        let bytes = self.0.get(at..at + into.len()).ok_or(Error::FileRead)?;
+        into.copy_from_slice(bytes);
+        self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -103,6 +103,34 @@ fn a_frame_is_not_taken_out_against_the_checksum_of_the_archive() {
     }
 }
 
+/// A small archive could have any number of files that each are all of it.
+#[test]
+fn files_that_share_their_bytes_are_refused() {
+    let folder = Folder::new("shared");
+    let (own, embedded) = (array(&folder, 1), fixture("embed.b2e"));
+    let files = [
+        ("a.b2nd", &own[..]),
+        ("b.b2nd", &own),
+        ("embed.b2e", &embedded),
+    ];
+    let mut zip = archive(&files);
+    let whole = folder.write("whole.b2z", &zip);
+    b2(&["verify", &whole]).ended(0);
+    // The position of the second file, before its name in the central directory, becomes that of the first.
+    let mut names = zip
+        .windows(6)
+        .enumerate()
+        .filter(|(_, name)| *name == b"b.b2nd");
+    let (name, _) = names.next_back().expect("in the directory");
+    zip[name - 4..name].fill(0);
+    let store = folder.write("shared.b2z", &zip);
+    let run = b2(&["verify", &store]).ended(1).text();
+    assert!(run.contains("/b: overlaps"), "{run}");
+    b2(&["info", &store]).ended(0);
+    b2(&["decompress", &store, "--key", "/a", "-o", "-"]).ended(0);
+    b2(&["decompress", &store, "--key", "/b", "-o", "-"]).failed();
+}
+
 /// As in python-blosc2, which reads the last of several files with the same name, and ignores files that are no frames.
 #[test]
 fn older_files_and_other_files_are_left_out() {

@@ -177,6 +177,32 @@ fn conversions_keep_the_data() {
 }
 
 #[test]
+fn blocks_may_be_as_large_as_the_chunks_of_a_frame() {
+    let folder = Folder::new("large-blocks");
+    let file = folder.write("data", &[7; 9 << 20]);
+    let [frame, new] = ["frame", "new"].map(|name| folder.path(name));
+    let compress = [
+        "compress",
+        &file,
+        "-o",
+        &frame,
+        "--typesize",
+        "1",
+        "-c",
+        "lz4",
+    ];
+    for (chunks, blocks, code) in [
+        ("8M", "8M", 0),
+        ("8M", "9M", 2),
+        ("64K", "64K", 0),
+        ("64K", "65K", 2),
+    ] {
+        b2(&[&compress[..], &["-f", "--chunks", chunks]].concat()).ended(0);
+        b2(&["convert", &frame, &new, "-f", "--blocks", blocks]).ended(code);
+    }
+}
+
+#[test]
 fn files_by_the_reference_are_read() {
     let Some(folder) = fixtures() else { return };
     let table = std::fs::read_to_string(folder.join("EXPECTED.tsv")).expect("the table of digests");

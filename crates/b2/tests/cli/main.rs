@@ -10,6 +10,7 @@ mod damaged_copies;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
 mod headers;
+mod hostile;
 #[cfg(unix)]
 mod pipes;
 use oxiblosc_testing::needs;
