@@ -269,8 +269,8 @@ BLOSC_EXPORT const char *blosc_get_version_string(void);
 
 /**
  * Sets `complib` and `version`, unless they are NULL, to the name and the version of the library that implements a compressor. The caller
- * frees each text with `free()`. Returns the number of the library. If the compressor does not exist, the texts are NULL and the result
- * is -1.
+ * frees each text with `free()`. Returns the number of the library. If the compressor does not exist, or memory is lacking, the texts are
+ * NULL and the result is -1.
  *
  * Required of the caller:
  * `compname` is a C string; the others can be written, or are null.

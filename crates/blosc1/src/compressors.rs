@@ -2,9 +2,9 @@
 
 use super::border::{FAILED, guard, text};
 use oxiblosc_codecs::Codec;
-use oxiblosc_memory::CStrBuf;
+use oxiblosc_memory::Buffer;
 use std::ffi::{CStr, c_char, c_int};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 /// Code of BloscLZ.
 pub const BLOSCLZ: c_int = Codec::BloscLz as c_int;
@@ -91,8 +91,8 @@ const VERSION: &CStr =
     };
 
 /// Sets `complib` and `version`, unless they are NULL, to the name and the version of the library that implements a compressor. The caller
-/// frees each text with `free()`. Returns the number of the library. If the compressor does not exist, the texts are NULL and the result
-/// is -1.
+/// frees each text with `free()`. Returns the number of the library. If the compressor does not exist, or memory is lacking, the texts are
+/// NULL and the result is -1.
 ///
 /// # Safety
 /// `compname` is a C string; the others can be written, or are null.
@@ -110,20 +110,23 @@ pub unsafe extern "C" fn blosc_get_complib_info(
             (_, Some(codec)) => Some((codec.format(), codec.library_version())),
             _ => None,
         };
-        let texts = found.and_then(|(format, version)| {
-            Some((library_of(format)?.to_bytes(), version.as_bytes()))
+        let made = found.and_then(|(format, version)| {
+            let library = Buffer::copy_of(library_of(format)?.to_bytes_with_nul()).ok()?;
+            let mut version = Buffer::copy_of(version.as_bytes()).ok()?;
+            version.extend(&[0]).ok()?;
+            Some((format, [library, version]))
         });
-        for (place, text) in [
-            (complib, texts.map(|texts| texts.0)),
-            (version, texts.map(|texts| texts.1)),
-        ] {
+        let (code, texts) = match made {
+            Some((format, texts)) => (format.into(), texts.map(Some)),
+            None => (FAILED, [None, None]),
+        };
+        for (place, text) in [complib, version].into_iter().zip(texts) {
             if !place.is_null() {
-                let copy = text.and_then(|text| CStrBuf::to_malloc(text).ok());
-                let copy = copy.unwrap_or(std::ptr::null_mut());
+                let text = text.map_or(null_mut(), |text| text.into_raw().cast());
                 // SAFETY: not null, as was just checked, so it can be written, by `# Safety`.
-                unsafe { *place = copy };
+                unsafe { *place = text };
             }
         }
-        found.map_or(FAILED, |(format, _)| format.into())
+        code
     })
 }

@@ -25,7 +25,8 @@ long shim_live(void);
 #define SOME_ITEMS 5000
 
 static const char *const COMPRESSORS[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
-static const char *const CALLS[] = {"blosc_compress", "blosc_compress_ctx", "blosc_decompress", "blosc_decompress_ctx", "blosc_getitem"};
+static const char *const CALLS[] = {"blosc_compress",       "blosc_compress_ctx", "blosc_decompress",
+                                    "blosc_decompress_ctx", "blosc_getitem",      "blosc_get_complib_info"};
 #define NCOMPRESSORS ((int)(sizeof COMPRESSORS / sizeof *COMPRESSORS))
 #define NCALLS ((int)(sizeof CALLS / sizeof *CALLS))
 
@@ -45,6 +46,16 @@ static int make_chunk(const char *compressor, int nthreads, char *to) {
   return blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, NBYTES, data, to, ROOM, compressor, 8192, nthreads);
 }
 
+/* Reads the texts about a compressor's library. Copies them to `out`, one behind the other, unless they are NULL. */
+static int read_complib(const char *compressor) {
+  char *library = NULL, *version = NULL;
+  int code = blosc_get_complib_info(compressor, &library, &version);
+  snprintf(out, ROOM, "%s %s", library == NULL ? "" : library, version == NULL ? "" : version);
+  free(library);
+  free(version);
+  return code;
+}
+
 static int make_call(int call, const char *compressor, int nthreads) {
   switch (call) {
     case 0:
@@ -55,8 +66,10 @@ static int make_call(int call, const char *compressor, int nthreads) {
       return blosc_decompress(chunk, out, NBYTES);
     case 3:
       return blosc_decompress_ctx(chunk, out, NBYTES, nthreads);
-    default:
+    case 4:
       return blosc_getitem(chunk, FIRST_ITEM, SOME_ITEMS, out);
+    default:
+      return read_complib(compressor);
   }
 }
 
@@ -69,8 +82,10 @@ static bool is_right(int call, int code, int chunk_len) {
     case 2:
     case 3:
       return code == NBYTES && memcmp(out, data, NBYTES) == 0;
-    default:
+    case 4:
       return code == SOME_ITEMS * 4 && memcmp(out, data + FIRST_ITEM, SOME_ITEMS * 4) == 0;
+    default:
+      return code >= 0 && out[0] != ' ' && out[strlen(out) - 1] != ' ';
   }
 }
 
