@@ -131,12 +131,12 @@ impl Record {
         let Some(record) = Self::decode(&read(file, pos, len as usize)?)? else {
             return Ok(None);
         };
-        Ok(record.is_valid_in(file)?.then_some(record))
+        Ok(record.is_valid_in(file, size)?.then_some(record))
     }
 
-    /// Whether the record was written for the frame in the file: each byte of the frame's header is as it was before the change or
+    /// Whether the record was written for the frame in the file of `size` bytes: each byte of the frame's header is as it was before the change or
     /// as it is after it, and all patches lie in the frame.
-    fn is_valid_in(&self, file: &dyn Storage) -> Result<bool> {
+    fn is_valid_in(&self, file: &dyn Storage, size: u64) -> Result<bool> {
         let mut end = 0;
         for patch in &self.patches {
             let patch_end = patch.pos.checked_add(patch.bytes.len() as u64);
@@ -166,19 +166,19 @@ impl Record {
             let new = i.checked_sub(at).and_then(|i| self.changed.get(i));
             now[i] == header[i] || new == Some(&now[i])
         };
-        Ok(known && (0..now.len()).all(written) && !self.is_in_a_frame(file)?)
+        Ok(known && (0..now.len()).all(written) && !self.is_in_a_frame(file, size)?)
     }
 
     /// Whether another frame, perhaps an uncommitted one, begins where this one ends. Then what looks like a record is a part of that frame,
     /// as this library does not change a frame that has another one behind it.
-    fn is_in_a_frame(&self, file: &dyn Storage) -> Result<bool> {
+    fn is_in_a_frame(&self, file: &dyn Storage, size: u64) -> Result<bool> {
         let mut front = [0; super::header::MIN_LEN];
         let pos = self.base + self.old_len;
         if self.new_len < self.old_len + front.len() as u64 {
             return Ok(false);
         }
         file.read_at(pos, &mut front)?;
-        let fits = |extent: Extent| extent.frame_len <= file.size().unwrap_or(0) - pos;
+        let fits = |extent: Extent| extent.frame_len <= size - pos;
         let begins = Header::has_magic(&front) || Header::is_uncommitted(&front);
         Ok(begins && Extent::parse(&front).is_ok_and(fits))
     }

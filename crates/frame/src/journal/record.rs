@@ -30,6 +30,9 @@ pub(super) const MIN_LEN: usize = FRONT + 4 + END;
 const PATCH_FRONT: usize = 8 + 4;
 /// Bytes of a mask.
 const MASK: usize = 8;
+/// How many masks are tried. A single one fails with a probability of less than 2^-15, unless the part that is not masked looks like a frame or a
+/// record: the hash of a header that was made for that.
+const MASKS: usize = 8;
 
 /// What a change is about to overwrite.
 #[cfg_attr(test, derive(Clone))]
@@ -109,13 +112,20 @@ impl Record {
     }
 
     /// The record as bytes. No part of them looks like a frame or another record.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a malicious frame with which that is impossible; [`Error::TwoGbLimit`] for 4 GiB; [`Error::MemoryAlloc`].
     pub fn encode(&self) -> Result<List<u8>> {
-        let mut bytes = self.encode_with(None)?;
-        while has_magic(&bytes[FRONT_MAGIC.len()..]) {
-            // The hash is a mask that no one could foresee when the old bytes were written.
-            bytes = self.encode_with(Some(hash(&bytes)))?;
+        let mut mask = None;
+        for _ in 0..=MASKS {
+            let bytes = self.encode_with(mask)?;
+            if !has_magic(&bytes[FRONT_MAGIC.len()..]) {
+                return Ok(bytes);
+            }
+            // The hash depends on more than the old bytes, so they seldom look like a frame with this mask, too.
+            mask = Some(hash(&bytes));
         }
-        Ok(bytes)
+        Err(Error::Data)
     }
 
     fn encode_with(&self, mask: Option<u64>) -> Result<List<u8>> {
@@ -281,6 +291,31 @@ mod tests {
             assert_eq!(Record::decode(&bytes[..cut]), Ok(None));
         }
         assert_eq!(Record::decode(&bytes), Ok(Some(record)));
+    }
+
+    /// Only the bytes behind the mask can be masked.
+    #[test]
+    fn a_front_that_looks_like_a_frame_is_refused() {
+        for magic in [*b"b2frame\0", *b"\0b2framE", *b"oxb2jnl\x02"] {
+            let number = u64::from_le_bytes(magic);
+            let example = example();
+            for record in [
+                Record {
+                    header_hash: number,
+                    ..example.clone()
+                },
+                Record {
+                    base: number,
+                    ..example.clone()
+                },
+                Record {
+                    identity: Some((3, number)),
+                    ..example.clone()
+                },
+            ] {
+                assert_eq!(record.encode(), Err(Error::Data));
+            }
+        }
     }
 
     #[test]

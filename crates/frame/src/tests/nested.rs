@@ -193,6 +193,62 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
     assert!(tried > 300, "{tried}");
 }
 
+/// One call that reads fails.
+#[derive(Clone)]
+struct FailingRead(Arc<AtomicI64>);
+
+impl Hook for FailingRead {
+    fn before(&self, call: Call, _: &dyn Storage) -> Result<()> {
+        let reads = matches!(call, Call::Size | Call::Read(_));
+        match reads && self.0.fetch_sub(1, Ordering::Relaxed) == 0 {
+            true => Err(Error::FileRead),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A process has died in each of its writes, and another one cannot read what it left: it gets an error, and nothing is lost.
+#[test]
+fn a_read_that_fails_is_an_error() {
+    let folder = Folder::new("reads");
+    let base = folder.0.join("base");
+    let kind = FrameKind::Contiguous;
+    let (mut disk, before) = made(&base, kind, 2000);
+    let step = &steps(&mut disk)[0];
+    drop(disk);
+    let mut after = before.clone();
+    step.apply(&mut after);
+    let mut failed = 0;
+    let (mut made, mut point) = (false, 0);
+    while !made {
+        for call in 0.. {
+            let path = folder.0.join(format!("frame {point} {call}"));
+            copy(&base, &path);
+            let left = Arc::new(AtomicI64::new(point));
+            let backend = unlucky(&left, Fate::Dies);
+            let (mut disk, _) = Disk::open(backend, &c_path(&path), 0, kind).unwrap();
+            made = commit(&mut disk, &mut before.clone(), step).is_ok();
+            std::mem::forget(disk);
+            let reads = FailingRead(Arc::new(AtomicI64::new(call)));
+            let options = options(Hooked(reads.clone()).shared());
+            let opened = Disk::open(options, &c_path(&path), 0, kind);
+            let found = opened.and_then(|(mut disk, loaded)| whole(&mut disk, loaded));
+            let context = format!("{point} {call}");
+            match found {
+                Ok(found) => assert!(found == before || found == after, "{context}"),
+                Err(error) => assert_eq!(error, Error::FileRead, "{context}"),
+            }
+            lives_on(&path, kind, &[&before, &after], &context);
+            if reads.0.load(Ordering::Relaxed) >= 0 {
+                break;
+            }
+            failed += 1;
+        }
+        point += 1;
+    }
+    assert!(failed > 100, "{failed}");
+}
+
 /// Checks that a change of the frame at 0 is refused, and that the frame at `pos` is still there.
 fn is_kept(path: &Path, pos: u64, inner: &[u8]) {
     let name = c_path(path);
