@@ -125,6 +125,7 @@ impl Disk {
         Ok(())
     }
 
+    /// Applies and commits a change of a locked frame.
     pub(super) fn change(
         &mut self,
         change: &Change,
@@ -132,7 +133,19 @@ impl Disk {
         next: EncodedMetadata,
     ) -> Result<()> {
         let file = self.prepare()?;
-        self.view.checksums = change.checksums(self.view.checksums);
+        let before = self.view.checksums;
+        self.view.checksums = change.checksums(before);
+        let changed = self.change_in(&*file, change, specials, next);
+        changed.inspect_err(|_| self.view.checksums = before)
+    }
+
+    fn change_in(
+        &mut self,
+        file: &dyn Storage,
+        change: &Change,
+        specials: &Specials,
+        next: EncodedMetadata,
+    ) -> Result<()> {
         let count = self.view.offsets.len();
         change.check(&self.view.offsets)?;
         let longer = next.header.len() != self.view.header.len();
@@ -148,9 +161,9 @@ impl Disk {
         };
         if longer || count == 0 || new_count == 0 || self.stays_small(change, &next) {
             let holes = self.max_free_bytes(change);
-            return self.rewrite(&*file, change, next, holes);
+            return self.rewrite(file, change, next, holes);
         }
-        self.edit(&*file, change, next)
+        self.edit(file, change, next)
     }
 
     /// The free bytes between header and index.

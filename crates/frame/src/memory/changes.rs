@@ -27,7 +27,6 @@ impl Memory {
         }
         change.check(&self.offsets)?;
         self.forget_checked(change, specials);
-        self.checksums = change.checksums(self.checksums);
         let new: usize = change.items().map(|item| item_len(&item)).sum();
         let stored: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
         // Everything that can fail is done before anything changes.
@@ -65,6 +64,7 @@ impl Memory {
             self.open_end()?;
         }
         self.set_header(&header)?;
+        self.checksums = change.checksums(self.checksums);
         if let Some(trailer) = trailer {
             self.trailer = trailer;
         }
