@@ -275,6 +275,31 @@ static void copy(void) {
   CALL_POINTER(t.made_schunk = blosc2_schunk_copy(t.schunk, &storage));
 }
 
+/* Only the index knows how many chunks without data there are. */
+static void open_empty_chunks(void) {
+  blosc2_cparams cparams = parameters(1);
+  blosc2_storage storage = storage_at(t.path, &io_of_frame, &map_of_frame, &cparams, NULL);
+  blosc2_schunk *schunk = blosc2_schunk_new(&storage);
+  need(schunk != NULL, "a super-chunk");
+  for (int i = 1; i < 4; i++) {
+    need(blosc2_schunk_append_buffer(schunk, data, 0) == i, "a chunk without data");
+  }
+  if (t.storage != FRAME) {
+    blosc2_schunk_free(schunk);
+    CALL_POINTER(t.made_schunk = blosc2_schunk_open(t.path));
+    return;
+  }
+  uint8_t *frame;
+  bool needs_free;
+  int64_t len = blosc2_schunk_to_buffer(schunk, &frame, &needs_free);
+  need(len > 0, "a frame");
+  CALL_POINTER(t.made_schunk = blosc2_schunk_from_buffer(frame, len, true));
+  if (needs_free) {
+    free(frame);
+  }
+  blosc2_schunk_free(schunk);
+}
+
 /* A frame on disk that is not open. */
 static void closed(void) {
   make_schunk(1);
@@ -528,6 +553,58 @@ static void refresh_changed(void) {
   CALL(blosc2_schunk_refresh(t.schunk));
 }
 
+/* Another handle changes the frame, and this one reads it again within its next call. Only that call is looked at, and then the file: to look at
+   the handle before would read the frame already. */
+static void changed_by_another(void) {
+  make_schunk(1);
+  room();
+  blosc2_schunk *schunk = t.schunk;
+  t.schunk = NULL;
+  t.has_path = false;
+  blosc2_schunk *other = blosc2_schunk_open(t.path);
+  need(other != NULL, "another handle");
+  int64_t nchunks = blosc2_schunk_append_buffer(other, data, PER_CHUNK * 4);
+  need(nchunks > 0, "another chunk");
+  char name[16];
+  for (int i = 0; i < 10; i++) {
+    snprintf(name, sizeof name, "more%d", i);
+    need(blosc2_vlmeta_add(other, name, (uint8_t *)data, 100, NULL) > 0, "another metalayer");
+  }
+  blosc2_schunk_free(other);
+  uint8_t *content = NULL;
+  int32_t len;
+  switch (t.param) {
+    case 0:
+      CALL(blosc2_schunk_append_buffer(schunk, data + 7, PER_CHUNK * 4));
+      nchunks++;
+      break;
+    case 1:
+      CALL(blosc2_schunk_decompress_chunk(schunk, nchunks - 1, t.out, NBYTES));
+      break;
+    case 2:
+      CALL(blosc2_vlmeta_get(schunk, "more9", &content, &len));
+      free(content);
+      break;
+    case 3:
+      CALL(blosc2_schunk_get_slice_buffer(schunk, (nchunks - 1) * PER_CHUNK, nchunks * PER_CHUNK, t.out));
+      break;
+    case 4:
+      CALL(blosc2_schunk_delete_chunk(schunk, 0));
+      nchunks--;
+      break;
+    default:
+      CALL(blosc2_vlmeta_add(schunk, "another", (uint8_t *)data, 400, NULL));
+  }
+  blosc2_schunk_free(schunk);
+  schunk = blosc2_schunk_open(t.path);
+  need(schunk != NULL, "the frame, after the call");
+  need(schunk->nchunks == nchunks, "the chunks, after the call");
+  for (int64_t i = 0; i < nchunks; i++) {
+    need(blosc2_schunk_decompress_chunk(schunk, i, t.out, NBYTES) > 0, "each chunk, after the call");
+  }
+  blosc2_schunk_free(schunk);
+}
+
 static void offsets(void) {
   make_schunk(1);
   int64_t *list = NULL;
@@ -634,6 +711,8 @@ const struct test_case schunk_cases[] = {
     {"schunk_lock", locks, 3, ALL_STORAGES, CODE},
     {"schunk_locked", locked, 3, ON_DISK, CODE},
     {"schunk_refresh_changed", refresh_changed, 1, ON_DISK, CODE},
+    {"schunk_open_empty_chunks", open_empty_chunks, 1, 1 << FRAME | ON_DISK, CODE},
+    {"schunk_changed_by_another", changed_by_another, 6, ON_DISK, CODE},
     {"frame_get_offsets", offsets, 1, 1 << FRAME | 1 << FILE_ | 1 << DIRECTORY, CODE},
     {"schunk_slices", slices, 10, ALL_STORAGES, CODE},
     {"schunk_beyond", beyond, 4, ALL_STORAGES, CODE},

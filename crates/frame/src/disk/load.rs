@@ -123,10 +123,8 @@ fn load(file: &dyn Storage, base: u64, kind: FrameKind, patient: bool) -> Result
     }
 }
 
+/// Parses a frame that begins with `front`, which has the magic.
 fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
-    if !Header::has_magic(front) {
-        return Err(Error::InvalidHeader);
-    }
     let extent = Extent::parse(front)?;
     if extent.frame_len > source.size {
         return Err(Error::InvalidHeader);
@@ -183,7 +181,7 @@ fn read_trailer(
     let bytes = source.read(frame_len - len, len)?;
     match trailer::parse(&bytes) {
         // In a frame without data the reference may leave a wrong length in the trailer, which then begins right behind the header.
-        Err(_) if nbytes <= 0 => {
+        Err(error) if nbytes <= 0 && error != Error::MemoryAlloc => {
             let mut bytes = source.read(header_len, frame_len - header_len)?;
             trailer::correct_len(&mut bytes)?;
             let vlmetalayers = trailer::parse(&bytes)?;
@@ -242,7 +240,7 @@ fn read_index(
     let bytes = source.read(pos, index.cbytes as u64)?;
     let offsets = match Offsets::decode(&bytes, count, header.kind, source.size) {
         Ok(offsets) => offsets,
-        Err(_) if header.nbytes <= 0 => return Ok(NO_CHUNKS),
+        Err(error) if header.nbytes <= 0 && error != Error::MemoryAlloc => return Ok(NO_CHUNKS),
         Err(error) => return Err(error),
     };
     // In a compact frame the trailer follows immediately.

@@ -108,9 +108,13 @@ impl Disk {
     /// and changes of the frame fail.
     ///
     /// # Errors
-    /// None.
+    /// [`Error::MemoryAlloc`]; then the next call tries it again.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        self.missing = self.follow().err();
+        let followed = self.follow();
+        if followed == Err(Error::MemoryAlloc) {
+            return Err(Error::MemoryAlloc);
+        }
+        self.missing = followed.err();
         Ok(self.news.take())
     }
 
