@@ -12,6 +12,9 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 
+/// The most bytes that a chunk is expected to have: no more are read before its header is known.
+const MAX_EXPECTED: u64 = 64 << 20;
+
 /// The bytes of a chunk on disk. Positions and lengths are in bytes.
 pub struct Stored {
     /// The open file.
@@ -189,7 +192,7 @@ impl Disk {
             file,
             pos: 0,
             max_len,
-            expected: Some(max_len),
+            expected: Some(max_len).filter(|len| *len <= MAX_EXPECTED),
             tail: None,
             slack: false,
             base: 0,
@@ -200,10 +203,9 @@ impl Disk {
 
     /// The distance in bytes from a chunk to the next one, if that lies behind it: usually the length of the chunk.
     fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
-        const MOST: u64 = 64 << 20;
         let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
         next.checked_sub(place)
-            .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MOST).contains(room))
+            .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MAX_EXPECTED).contains(room))
     }
 
     /// The chunk that a lazy chunk refers to. In a contiguous frame, `offset` is in bytes from the start of the frame, in a sparse one it is the

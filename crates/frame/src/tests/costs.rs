@@ -317,6 +317,32 @@ fn a_frame_with_a_record_is_read_as_others_are() {
     assert!(costs[0][0] < 200, "{costs:?}");
 }
 
+/// The file of a chunk in a directory may be longer than the chunk, and cost no space on the disk.
+#[test]
+fn a_file_that_is_longer_than_its_chunk_is_not_read_whole() {
+    let folder = Folder::new("longer");
+    let path = folder.0.join("frame");
+    let name = c_path(&path);
+    let mut model = Model::default();
+    let (mut disk, _) = Disk::create(plain(), &name, &header(&model, FrameKind::Sparse)).unwrap();
+    let step = Step::Append(Ok(chunk(100_000, 1)));
+    step.apply(&mut model);
+    let next = step.next(&model, FrameKind::Sparse);
+    disk.commit(&step.change(&step.items()), &[], next).unwrap();
+    drop(disk);
+    let file = path.join("00000000.chunk");
+    let file = std::fs::File::options().write(true).open(file).unwrap();
+    file.set_len(200 << 20).unwrap();
+    let counting = Counting::default();
+    let (mut disk, _) = Disk::open(counting.options(), &name, 0, FrameKind::Sparse).unwrap();
+    counting.take();
+    let Found::Stored(stored) = disk.find(0).unwrap() else {
+        panic!("it is no special chunk");
+    };
+    assert!(Ok(stored.whole().unwrap().to_vec()) == model.chunks[0]);
+    assert!(counting.take()[1] < 1 << 20);
+}
+
 /// Uncommitted frames of the shortest length that a header can have: a search behind a frame skips them, and reads each byte about once.
 #[test]
 fn what_is_behind_a_frame_is_read_once() {
