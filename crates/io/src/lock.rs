@@ -82,7 +82,9 @@ impl Waiter {
 pub struct SidecarLock {
     path: CStrBuf,
     file: Option<OwnFile>,
+    /// How many calls of `lock` are waiting for their `unlock`.
     depth: usize,
+    /// The count of writers when the lock was last taken.
     seen: u64,
     /// Device and inode of the lock file that was last locked. Counts in different files cannot be compared.
     identity: Option<(u64, u64)>,
@@ -263,11 +265,6 @@ impl SidecarLock {
         held.is_some_and(|since| since.elapsed() > MAX_SHARED_HOLD)
     }
 
-    /// How many calls of `lock` are waiting for their `unlock`.
-    pub fn depth(&self) -> usize {
-        self.depth
-    }
-
     /// In a child process, forgets what the parent holds. Closing the file here does not release the parent's lock.
     fn forget_in_child(&mut self) {
         let process = std::process::id();
@@ -381,7 +378,7 @@ mod tests {
         two.unlock();
         assert_eq!(one.lock(true), Ok(false));
         assert_eq!(one.lock(true), Ok(false));
-        assert_eq!((one.depth(), count(&path)), (2, 1));
+        assert_eq!((one.depth, count(&path)), (2, 1));
         one.unlock();
         one.unlock();
         one.unlock();
@@ -427,9 +424,9 @@ mod tests {
         let folder = Folder::new("nolock");
         let mut lock = SidecarLock::of_frame(&folder.path("missing"), true).expect("memory");
         assert_eq!(lock.lock(false), Err(Error::Lock));
-        assert_eq!(lock.depth(), 0);
+        assert_eq!(lock.depth, 0);
         lock.unlock();
-        assert_eq!(lock.depth(), 0);
+        assert_eq!(lock.depth, 0);
     }
 
     #[test]

@@ -74,7 +74,8 @@ pub enum FrameLockGuard {
 pub struct FileLock(WriteHandle);
 
 impl FrameWaiter {
-    /// Waits, at most for `timeout` if there is one, and takes the lock.
+    /// Waits, at most for `timeout` if there is one, and takes the lock. The wait for the frame's own file has the limits of
+    /// [`Storage::lock_exclusive`] instead.
     ///
     /// # Errors
     /// [`Error::Lock`], also after `timeout`.

@@ -74,23 +74,27 @@ impl MapLock {
         held
     }
 
-    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. With `waits` it waits for other
-    /// threads.
+    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. It waits for other threads, at most
+    /// for `timeout` if there is one.
     fn take_by(
         &self,
         map: &Map,
-        waits: bool,
+        timeout: Option<Duration>,
         how: impl FnOnce(&ChangeLock, &File) -> Result<()>,
     ) -> Result<()> {
         let (mut held, thread) = (self.held(), thread::number());
-        let end = operation::timeout(1).map(|timeout| Instant::now() + timeout);
+        let end = timeout.map(|timeout| Instant::now() + timeout);
         while held.count > 0 && held.thread != thread {
-            if !waits || end.is_some_and(|end| Instant::now() >= end) {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
                 return Err(Error::Lock);
             }
             let (again, _) = self
                 .left
-                .wait_timeout(held, CHECK_INTERVAL)
+                .wait_timeout(
+                    held,
+                    left.map_or(CHECK_INTERVAL, |left| left.min(CHECK_INTERVAL)),
+                )
                 .unwrap_or_else(PoisonError::into_inner);
             held = again;
         }
@@ -124,19 +128,21 @@ impl MapLock {
     }
 
     pub(super) fn take(&self, map: &Map) -> Result<()> {
-        self.take_by(map, true, |lock, file| lock.take(file, map.identity()))
+        self.take_by(map, operation::timeout(1), |lock, file| {
+            lock.take(file, map.identity())
+        })
     }
 
     pub(super) fn try_take(&self, map: &Map) -> bool {
         let taken = |done| if done { Ok(()) } else { Err(Error::Lock) };
         let how = |lock: &ChangeLock, file: &File| taken(lock.try_take(file, map.identity()));
-        self.take_by(map, false, how).is_ok()
+        self.take_by(map, Some(Duration::ZERO), how).is_ok()
     }
 
     pub(super) fn share(&self, map: &Map, timeout: Duration) -> bool {
         let taken = |done| if done { Ok(()) } else { Err(Error::Lock) };
         let how = |lock: &ChangeLock, file: &File| taken(lock.share(file, timeout));
-        self.take_by(map, !timeout.is_zero(), how).is_ok()
+        self.take_by(map, Some(timeout), how).is_ok()
     }
 
     pub(super) fn release(&self, map: &Map) {

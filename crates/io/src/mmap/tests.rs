@@ -251,7 +251,14 @@ fn threads_lock_one_after_the_other() {
         other.join().expect("ends")
     });
     assert!(!other, "another thread that does not wait is refused");
-    map.unlock();
+    // One that waits does so for as long as it said.
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| map.lock_shared(Duration::from_millis(5)));
+        std::thread::sleep(Duration::from_millis(300));
+        let ended = other.is_finished();
+        map.unlock();
+        assert!(ended && !other.join().expect("ends"));
+    });
 }
 
 #[test]
