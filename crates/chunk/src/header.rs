@@ -221,7 +221,7 @@ impl ChunkHeader {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_extension(&mut self, src: &[u8]) -> Result<()> {
         if self.cbytes < EXTENDED_HEADER_LENGTH {
             return Err(Error::InvalidHeader);

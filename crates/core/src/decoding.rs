@@ -80,12 +80,24 @@ pub fn decompress(
     data: &mut [u8],
     room: usize,
 ) -> Result<usize> {
-    let workers = Pool::workers(ctx.nthreads());
     let everything = !ctx.has_postfilter() && !ctx.has_mask();
     if everything && fast_path::decompress(header, src, data).is_some() {
         ctx.describe_typesize(header);
         return Ok(header.nbytes);
     }
+    decompress_any(ctx, header, src, data, room)
+}
+
+/// [`decompress`] for any chunk. It is not inlined: a twentieth of the time of the fast path would go by saving registers for what is done here.
+#[inline(never)]
+fn decompress_any(
+    ctx: &impl DecodeContext,
+    header: &ChunkHeader,
+    src: &[u8],
+    data: &mut [u8],
+    room: usize,
+) -> Result<usize> {
+    let workers = Pool::workers(ctx.nthreads());
     let (mut source, mut chunk) = (None, None);
     let chunk = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
     ctx.describe(header, src, Some(data), room);
