@@ -362,7 +362,7 @@ pub fn size(text: &str) -> Result<usize> {
     let number = digits.parse::<usize>().ok().filter(|n| *n > 0);
     number
         .and_then(|n| n.checked_mul(1 << shift))
-        .ok_or_else(|| Failure::say(format!("'{text}' is no size; write 65536, 64K or 4M")))
+        .ok_or_else(|| Failure::message(format!("'{text}' is no size; write 65536, 64K or 4M")))
 }
 
 /// Parses the lengths along `ndim` dimensions, each at least 1: `100,200`.
@@ -374,7 +374,7 @@ pub fn lengths(text: &str, ndim: usize) -> Result<Vec<i32>> {
     lengths
         .filter(|lengths| lengths.len() == ndim)
         .ok_or_else(|| {
-            Failure::say(format!(
+            Failure::message(format!(
                 "'{text}': {ndim} lengths with commas between them are needed"
             ))
         })

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy};
-use crate::output::{Output, say, tell};
+use crate::output::{Output, print_line, print_text};
 use crate::plot;
 use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
@@ -99,7 +99,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     };
     let sample = sample(args, &input)?;
     if sample.nbytes() == 0 {
-        return Err(Failure::say(format!(
+        return Err(Failure::message(format!(
             "{}: there are no data in it",
             input.name()
         )));
@@ -128,13 +128,13 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
         )?;
     }
     advise(&rows, &mut text)?;
-    tell(&text);
+    print_text(&text);
     if let (Some(path), Some(mut plot)) = (&args.svg, plot) {
         plot.writer()?
             .write_all(plot::svg(&about, &rows, &best).as_bytes())?;
         plot.finish()?;
-        tell(b"\n");
-        say(&format!("plot: {}", path.display()));
+        print_text(b"\n");
+        print_line(&format!("plot: {}", path.display()));
     }
     Ok(Outcome::Fine)
 }
@@ -412,7 +412,7 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
 
 fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample> {
     let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(input)? else {
-        return Err(Failure::say(format!("{}: no frame", input.name())));
+        return Err(Failure::message(format!("{}: no frame", input.name())));
     };
     let contexts = frame
         .contexts(1)

@@ -116,7 +116,7 @@ impl<'a> ChunkReader<'a> {
 
     fn damaged(&self, nchunk: usize, error: Error) -> Failure {
         let (name, why) = (self.input.name(), describe(error));
-        Failure::say(format!(
+        Failure::message(format!(
             "{name}: chunk {nchunk} is damaged: {why} (b2 repair brings back the others)"
         ))
     }

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::{Input, PipedInput};
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
-use crate::output::{Output, say};
+use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::summary::tuple;
@@ -68,7 +68,7 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
     };
     let output = Output::new(&to, args.force, file)?.keep_times();
     if args.sparse && output.is_stream() {
-        return Err(Failure::say("a directory does not go through a pipe"));
+        return Err(Failure::message("a directory does not go through a pipe"));
     }
     let done = match given {
         Given::File(input) if array => compress_array(args, &input, &output)?,
@@ -81,7 +81,7 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
     if !silent {
         let (before, after) = (bytes(done.nbytes), bytes(cbytes));
         let (ratio, how) = (ratio(done.nbytes, cbytes), done.how);
-        say(&format!(
+        print_line(&format!(
             "{name}: {before} to {after}, ratio {ratio} ({how})"
         ));
     }
@@ -104,7 +104,10 @@ struct Done {
 
 fn begins_as_npy(input: &Input) -> Result<bool> {
     if input.path().is_dir() {
-        return Err(Failure::say(format!("{}: is a directory", input.name())));
+        return Err(Failure::message(format!(
+            "{}: is a directory",
+            input.name()
+        )));
     }
     let mut front = Vec::new();
     input
@@ -136,7 +139,7 @@ pub fn plain_sizes(
     let chunk = (chunk / typesize).max(1) * typesize;
     let block = blocks.map_or(Ok(0), size)?;
     if chunk > MAX_BUFFERSIZE as usize || block > chunk {
-        return Err(Failure::say(
+        return Err(Failure::message(
             "a chunk has less than 2 GiB, and a block no more than its chunk",
         ));
     }
@@ -192,7 +195,7 @@ fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<
 }
 
 fn shortened(input: &Input) -> Failure {
-    Failure::say(format!(
+    Failure::message(format!(
         "{}: became shorter while it was read",
         input.name()
     ))
@@ -335,7 +338,7 @@ pub fn array_shape(
 ) -> Result<ArrayLayout> {
     let ndim = shape.len();
     if ndim > MAX_DIM {
-        return Err(Failure::say(format!(
+        return Err(Failure::message(format!(
             "{ndim} dimensions; at most {MAX_DIM} are possible"
         )));
     }
@@ -383,7 +386,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
     let file = input.open()?;
     let npy = Npy::parse(&file, input.name())?;
     let itemsize = i32::try_from(npy.itemsize)
-        .map_err(|_| Failure::say(format!("{}: its items are too large", input.name())))?;
+        .map_err(|_| Failure::message(format!("{}: its items are too large", input.name())))?;
     let shape = array_shape(
         &npy.shape,
         &npy.dtype,

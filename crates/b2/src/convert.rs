@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::boxes;
-use crate::output::{Output, say, size_of};
+use crate::output::{Output, print_line, size_of};
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::source::{
@@ -27,7 +27,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     let input = args.input.open()?;
     input.refuse_altered()?;
     let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(&input)? else {
-        return Err(Failure::say(format!(
+        return Err(Failure::message(format!(
             "{}: a chunk alone; b2 decompress can read it",
             input.name()
         )));
@@ -39,7 +39,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
         _ => frame.header.kind,
     };
     if kind == FrameKind::Sparse && output.is_stream() {
-        return Err(Failure::say(
+        return Err(Failure::message(
             "a directory does not go through a pipe (--contiguous makes a file)",
         ));
     }
@@ -56,7 +56,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     let shapes = args.chunks.is_some() || args.blocks.is_some();
     let again = args.coding.is_given() || shapes;
     if again && frame.header.vlblocks {
-        return Err(Failure::say(format!(
+        return Err(Failure::message(format!(
             "{}: chunks of variable-length blocks can be copied, but not compressed again",
             input.name()
         )));
@@ -72,7 +72,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     let (before, after) = (bytes(size_of(input.path())), bytes(output.size()));
     output.finish()?;
     if !silent {
-        say(&format!("{name}: {after}, from {before}"));
+        print_line(&format!("{name}: {after}, from {before}"));
     }
     Ok(Outcome::Fine)
 }
@@ -260,7 +260,7 @@ fn new_shape(args: &ConvertArgs, frame: &Frame, input: &Input) -> Result<ArrayLa
     let meta = parsed_array(frame, input)?;
     let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let dtype = String::from_utf8(meta.dtype.unwrap_or(b"|u1").to_vec())
-        .map_err(|_| Failure::say(format!("{}: the array's dtype is no text", input.name())))?;
+        .map_err(|_| Failure::message(format!("{}: the array's dtype is no text", input.name())))?;
     let chunks = args
         .chunks
         .clone()

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
 use crate::library::{Array, zeros};
 use crate::npy::{Npy, boxes, item_size, runs};
-use crate::output::{Output, say};
+use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
 use crate::source::{Frame, FrameOrChunk, parsed_array, plain_contexts};
 use crate::store::kind_of;
@@ -45,7 +45,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
         None => match input.origin() {
             None => PathBuf::from("-"),
             Some(path) if input.is_named() => named(path, array && !args.raw)?,
-            Some(_) => return Err(Failure::say("say with --output where to write")),
+            Some(_) => return Err(Failure::message("say with --output where to write")),
         },
     };
     let mut output = Output::new(&to, args.force, Some(&input))?.keep_times();
@@ -72,7 +72,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     );
     output.finish()?;
     if !silent {
-        say(&report);
+        print_line(&report);
     }
     Ok(Outcome::Fine)
 }
@@ -80,13 +80,13 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
 /// Fails for frames of python-blosc2 whose bytes are not the user's data.
 fn refuse_without_data(frame: &Frame, input: &Input) -> Result<()> {
     if let Some(what) = frame.stands_for() {
-        return Err(Failure::say(format!(
+        return Err(Failure::message(format!(
             "{}: {what} of python-blosc2, whose data are not in it: blosc2.open gives them (--raw writes what is in it)",
             input.name()
         )));
     }
     if kind_of(frame).is_store() {
-        return Err(Failure::say(format!(
+        return Err(Failure::message(format!(
             "{}: a store of python-blosc2 (b2 info lists what is in it, --key takes one; --raw writes all its bytes)",
             input.name()
         )));
@@ -104,7 +104,7 @@ fn named(input: &Path, npy: bool) -> Result<PathBuf> {
     match (npy, known.contains(&ending)) {
         (true, _) => Ok(input.with_extension("npy")),
         (false, true) => Ok(input.with_extension("")),
-        (false, false) => Err(Failure::say(format!(
+        (false, false) => Err(Failure::message(format!(
             "{}: no ending to take away; say with --output where to write",
             input.display()
         ))),
@@ -212,7 +212,7 @@ impl<'a> ItemFile<'a> {
 }
 
 fn damaged(input: &Input, start: &[i64], error: Error) -> Failure {
-    Failure::say(format!(
+    Failure::message(format!(
         "{}: the chunk at {} is damaged: {} (b2 repair brings back the others)",
         input.name(),
         crate::summary::tuple(start),
@@ -238,7 +238,7 @@ fn decompress_array(
         Npy::header(shape, &dtype)
     };
     let total = nbytes_of(shape, itemsize)
-        .ok_or_else(|| Failure::say(format!("{}: too large", input.name())))?;
+        .ok_or_else(|| Failure::message(format!("{}: too large", input.name())))?;
     let file = ItemFile::create(output, &header, (shape, itemsize), total)?;
     if total == 0 {
         return Ok(());

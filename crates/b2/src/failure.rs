@@ -18,9 +18,9 @@ pub enum Outcome {
 #[derive(Debug)]
 pub enum Failure {
     /// The message, which is one line.
-    Said(String),
+    Message(String),
     /// The command has printed its messages itself.
-    AlreadySaid,
+    Reported,
     /// The reader of the output has closed its end, as `head` does: ends the program without a message.
     BrokenPipe,
 }
@@ -30,13 +30,13 @@ pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
     /// A failure with this message.
-    pub fn say(text: impl Into<String>) -> Self {
-        Self::Said(text.into())
+    pub fn message(text: impl Into<String>) -> Self {
+        Self::Message(text.into())
     }
 
     /// An error of the library; the message begins with `what`.
     pub fn of(what: impl fmt::Display, error: Error) -> Self {
-        Self::Said(format!("{what}: {}", describe(error)))
+        Self::Message(format!("{what}: {}", describe(error)))
     }
 
     /// An error of the operating system; the message begins with the path.
@@ -50,7 +50,7 @@ impl Failure {
             io::ErrorKind::IsADirectory => "is a directory".to_string(),
             _ => error.to_string(),
         };
-        Self::Said(format!("{}: {what}", path.display()))
+        Self::Message(format!("{}: {what}", path.display()))
     }
 }
 
@@ -59,7 +59,7 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::BrokenPipe
         } else {
-            Self::Said(error.to_string())
+            Self::Message(error.to_string())
         }
     }
 }

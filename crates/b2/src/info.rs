@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::library::SuperChunk;
 use crate::listing::Listing;
 use crate::msgpack;
-use crate::output::{complain, tell};
+use crate::output::{print_error, print_text};
 use crate::picture::{self, Share};
 use crate::settings::{codec_name, filter_names};
 use crate::source::{Frame, FrameOrChunk, array_meta, vlmeta_content};
@@ -56,14 +56,14 @@ pub fn run(args: &InfoArgs) -> Result<Outcome> {
     let mut out = Vec::new();
     let printed = print(args, &mut out);
     // After an error this is the part before it.
-    tell(&out);
+    print_text(&out);
     printed.map(|()| Outcome::Fine)
 }
 
 fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
     let input = args.input.open()?;
     if input.is_altered() {
-        complain(&format!("{}: {ALTERED}", input.name()));
+        print_error(&format!("{}: {ALTERED}", input.name()));
     }
     let mut members = Vec::new();
     if let Some(store) = Store::open(&input)? {

@@ -96,7 +96,7 @@ impl Input {
     /// may have no end.
     pub fn new(path: &Path) -> Result<Self> {
         match PipedInput::at(path)? {
-            Some(_) if is_device(path) => Err(Failure::say(format!(
+            Some(_) if is_device(path) => Err(Failure::message(format!(
                 "{}: is a device, and may have no end: files, directories and pipes can be read",
                 path.display()
             ))),
@@ -115,8 +115,9 @@ impl Input {
     /// The frame with a key in the store at `path`. If it has no file of its own it is copied into a temporary one.
     pub fn member(path: &Path, key: &str) -> Result<Self> {
         let whole = Self::new(path)?;
-        let store = Store::open(&whole)?
-            .ok_or_else(|| Failure::say(format!("{}: no store of python-blosc2", whole.name)))?;
+        let store = Store::open(&whole)?.ok_or_else(|| {
+            Failure::message(format!("{}: no store of python-blosc2", whole.name))
+        })?;
         let name = format!("{}: {key}", whole.name);
         match store.extract(key, &whole.name)? {
             Extract::Path(path) => Ok(Self {
@@ -167,7 +168,10 @@ impl Input {
     /// Fails if the data do not match their checksum in the archive.
     pub fn refuse_altered(&self) -> Result<()> {
         match self.altered {
-            true => Err(Failure::say(format!("{}: {ALTERED} ({REPAIR})", self.name))),
+            true => Err(Failure::message(format!(
+                "{}: {ALTERED} ({REPAIR})",
+                self.name
+            ))),
             false => Ok(()),
         }
     }

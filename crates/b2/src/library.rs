@@ -24,7 +24,7 @@ type Done<T> = std::result::Result<T, Error>;
 pub fn c_path(path: &Path) -> Result<CStrBuf> {
     path_bytes(path)
         .and_then(|bytes| CStrBuf::new(bytes).ok())
-        .ok_or_else(|| Failure::say(format!("{}: not a path", path.display())))
+        .ok_or_else(|| Failure::message(format!("{}: not a path", path.display())))
 }
 
 /// A buffer of zeros. Pages of large buffers take no memory until they are written to.

@@ -65,16 +65,16 @@ fn main() -> ExitCode {
         Err(wrong) if wrong.use_stderr() => wrong.exit(),
         Err(asked_for) => help(&asked_for),
     };
-    let unsaid = output::is_unsaid();
+    let unwritten = output::has_write_error();
     match outcome {
-        Ok(Outcome::Fine) if unsaid => ExitCode::from(FAILED),
+        Ok(Outcome::Fine) if unwritten => ExitCode::from(FAILED),
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
-        Err(Failure::Said(text)) => {
-            output::complain(&text);
+        Err(Failure::Message(text)) => {
+            output::print_error(&text);
             ExitCode::from(FAILED)
         }
-        Err(Failure::AlreadySaid | Failure::BrokenPipe) => ExitCode::from(FAILED),
+        Err(Failure::Reported | Failure::BrokenPipe) => ExitCode::from(FAILED),
     }
 }
 
@@ -96,7 +96,7 @@ fn run(command: &Command) -> Result<Outcome> {
 fn help(text: &clap::Error) -> Result<Outcome> {
     match std::io::stdout().is_terminal() {
         true => text.print()?,
-        false => output::tell(text.render().to_string().as_bytes()),
+        false => output::print_text(text.render().to_string().as_bytes()),
     }
     Ok(Outcome::Fine)
 }
@@ -110,7 +110,7 @@ fn completions(shell: Shell) -> Result<Outcome> {
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "b2", &mut script);
-    output::tell(&script);
+    output::print_text(&script);
     Ok(Outcome::Fine)
 }
 
@@ -164,7 +164,7 @@ fn manual() -> Result<Outcome> {
         out,
         ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done, or what it says could not be written."
     )?;
-    output::tell(&out);
+    output::print_text(&out);
     Ok(Outcome::Fine)
 }
 

@@ -180,8 +180,9 @@ fn read_header(mut file: &File) -> std::result::Result<(String, u64), String> {
 impl Npy {
     /// Reads the header of a file, and checks it against the length of the file. `name` stands in the messages of errors.
     pub fn parse(file: &File, name: &str) -> Result<Self> {
-        let bad =
-            |why: &str| Failure::say(format!("{name}: not an .npy file that can be read: {why}"));
+        let bad = |why: &str| {
+            Failure::message(format!("{name}: not an .npy file that can be read: {why}"))
+        };
         let (header, data) = read_header(file).map_err(|why| bad(&why))?;
         let field = |name| value(&header, name).ok_or_else(|| bad(&format!("it has no {name}")));
         let dtype = field("descr")?.trim_matches('\'').to_string();

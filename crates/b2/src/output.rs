@@ -18,12 +18,12 @@ const MAX_LINKS: usize = 40;
 /// The name of standard output in messages.
 const STANDARD: &str = "standard output";
 
-/// Standard output for [`say`]. It needs a descriptor, and later there may be none left: see [`prepare`].
+/// Standard output for [`print_line`]. It needs a descriptor, and later there may be none left: see [`prepare`].
 static LINES: LazyLock<Mutex<io::Result<Box<dyn Write + Send>>>> =
     LazyLock::new(|| Mutex::new(system::standard_output()));
 
 /// The first error of a write to standard output.
-static UNSAID: OnceLock<io::Error> = OnceLock::new();
+static WRITE_ERROR: OnceLock<io::Error> = OnceLock::new();
 
 /// What a command makes.
 pub struct Output {
@@ -52,7 +52,7 @@ impl Output {
     /// Fails if something exists and may not be replaced, if the output would overwrite the input or lie in it, and if it is a terminal.
     pub fn new(path: &Path, replace: bool, input: Option<&Input>) -> Result<Self> {
         let failed = |error: io::Error| Failure::at(path, &error);
-        let refused = |why: &str| Err(Failure::say(format!("{}: {why}", path.display())));
+        let refused = |why: &str| Err(Failure::message(format!("{}: {why}", path.display())));
         let origin = input.and_then(Input::origin);
         let mut beside = std::env::temp_dir();
         let mut replaced = None;
@@ -176,7 +176,7 @@ impl Output {
                         .map_err(|error| Failure::at(to, &error))?;
                 }
                 place(&mut self.scratch, &from, to, *replace).map_err(|error| match error.kind() {
-                    io::ErrorKind::AlreadyExists => Failure::say(format!(
+                    io::ErrorKind::AlreadyExists => Failure::message(format!(
                         "{}: is there already (--force replaces it)",
                         self.name
                     )),
@@ -198,7 +198,7 @@ fn create(path: &Path, name: &str) -> Result<File> {
 
 fn stream(to: Box<dyn Write + Send>, is_terminal: bool) -> Result<Target> {
     if is_terminal {
-        return Err(Failure::say(
+        return Err(Failure::message(
             "will not write compressed or binary data to a terminal: name a file or use a pipe",
         ));
     }
@@ -278,14 +278,14 @@ pub fn prepare() {
     LazyLock::force(&LINES);
 }
 
-/// Prints a line to standard output. If that fails the command goes on, and [`is_unsaid`] reports it at the end.
-pub fn say(line: &str) {
-    tell(format!("{}\n", one_line(line)).as_bytes());
+/// Prints a line to standard output. If that fails the command goes on, and [`has_write_error`] reports it at the end.
+pub fn print_line(line: &str) {
+    print_text(format!("{}\n", one_line(line)).as_bytes());
 }
 
-/// Prints text to standard output as it is. If that fails the command goes on, as with [`say`].
-pub fn tell(text: &[u8]) {
-    if UNSAID.get().is_some() {
+/// Prints text to standard output as it is. If that fails the command goes on, as with [`print_line`].
+pub fn print_text(text: &[u8]) {
+    if WRITE_ERROR.get().is_some() {
         return;
     }
     let written = match &mut *LINES.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -293,21 +293,21 @@ pub fn tell(text: &[u8]) {
         Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
     };
     if let Err(error) = written {
-        UNSAID.get_or_init(|| error);
+        WRITE_ERROR.get_or_init(|| error);
     }
 }
 
 /// Whether something could not be written to standard output. Prints why, unless the reader has closed its end, as `head` does.
-pub fn is_unsaid() -> bool {
-    let error = UNSAID.get();
+pub fn has_write_error() -> bool {
+    let error = WRITE_ERROR.get();
     if let Some(error) = error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        complain(&format!("{STANDARD}: {error}"));
+        print_error(&format!("{STANDARD}: {error}"));
     }
     error.is_some()
 }
 
 /// Prints a message to standard error.
-pub fn complain(text: &str) {
+pub fn print_error(text: &str) {
     // If this cannot be written either, only the exit code is left.
     let _ = writeln!(io::stderr(), "b2: {}", one_line(text));
 }

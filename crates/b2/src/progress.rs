@@ -1,6 +1,6 @@
 //! A progress bar, shown on terminals only.
 
-use crate::output::say;
+use crate::output::print_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
@@ -28,8 +28,8 @@ impl ByteProgress {
     }
 
     /// Prints a line to standard output, above the bar.
-    pub fn say(&self, line: &str) {
-        self.0.suspend(|| say(line));
+    pub fn print_line(&self, line: &str) {
+        self.0.suspend(|| print_line(line));
     }
 }
 

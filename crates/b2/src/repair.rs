@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::ALTERED;
 use crate::integrity::Integrity;
 use crate::library::{Place, SuperChunk, c_path};
-use crate::output::{Output, say, tell};
+use crate::output::{Output, print_line, print_text};
 use crate::progress::ByteProgress;
 use crate::report::Report;
 use crate::salvage::{self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes};
@@ -62,7 +62,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     );
     if !args.json {
         for note in &salvage.notes {
-            say(note);
+            print_line(note);
         }
     }
     let rebuilt = rebuild(args, &mut salvage, &chunks, &sizes, &output, threads)?;
@@ -73,7 +73,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         output: &args.output,
     };
     match args.json {
-        true => tell(format!("{}\n", report.json()).as_bytes()),
+        true => print_text(format!("{}\n", report.json()).as_bytes()),
         false => report.print(),
     }
     Ok(match report.is_complete() {

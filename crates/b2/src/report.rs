@@ -3,7 +3,7 @@
 use crate::chunk_repair::Verdict;
 use crate::integrity::Integrity;
 use crate::json::Json;
-use crate::output::say;
+use crate::output::print_line;
 use crate::salvage::Salvage;
 use crate::text::{clean, plural, ranges};
 use std::path::Path;
@@ -66,8 +66,8 @@ impl Report<'_> {
         );
         let wrong = self.chunks(Integrity::Damaged);
         let count = self.verdicts.len();
-        self.salvage.lost.iter().for_each(|line| say(line));
-        say(&format!(
+        self.salvage.lost.iter().for_each(|line| print_line(line));
+        print_line(&format!(
             "{}: {} of {}",
             clean(self.output.display().to_string().as_bytes()),
             count - wrong.len(),
@@ -78,7 +78,7 @@ impl Report<'_> {
             false => format!("{} {}", word(chunks.len()), ranges(chunks, RANGES)),
         };
         if !right.is_empty() {
-            say(&format!("right: {}", named(&right)));
+            print_line(&format!("right: {}", named(&right)));
         }
         for why in [UNPLACED, ONE_BIT, DOUBTFUL, UNCHECKED] {
             let chunks = unknown.iter().copied();
@@ -86,11 +86,11 @@ impl Report<'_> {
                 .filter(|nchunk| why_unknown(&self.verdicts[*nchunk]) == why)
                 .collect();
             if !chunks.is_empty() {
-                say(&format!("unknown: {} ({why})", named(&chunks)));
+                print_line(&format!("unknown: {} ({why})", named(&chunks)));
             }
         }
         if !wrong.is_empty() {
-            say(&format!("wrong, and lost: {}", named(&wrong)));
+            print_line(&format!("wrong, and lost: {}", named(&wrong)));
         }
         self.print_blocks();
         let all = self.verdicts.iter().enumerate();
@@ -100,7 +100,7 @@ impl Report<'_> {
             .collect();
         if !missing.is_empty() {
             let missing = named(&missing);
-            say(&format!(
+            print_line(&format!(
                 "left out, since nothing tells their size: {missing}"
             ));
         }
@@ -119,7 +119,7 @@ impl Report<'_> {
                     ranges(blocks, RANGES)
                 ),
             };
-            say(&format!(
+            print_line(&format!(
                 "chunk {nchunk}: {}{}the others {}",
                 list(&verdict.wrong, "wrong, and lost"),
                 list(&verdict.one_bit, "unknown, with one bit put right"),
@@ -128,7 +128,7 @@ impl Report<'_> {
         }
         let partly = partly.count();
         if partly > RANGES {
-            say(&format!(
+            print_line(&format!(
                 "blocks of {} lost or in doubt in all",
                 plural(partly, "chunk", "chunks")
             ));

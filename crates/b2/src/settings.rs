@@ -79,13 +79,15 @@ pub fn codec_of(text: &str) -> Result<(u8, u8)> {
     if let Some(codec) = Codec::from_name(name) {
         return match meta {
             None => Ok((codec.code() as u8, 0)),
-            Some(_) => Err(Failure::say(format!("the codec {name} has no parameter"))),
+            Some(_) => Err(Failure::message(format!(
+                "the codec {name} has no parameter"
+            ))),
         };
     }
     let plugin = PLUGINS.iter().find(|(known, _)| *known == name);
     let (_, id) = plugin.ok_or_else(|| {
         let names: Vec<&str> = Codec::ALL.iter().map(|codec| codec.name()).collect();
-        Failure::say(format!("no codec '{name}'; there are {}", names.join(", ")))
+        Failure::message(format!("no codec '{name}'; there are {}", names.join(", ")))
     })?;
     let wanted = match *id {
         NDLZ => "ndlz:4 or ndlz:8 (the side of a cell)",
@@ -96,7 +98,7 @@ pub fn codec_of(text: &str) -> Result<(u8, u8)> {
     };
     match meta {
         Some(meta) if *id != NDLZ || matches!(meta, 4 | 8) => Ok((*id, meta)),
-        _ => Err(Failure::say(format!(
+        _ => Err(Failure::message(format!(
             "the codec {name} needs a parameter: {wanted}"
         ))),
     }
@@ -108,7 +110,7 @@ fn parameter(meta: &str, what: &str, name: &str) -> Result<u8> {
     let number = number.filter(|n| (-128..=255).contains(n));
     number
         .map(|number| number as u8)
-        .ok_or_else(|| Failure::say(format!("'{meta}' is no parameter of the {what} {name}")))
+        .ok_or_else(|| Failure::message(format!("'{meta}' is no parameter of the {what} {name}")))
 }
 
 impl Settings {
@@ -125,7 +127,7 @@ impl Settings {
     /// Checks that the codec supports the data: an array with `ndim` dimensions, or bytes that are no array.
     pub fn check_codec(&self, ndim: Option<usize>) -> Result<()> {
         let name = codec_name(self.codec);
-        let refused = |why: &str| Err(Failure::say(format!("the codec {name} takes {why}")));
+        let refused = |why: &str| Err(Failure::message(format!("the codec {name} takes {why}")));
         if !self.is_for_numbers() {
             return Ok(());
         }
@@ -199,7 +201,7 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
         let known = FILTERS.iter().find(|(known, _)| *known == name);
         let (_, id) = known.ok_or_else(|| {
             let names: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).collect();
-            Failure::say(format!(
+            Failure::message(format!(
                 "no filter '{name}'; there are {}",
                 names.join(", ")
             ))
@@ -210,7 +212,7 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
     }
     let first = MAX_FILTERS
         .checked_sub(chosen.len())
-        .ok_or_else(|| Failure::say(format!("at most {MAX_FILTERS} filters")))?;
+        .ok_or_else(|| Failure::message(format!("at most {MAX_FILTERS} filters")))?;
     for (slot, (id, meta)) in (first..).zip(chosen) {
         (ids[slot], metas[slot]) = (id, meta);
     }

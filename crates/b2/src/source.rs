@@ -256,7 +256,7 @@ pub fn array_layer(metalayers: &[Metalayer]) -> Option<&[u8]> {
 pub fn parsed_array<'a>(frame: &'a Frame, input: &Input) -> Result<Meta<'a>> {
     let meta = frame.array().and_then(array_meta);
     meta.ok_or_else(|| {
-        Failure::say(format!(
+        Failure::message(format!(
             "{}: the array's metalayer is damaged",
             input.name()
         ))
@@ -390,7 +390,7 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
 /// Fails for a store that is not a frame itself: the user has to choose one of its frames.
 pub fn refuse_store(input: &Input) -> Result<()> {
     match Store::open(input)? {
-        Some(store) if !store.is_file() => Err(Failure::say(format!(
+        Some(store) if !store.is_file() => Err(Failure::message(format!(
             "{}: a {} of python-blosc2, which has several frames (b2 info lists them, --key takes one)",
             input.name(),
             store.kind.name()
@@ -404,7 +404,7 @@ impl FrameOrChunk {
     pub fn open(input: &Input) -> Result<Self> {
         match Self::try_open(input)? {
             Ok(source) => Ok(source),
-            Err(error) => Err(Failure::say(format!(
+            Err(error) => Err(Failure::message(format!(
                 "{}: {} ({REPAIR})",
                 input.name(),
                 describe(error)
@@ -421,7 +421,9 @@ impl FrameOrChunk {
         std::fs::File::open(&file)
             .and_then(|file| file.take(16).read_to_end(&mut front))
             .map_err(|error| match Failure::at(&file, &error) {
-                Failure::Said(line) if path.is_dir() => Failure::Said(format!("{line} ({REPAIR})")),
+                Failure::Message(line) if path.is_dir() => {
+                    Failure::Message(format!("{line} ({REPAIR})"))
+                }
                 other => other,
             })?;
         if Header::has_magic(&front) {
@@ -432,7 +434,7 @@ impl FrameOrChunk {
         {
             return Ok(Ok(Self::Chunk(chunk)));
         }
-        Err(Failure::say(format!(
+        Err(Failure::message(format!(
             "{}: no Blosc2 frame or chunk (if it was one, {REPAIR})",
             input.name()
         )))

@@ -5,7 +5,7 @@ use crate::check::{self, Damage};
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::{ALTERED, Input};
 use crate::library::SuperChunk;
-use crate::output::{complain, say};
+use crate::output::{print_error, print_line};
 use crate::progress::ByteProgress;
 use crate::source::{Frame, FrameOrChunk, Located, REPAIR, StoredChunk, plain_contexts};
 use crate::store::{Store, Unopened};
@@ -45,9 +45,9 @@ pub fn run(args: &VerifyArgs) -> Result<Outcome> {
         match verify_one(path, args) {
             Ok(Outcome::Fine) => {}
             Ok(Outcome::Damaged) => outcome = Outcome::Damaged,
-            Err(Failure::Said(line)) if args.inputs.len() > 1 => {
-                complain(&line);
-                failure = Some(Failure::AlreadySaid);
+            Err(Failure::Message(line)) if args.inputs.len() > 1 => {
+                print_error(&line);
+                failure = Some(Failure::Reported);
             }
             Err(error) => return Err(error),
         }
@@ -65,7 +65,7 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
         Err(Error::MemoryAlloc) => return Err(Failure::of(input.name(), Error::MemoryAlloc)),
         Err(error) => {
             let why = describe(error);
-            say(&format!("{}: damaged: {why} ({REPAIR})", input.name()));
+            print_line(&format!("{}: damaged: {why} ({REPAIR})", input.name()));
             return Ok(Outcome::Damaged);
         }
         Ok(FrameOrChunk::Chunk(chunk)) => {
@@ -126,19 +126,19 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
             }
             Err(Unopened::Elsewhere(address)) if !args.quiet => {
                 let address = clean(address.as_bytes());
-                say(&format!(
+                print_line(&format!(
                     "{key}: is at {address}, where nothing was looked at"
                 ));
             }
             Err(Unopened::Elsewhere(_)) => {}
             Err(Unopened::Damaged(why)) => {
                 findings.damaged += 1;
-                say(&format!("{key}: {why}"));
+                print_line(&format!("{key}: {why}"));
             }
         }
         if !store.checksum_fits(member)? {
             findings.damaged += 1;
-            say(&format!("{key}: {ALTERED}"));
+            print_line(&format!("{key}: {ALTERED}"));
         }
     }
     let covered = match store.is_archive() {
@@ -155,10 +155,10 @@ fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<
         store
             .notes
             .iter()
-            .for_each(|note| say(&clean(note.as_bytes())));
+            .for_each(|note| print_line(&clean(note.as_bytes())));
     }
     for problem in &store.problems {
-        say(problem);
+        print_line(problem);
         findings.damaged += 1;
     }
     for other in &store.others {
@@ -169,7 +169,7 @@ fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<
         };
         if let Some(why) = wrong {
             findings.damaged += 1;
-            say(&format!("{name}: {why}"));
+            print_line(&format!("{name}: {why}"));
         }
     }
     Ok(())
@@ -362,7 +362,7 @@ impl Findings {
     ) -> Outcome {
         if self.damaged + self.unknown == 0 {
             if !quiet {
-                say(&format!(
+                print_line(&format!(
                     "{}: fine ({what}, {}; {})",
                     input.name(),
                     bytes(nbytes),
@@ -373,11 +373,11 @@ impl Findings {
         }
         if self.damaged > 0 {
             let parts = plural(self.damaged, "part", "parts");
-            say(&format!("{}: {parts} damaged, of {what}", input.name()));
+            print_line(&format!("{}: {parts} damaged, of {what}", input.name()));
         }
         if self.unknown > 0 {
             let parts = plural(self.unknown, "part", "parts");
-            say(&format!(
+            print_line(&format!(
                 "{}: {parts} could not be checked, of {what}",
                 input.name()
             ));
@@ -388,12 +388,12 @@ impl Findings {
     /// Counts and prints a damaged part that is not a chunk.
     fn add(&mut self, progress: &ByteProgress, line: &str) {
         self.damaged += 1;
-        self.say(progress, line);
+        self.print_line(progress, line);
     }
 
     /// Prints a line about the frame that is being checked.
-    fn say(&self, progress: &ByteProgress, line: &str) {
-        progress.say(&format!("{}{line}", self.prefix));
+    fn print_line(&self, progress: &ByteProgress, line: &str) {
+        progress.print_line(&format!("{}{line}", self.prefix));
     }
 
     /// Counts an intact chunk.
@@ -438,9 +438,9 @@ impl Findings {
             _ => format!(", blocks {}", ranges(&damage.blocks, RANGES)),
         };
         let line = format!("{what}{blocks}: {}", describe(damage.error));
-        self.say(progress, &line);
+        self.print_line(progress, &line);
         if last {
-            progress.say("more are not named");
+            progress.print_line("more are not named");
         }
         Ok(())
     }

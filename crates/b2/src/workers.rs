@@ -201,7 +201,7 @@ mod tests {
                 // Later parts are often done earlier.
                 std::thread::sleep(Duration::from_micros((part as u64 * 7919) % 500));
                 match fails {
-                    Some(from) if part >= from => Err(Failure::say(part.to_string())),
+                    Some(from) if part >= from => Err(Failure::message(part.to_string())),
                     _ => Ok(part),
                 }
             },
@@ -235,15 +235,15 @@ mod tests {
     #[test]
     fn the_first_failure_ends_it() {
         let (ended, got) = run(Some(37));
-        assert!(matches!(ended, Err(Failure::Said(text)) if text == "37"));
+        assert!(matches!(ended, Err(Failure::Message(text)) if text == "37"));
         assert_eq!(got, Vec::from_iter(0..37));
         let taken = in_order(
             vec![(); 3],
-            || Err::<Option<()>, _>(Failure::say("no input")),
+            || Err::<Option<()>, _>(Failure::message("no input")),
             |(), ()| Ok(()),
             |()| Ok(()),
         );
-        assert!(matches!(taken, Err(Failure::Said(text)) if text == "no input"));
+        assert!(matches!(taken, Err(Failure::Message(text)) if text == "no input"));
         let mut parts = 0..100;
         let delivered = in_order(
             vec![(); 3],

@@ -14,7 +14,7 @@ const MOST: usize = 1 << 20;
 
 /// The failure if nothing can be salvaged.
 pub fn nothing() -> Failure {
-    Failure::say("nothing that can be read: no header and no chunks")
+    Failure::message("nothing that can be read: no header and no chunks")
 }
 
 /// The header that was read; if it is lost, one made from the chunks. Adds a note if it is not intact.

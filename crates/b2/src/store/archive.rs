@@ -50,7 +50,7 @@ impl Archive {
         let file = Arc::new(input.open()?);
         let size = file.metadata()?.len();
         let failed = |error: rawzip::Error| {
-            Failure::say(format!("{}: no whole zip archive: {error}", input.name()))
+            Failure::message(format!("{}: no whole zip archive: {error}", input.name()))
         };
         let mut buffer = vec![0; MAX_RECORD.max(RECOMMENDED_BUFFER_SIZE)];
         let zip = ZipArchive::from_file(file.try_clone()?, &mut buffer).map_err(failed)?;

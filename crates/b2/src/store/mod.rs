@@ -394,7 +394,7 @@ impl Store {
 
     /// The member with this key as something to read. `name` is that of the store, for messages.
     pub fn extract(&self, key: &str, name: &str) -> Result<Extract> {
-        let failed = |why: &str| Failure::say(format!("{name}: {key}: {why}"));
+        let failed = |why: &str| Failure::message(format!("{name}: {key}: {why}"));
         let member = self
             .member(key)
             .ok_or_else(|| failed("no such key (b2 info lists them)"))?;
