@@ -6,7 +6,7 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
 
-/// The most chunks of a frame of equal special chunks in which one can be changed: the change turns [`Offsets::Repeated`] into a list.
+/// The most offsets in another form than a list that a change may turn into one, or write as an index: these forms may take much less memory.
 const MAX_LISTED: usize = 1 << 23;
 
 /// A chunk that is added to a frame or changed in it.
@@ -139,7 +139,9 @@ impl Delta {
 /// [`Error::MaxBufsizeExceeded`] if there are too many for a list.
 pub fn check_listable(offsets: &Offsets) -> Result<()> {
     match offsets {
-        Offsets::Repeated { count, .. } if *count > MAX_LISTED => Err(Error::MaxBufsizeExceeded),
+        Offsets::Repeated { .. } | Offsets::Runs(_) if offsets.len() > MAX_LISTED => {
+            Err(Error::MaxBufsizeExceeded)
+        }
         _ => Ok(()),
     }
 }
@@ -212,8 +214,9 @@ impl<'a> Change<'a> {
         if !self.fits(offsets.len()) {
             return Err(Error::InvalidParam);
         }
-        match self {
-            Self::Nothing | Self::Fill(..) => Ok(()),
+        match (self, offsets) {
+            // The index of equal offsets is written without a list.
+            (Self::Nothing, Offsets::Repeated { .. }) | (Self::Fill(..), _) => Ok(()),
             _ => check_listable(offsets),
         }
     }
@@ -315,6 +318,7 @@ impl<'a> Change<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runs::Runs;
 
     #[test]
     fn changes_do_to_offsets_what_they_say() {
@@ -366,5 +370,12 @@ mod tests {
             check(Change::Delete(0), 1 << 27),
             Err(Error::MaxBufsizeExceeded)
         );
+        let runs = |count| Offsets::Runs(Runs::rising(count).unwrap());
+        let few = MAX_LISTED;
+        for change in [Change::Nothing, Change::Delete(0), Change::Append(item)] {
+            assert_eq!(change.check(&runs(few)), Ok(()));
+            let refused = change.check(&runs(few + 1));
+            assert_eq!(refused, Err(Error::MaxBufsizeExceeded));
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod changes;
 mod parse;
 
+use super::change::{Change, check_listable};
 use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
@@ -87,7 +88,7 @@ impl Memory {
     /// Sets whether the whole frame gets checksums of header, index and trailer.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// Those of [`Change::check`]; [`Error::MemoryAlloc`].
     pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         self.change_checksums(self.checksums.wanted(checksums))
     }
@@ -95,13 +96,14 @@ impl Memory {
     /// Makes the whole frame record that every chunk has checksums.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// As for [`Self::set_checksums`].
     pub fn set_all_checksums(&mut self) -> Result<()> {
         self.change_checksums(ChecksumScope::All)
     }
 
     fn change_checksums(&mut self, checksums: ChecksumScope) -> Result<()> {
         if self.checksums != checksums {
+            Change::Nothing.check(&self.offsets)?;
             self.open_end()?;
             self.checksums = checksums;
         }
@@ -213,6 +215,7 @@ impl Memory {
 
     /// Removes free bytes: those of removed chunks, and those between the blocks of others.
     fn pack(&mut self) -> Result<()> {
+        check_listable(&self.offsets)?;
         let mut places = self.offsets.places().list()?;
         places.sort_unstable();
         places.dedup();
@@ -265,7 +268,7 @@ impl Memory {
         if self.loose {
             match self.pack() {
                 Err(Error::MemoryAlloc) => return Err(Error::MemoryAlloc),
-                // A frame with damaged chunks, or chunks that share bytes, stays as it is.
+                // A frame with damaged chunks, chunks that share bytes, or very many chunks stays as it is.
                 Ok(()) | Err(_) => self.loose = false,
             }
         }

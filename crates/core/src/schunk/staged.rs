@@ -175,7 +175,9 @@ impl Staged {
         if !matches!(change, Change::Nothing | Change::Fill(..)) {
             self.base.check_listable()?;
         }
-        change.check(&self.order)?;
+        if !change.fits(self.nchunks()) {
+            return Err(Error::InvalidParam);
+        }
         let mut placed = List::new();
         for (nchunk, chunk) in specials {
             placed.push((*nchunk, self.push_copy(chunk)?))?;
