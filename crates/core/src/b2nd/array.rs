@@ -10,7 +10,7 @@ use super::sparse;
 use super::write::{Rewriter, SelectionWrite};
 use super::{Dims, MAX_DIM};
 use crate::schunk::copy::VlmetalayerCoder;
-use crate::schunk::{State, SuperChunk, Update};
+use crate::schunk::{ChunkUpdate, State, SuperChunk, Update};
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
@@ -51,6 +51,9 @@ pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>,
     ArrayRef::check_chunks(state, &geometry)?;
     Ok((meta, geometry))
 }
+
+/// A copy is written in batches of about this many bytes of chunks, so that it needs no memory for all of them.
+const COPY_BATCH: usize = 16 << 20;
 
 /// How an array is copied.
 pub enum CopyPlan<'a> {
@@ -402,7 +405,8 @@ impl<'a> ArrayRef<'a> {
         }))
     }
 
-    /// Fills this array, all of whose items are zero, with the items of `src` from position `from` on.
+    /// Fills this array, all of whose items are zero, with the items of `src` from position `from` on. After an error it may have some of
+    /// them.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if items have another size; those of damaged chunks, of compression and output.
@@ -421,35 +425,46 @@ impl<'a> ArrayRef<'a> {
             }
             Ok(shifted)
         };
-        self.change(|state| {
-            let chunks = StoredChunks::new(self.schunk, state)?;
-            let mut updates: List<Update> = List::new();
-            let mut scratch = scratch::borrow()?;
-            for nchunk in 0..geometry.nchunks()? {
-                let (start, stop) = Self::chunk_box(geometry, nchunk);
-                let (from, to) = (shift(&start)?, shift(&stop)?);
-                let Some((shape, buffer)) = src.read_box(&from, &to, &mut scratch.data)? else {
-                    continue;
-                };
-                let (start, stop) = (&start[..ndim], &stop[..ndim]);
-                let selection = Selection::slice(geometry, start, stop, &shape[..ndim])?;
-                let Some(selection) = selection else {
-                    continue;
-                };
-                let writing = SelectionWrite {
-                    selection: &selection,
-                    rewriter: Rewriter {
-                        chunks: &chunks,
-                        maker: &maker,
-                        sizes: self.sizes()?,
-                        in_place: false,
-                    },
-                    origin: &Some,
-                    buffer,
-                };
-                updates.extend(writing.chunks(workers)?)?;
-            }
-            Ok(updates)
-        })
+        let mut chunks_left = 0..geometry.nchunks()?;
+        while !chunks_left.is_empty() {
+            self.change(|state| {
+                let chunks = StoredChunks::new(self.schunk, state)?;
+                let (mut updates, mut nbytes): (List<Update>, _) = (List::new(), 0);
+                let mut scratch = scratch::borrow()?;
+                while nbytes < COPY_BATCH
+                    && let Some(nchunk) = chunks_left.next()
+                {
+                    let (start, stop) = Self::chunk_box(geometry, nchunk);
+                    let (from, to) = (shift(&start)?, shift(&stop)?);
+                    let Some((shape, buffer)) = src.read_box(&from, &to, &mut scratch.data)? else {
+                        continue;
+                    };
+                    let (start, stop) = (&start[..ndim], &stop[..ndim]);
+                    let selection = Selection::slice(geometry, start, stop, &shape[..ndim])?;
+                    let Some(selection) = selection else {
+                        continue;
+                    };
+                    let writing = SelectionWrite {
+                        selection: &selection,
+                        rewriter: Rewriter {
+                            chunks: &chunks,
+                            maker: &maker,
+                            sizes: self.sizes()?,
+                            in_place: false,
+                        },
+                        origin: &Some,
+                        buffer,
+                    };
+                    for update in writing.chunks(workers)? {
+                        if let ChunkUpdate::Whole(chunk) = &update.1 {
+                            nbytes += chunk.len();
+                        }
+                        updates.push(update)?;
+                    }
+                }
+                Ok(updates)
+            })?;
+        }
+        Ok(())
     }
 }
