@@ -49,7 +49,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
         FrameKind::Sparse => Place::Directory(&path),
     };
     let settings = args.coding.apply(frame.settings(args.threads.count()))?;
-    if args.coding.codec.is_some() {
+    if args.coding.codec.is_some() || args.coding.filters.is_some() {
         let meta = frame.array().and_then(array_meta);
         settings.check_codec(meta.map(|meta| meta.ndim))?;
     }

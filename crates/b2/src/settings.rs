@@ -51,6 +51,14 @@ const FILTERS: [(&str, u8); 9] = [
     ("inttrunc", filter_id::INT_TRUNC),
 ];
 
+/// Filters that do nothing without a parameter: bits, or the side of a cell.
+const NEED_PARAMETER: [u8; 4] = [
+    filter_id::TRUNC_PREC,
+    filter_id::INT_TRUNC,
+    filter_id::NDCELL,
+    filter_id::NDMEAN,
+];
+
 /// Registered codecs by name.
 const PLUGINS: [(&str, u8); 6] = [
     ("ndlz", NDLZ),
@@ -124,8 +132,13 @@ impl Settings {
         matches!(self.codec, NDLZ | ZFP_ACCURACY | ZFP_PRECISION | ZFP_RATE)
     }
 
-    /// Checks that the codec supports the data: an array with `ndim` dimensions, or bytes that are no array.
+    /// Checks that codec and filters support the data: an array with `ndim` dimensions, or bytes that are no array.
     pub fn check_codec(&self, ndim: Option<usize>) -> Result<()> {
+        let is_for_arrays = |id: &u8| matches!(*id, filter_id::NDCELL | filter_id::NDMEAN);
+        if ndim.is_none() && self.filters.iter().any(is_for_arrays) {
+            let why = "the filters ndcell and ndmean take arrays alone, such as .npy files";
+            return Err(Failure::message(why));
+        }
         let name = codec_name(self.codec);
         let refused = |why: &str| Err(Failure::message(format!("the codec {name} takes {why}")));
         if !self.is_for_numbers() {
@@ -206,6 +219,10 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
                 names.join(", ")
             ))
         })?;
+        if meta == 0 && NEED_PARAMETER.contains(id) {
+            let why = format!("the filter {name} needs a parameter, such as {name}:4");
+            return Err(Failure::message(why));
+        }
         if *id != filter_id::NONE {
             chosen.push((*id, meta));
         }
@@ -235,6 +252,9 @@ mod tests {
         assert_eq!(pipeline(&names(&["none"])).expect("known").0, [0; 6]);
         assert!(pipeline(&names(&["shuffel"])).is_err());
         assert!(pipeline(&names(&["shuffle:300"])).is_err());
+        for filter in ["truncprec", "inttrunc:0", "ndcell", "ndmean"] {
+            assert!(pipeline(&names(&[filter])).is_err(), "{filter}");
+        }
         assert!(pipeline(&vec!["delta".to_string(); 7]).is_err());
     }
 

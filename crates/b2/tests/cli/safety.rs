@@ -140,6 +140,15 @@ fn arrays_that_would_lose_something_are_refused() {
         let run = b2(&["compress", file, "-o", &to, "-c", codec]).failed();
         assert!(run.err.contains(reason), "{codec}: {}", run.err);
     }
+    for (filter, reason) in [
+        ("truncprec", "parameter"),
+        ("shuffle,inttrunc", "parameter"),
+        ("ndmean:0", "parameter"),
+        ("ndcell:4", "arrays"),
+    ] {
+        let run = b2(&["compress", &plain, "-o", &to, "--filters", filter]).failed();
+        assert!(run.err.contains(reason), "{filter}: {}", run.err);
+    }
     let bytes = folder.write("bytes.npy", &npy("|u1", false, "(60, 40)", &series(600)));
     for (file, codec) in [(&floats, "zfp-prec:30"), (&bytes, "ndlz:8")] {
         b2(&["compress", file, "-o", &to, "-f", "-c", codec]).ended(0);
