@@ -140,7 +140,13 @@ impl Delta {
 pub fn check_listable(offsets: &Offsets) -> Result<()> {
     match offsets {
         Offsets::Repeated { .. } | Offsets::Runs(_) if offsets.len() > MAX_LISTED => {
-            Err(Error::MaxBufsizeExceeded)
+            // Chunks that lie one behind the other have more bytes than their offsets.
+            let (_, last) = offsets.real();
+            let list = size_of::<i64>() as u64 * offsets.len() as u64;
+            match last {
+                Some(last) if last >= list => Ok(()),
+                _ => Err(Error::MaxBufsizeExceeded),
+            }
         }
         _ => Ok(()),
     }
@@ -376,6 +382,12 @@ mod tests {
             assert_eq!(change.check(&runs(few)), Ok(()));
             let refused = change.check(&runs(few + 1));
             assert_eq!(refused, Err(Error::MaxBufsizeExceeded));
+            // Chunks of 40 bytes each.
+            let mut apart = Runs::default();
+            for nchunk in 0..few as i64 + 1 {
+                apart.push(40 * nchunk).unwrap();
+            }
+            assert_eq!(change.check(&Offsets::Runs(apart)), Ok(()));
         }
     }
 }

@@ -172,7 +172,7 @@ impl Offsets {
     }
 
     /// The number of offsets of chunks with bytes, and the largest of these offsets.
-    fn real(&self) -> (usize, Option<u64>) {
+    pub(super) fn real(&self) -> (usize, Option<u64>) {
         match self {
             Self::Repeated { offset, count } => match u64::try_from(*offset) {
                 Ok(place) if *count > 0 => (*count, Some(place)),
