@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Seconds after which something hangs.
 const PATIENCE: u32 = 100;
@@ -151,7 +151,10 @@ fn a_frame_is_joined_with_itself_beside_a_writer() {
                 Ok(array) => Err(format!("a shape of {:?}", array.shape())),
                 Err(rc) => Err(format!("join: {rc}")),
             };
-            let read = (0..5000).try_for_each(join);
+            // Under a sanitizer, each join can wait long for the writer, which hardly ever does anything else than change the frame.
+            let end = Instant::now() + Duration::from_secs(u64::from(PATIENCE) / 4);
+            let mut joins = (0..5000).take_while(|_| Instant::now() < end);
+            let read = joins.try_for_each(join);
             done.store(true, Ordering::Relaxed);
             read.and(joined(writer))
         })
