@@ -7,6 +7,7 @@ use blosc2::capi::types::blosc2_cparams;
 use common::data::Kind;
 use common::fixtures::fixtures;
 use common::folder::Folder;
+use common::memory_use::status;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use common::schunk_state::read;
@@ -218,28 +219,16 @@ fn special_values_take_no_room() {
     );
 }
 
-/// After each append the frame on disk is whole: who opens it sees the chunk.
-/// The most memory that this process ever had, in bytes. The system sums up counters of each processor approximately, so that a later number
-/// may be a little lower.
-fn peak() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().nth(1));
-    1024 * kib
-        .and_then(|kib| kib.parse::<usize>().ok())
-        .expect("a number")
-}
-
 #[test]
 fn a_little_in_a_large_chunk_of_zeros_takes_little_memory() {
     let lib = our_schunks();
     let s = create(lib, true, None, 8);
     let nitems = (1 << 30) / 8;
     assert_eq!(s.fill_special(nitems, 1, 1 << 30), 1);
-    let before = peak();
+    let before = status("VmHWM");
     let at = nitems / 2 + 3;
     assert_eq!(s.set_slice(at, at + 2, &[7; 16]), 0);
-    let grown = peak().saturating_sub(before);
+    let grown = status("VmHWM").saturating_sub(before);
     assert!(grown < 512 << 20, "{grown} bytes");
     let mut items = [1; 48];
     assert_eq!(s.get_slice(at - 2, at + 4, &mut items), 0);
@@ -280,6 +269,7 @@ fn files_of_high_numbers_get_low_ones_when_little_is_left() {
     assert_eq!(s.offsets().map(|offsets| offsets.len()), Some(2));
 }
 
+/// After each append the frame on disk is whole: who opens it sees the chunk.
 #[test]
 fn every_append_is_seen_by_others() {
     let folder = Folder::new("appends");

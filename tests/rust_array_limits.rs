@@ -1,40 +1,13 @@
 //! Arrays of Rust programs take no more memory than they need, and no metalayer makes them panic.
 
-#[cfg(target_os = "linux")]
 mod common;
 
-#[cfg(target_os = "linux")]
+use common::data::Kind;
 use common::folder::Folder;
-#[cfg(target_os = "linux")]
-use oxiblosc_core::Error;
-use oxiblosc_core::{Array, CParams, Chunking, Initial, Layout, Place, StorageParams, codec};
-
-const CUT: Chunking = Chunking {
-    chunks: &[8, 6],
-    blocks: &[3, 4],
-};
-
-fn storage(place: Place) -> StorageParams {
-    StorageParams {
-        place,
-        cparams: CParams {
-            codec: codec::LZ4,
-            typesize: 4,
-            ..CParams::default()
-        },
-        ..StorageParams::default()
-    }
-}
-
-fn layout<'a>(shape: &'a [i64], cut: Chunking<'a>) -> Layout<'a> {
-    Layout {
-        shape,
-        chunks: cut.chunks,
-        blocks: cut.blocks,
-        dtype: Some(b"<i4"),
-        metalayers: &[],
-    }
-}
+use common::isolated::isolated;
+use common::memory_use::{forget_peaks, status};
+use common::rust_arrays::{CUT, layout, make, storage};
+use oxiblosc_core::{Array, Chunking, Error, Initial, Place};
 
 /// A call of a function of an array, and its name.
 type Call = (&'static str, fn(&Array));
@@ -44,14 +17,7 @@ type Call = (&'static str, fn(&Array));
 fn no_metalayer_makes_an_array_panic() {
     let shape = [20, 14];
     let items = vec![7; 20 * 14 * 4];
-    let make = || {
-        let array = Array::create(
-            &layout(&shape, CUT),
-            Initial::Items(&items),
-            storage(Place::Frame),
-        );
-        array.expect("an array")
-    };
+    let make = || make(Place::Frame, &shape, Initial::Items(&items)).expect("an array");
     let content = make().schunk().metalayer(b"b2nd").expect("its metalayer");
     let calls: [Call; 14] = [
         ("shape", |a| _ = a.shape()),
@@ -105,21 +71,10 @@ fn no_metalayer_makes_an_array_panic() {
     }
 }
 
-/// A number of `/proc/self/status`, in bytes.
-#[cfg(target_os = "linux")]
-fn status(name: &str) -> usize {
-    let text = std::fs::read_to_string("/proc/self/status").expect("a process knows itself");
-    let line = text.lines().find(|line| line.starts_with(name));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok());
-    kilobytes.expect("a number") << 10
-}
-
 /// A way to derive an array from another, and its name.
-#[cfg(target_os = "linux")]
 type Derive<'a> = (&'static str, &'a dyn Fn() -> Result<Array, Error>);
 
 /// Arrays that are derived from one in a file need memory for a few chunks, not for all.
-#[cfg(target_os = "linux")]
 #[test]
 fn copies_into_files_need_little_memory() {
     const ROWS: i64 = 96;
@@ -135,16 +90,8 @@ fn copies_into_files_need_little_memory() {
     let (from, to) = (folder.join("from"), folder.join("to"));
     let source = Array::zeros(&layout(&[ROWS, ROW], cut(1)), storage(Place::File(&from)));
     let source = source.expect("an array");
-    let mut state = 1u32;
     for row in 0..ROWS {
-        let word = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state ^ (state >> 13)).to_le_bytes()
-        };
-        let noise: Vec<u8> = std::iter::repeat_with(word)
-            .take(ROW as usize)
-            .flatten()
-            .collect();
+        let noise = Kind::Random.bytes(4 * ROW as usize, row as u64);
         let written = source.write(&[row, 0], &[row + 1, ROW], &noise);
         written.expect("writes");
     }
@@ -162,8 +109,8 @@ fn copies_into_files_need_little_memory() {
     ];
     for (name, derive) in derived {
         let _ = std::fs::remove_file(&to);
-        common::isolated::isolated(60, || {
-            std::fs::write("/proc/self/clear_refs", "5").map_err(|error| error.to_string())?;
+        isolated(60, || {
+            forget_peaks();
             let before = status("VmRSS");
             derive().map_err(|error| format!("{error:?}"))?;
             let grown = status("VmHWM").saturating_sub(before);

@@ -6,46 +6,11 @@ mod common;
 use blosc2::capi::types::blosc2_cparams;
 use common::b2nd::{Array as CArray, Spec, our_arrays, reference_arrays};
 use common::folder::Folder;
+use common::rust_arrays::{CUT, cparams, layout, make, storage};
 use oxiblosc_core::{
-    Array, CParams, Chunking, Error, Initial, Layout, Place, Protection, StorageParams, SuperChunk,
-    codec,
+    Array, CParams, Chunking, Error, Initial, Place, Protection, StorageParams, SuperChunk, codec,
 };
 use std::path::Path;
-
-const CUT: Chunking = Chunking {
-    chunks: &[8, 6],
-    blocks: &[3, 4],
-};
-
-fn cparams() -> CParams {
-    CParams {
-        codec: codec::LZ4,
-        typesize: 4,
-        ..CParams::default()
-    }
-}
-
-fn storage(place: Place) -> StorageParams {
-    StorageParams {
-        place,
-        cparams: cparams(),
-        ..StorageParams::default()
-    }
-}
-
-fn layout<'a>(shape: &'a [i64], cut: Chunking<'a>) -> Layout<'a> {
-    Layout {
-        shape,
-        chunks: cut.chunks,
-        blocks: cut.blocks,
-        dtype: Some(b"<i4"),
-        metalayers: &[],
-    }
-}
-
-fn make(place: Place, shape: &[i64], initial: Initial) -> Result<Array, Error> {
-    Array::create(&layout(shape, CUT), initial, storage(place))
-}
 
 /// The same in C, in memory.
 fn spec(shape: &[i64], cut: Chunking) -> Spec {

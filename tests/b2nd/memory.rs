@@ -1,6 +1,7 @@
 //! How much memory is used, and what chunks depend on.
 
 use super::*;
+use common::memory_use::status;
 
 /// Chunks that lie together in the buffer, row by row or block by block, are compressed from there; those of a selection
 /// that goes backwards are put together first.
@@ -39,14 +40,6 @@ fn chunks_do_not_depend_on_how_their_data_lie_in_the_buffer() {
     }
 }
 
-/// Bytes of address space that this process has.
-fn address_space() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = status.lines().find(|line| line.starts_with("VmSize:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    kilobytes.expect("a size") << 10
-}
-
 #[test]
 fn a_slice_takes_no_more_memory_than_some_blocks() {
     const BLOCK: u64 = 10 * 40 * 50 * 8;
@@ -79,7 +72,7 @@ fn a_slice_takes_no_more_memory_than_some_blocks() {
             let mut buffer = vec![1; data.len()];
             // Threads, and what they keep, are there afterwards.
             get([0, 0, 0], [50, 200, 1], &mut buffer)?;
-            limit_memory(address_space() + nthreads as u64 * 4 * BLOCK);
+            limit_memory(status("VmSize") as u64 + nthreads as u64 * 4 * BLOCK);
             get([0, 0, 0], shape, &mut buffer)?;
             get([3, 3, 3], [49, 190, 170], &mut buffer)?;
             get([7, 0, 0], [8, 200, 200], &mut buffer)
@@ -111,7 +104,7 @@ fn chunks_without_end_are_not_listed_one_by_one() {
         let zeros = |ctx, array| unsafe { (our_arrays().f.b2nd_zeros)(ctx, array) };
         let array = our_arrays().make(&spec(&[ITEMS], &[2], &[2], 8), zeros);
         let array = array.map_err(|rc| rc.to_string())?;
-        limit_memory(address_space() + (64 << 20));
+        limit_memory(status("VmSize") as u64 + (64 << 20));
         let items = [1; 16];
         let changes = [
             ("set", array.set(&[6], &[8], &[2], &items)),

@@ -6,6 +6,7 @@ use super::exercise::{ROOM, look};
 use super::seeds::Seed;
 use crate::common::b2nd::our_arrays;
 use crate::common::isolated::isolated;
+use crate::common::memory_use::{forget_peaks, status};
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
 use std::path::Path;
@@ -28,14 +29,6 @@ enum Way {
     Array,
 }
 
-/// A number of `/proc/self/status`, in bytes.
-fn status(name: &str) -> usize {
-    let text = std::fs::read_to_string("/proc/self/status").expect("a process knows itself");
-    let line = text.lines().find(|line| line.starts_with(name));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok());
-    kilobytes.unwrap_or_else(|| panic!("no {name}")) << 10
-}
-
 /// Seconds that this process took of the processor.
 fn seconds() -> f64 {
     // SAFETY: a struct of numbers, filled in by the call.
@@ -46,11 +39,6 @@ fn seconds() -> f64 {
     };
     let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     time(usage.ru_utime) + time(usage.ru_stime)
-}
-
-/// Has the process's peaks begin at what it holds now.
-fn forget_peaks() {
-    std::fs::write("/proc/self/clear_refs", "5").expect("a process may forget its peak");
 }
 
 /// Opens the frame and looks at it; whether it opened.
