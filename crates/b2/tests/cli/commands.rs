@@ -2,7 +2,7 @@
 
 use crate::damage_files::{Original, write_files};
 use crate::fixtures::fixtures;
-use crate::support::{Folder, b2, piped, read, series};
+use crate::support::{Folder, b2, compress, piped, read, series};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
@@ -181,23 +181,14 @@ fn blocks_may_be_as_large_as_the_chunks_of_a_frame() {
     let folder = Folder::new("large-blocks");
     let file = folder.write("data", &[7; 9 << 20]);
     let [frame, new] = ["frame", "new"].map(|name| folder.path(name));
-    let compress = [
-        "compress",
-        &file,
-        "-o",
-        &frame,
-        "--typesize",
-        "1",
-        "-c",
-        "lz4",
-    ];
     for (chunks, blocks, code) in [
         ("8M", "8M", 0),
         ("8M", "9M", 2),
         ("64K", "64K", 0),
         ("64K", "65K", 2),
     ] {
-        b2(&[&compress[..], &["-f", "--chunks", chunks]].concat()).ended(0);
+        let options = format!("--typesize 1 -c lz4 --chunks {chunks}");
+        compress(&file, &frame, &options).ended(0);
         b2(&["convert", &frame, &new, "-f", "--blocks", blocks]).ended(code);
     }
 }

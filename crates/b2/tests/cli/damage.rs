@@ -1,30 +1,17 @@
 //! Damaged frames: `verify` finds the damage, and `repair` copies everything else and does not change the original.
 
-use crate::support::{Folder, b2, read, series};
+use crate::support::{Folder, b2, compress, read, series};
 
 const CHUNK: usize = 16 << 10;
 
 /// A frame whose streams have checksums (those of zlib), so that damage is found: its path, its bytes, the data.
-fn frame(folder: &Folder, extra: &[&str]) -> (String, Vec<u8>, Vec<u8>) {
+fn frame(folder: &Folder, extra: &str) -> (String, Vec<u8>, Vec<u8>) {
     let data = series(40_000);
     let file = folder.write("data", &data);
     let path = folder.path("frame");
-    let args = [
-        "compress",
-        &file,
-        "-o",
-        &path,
-        "--codec",
-        "zlib",
-        "--typesize",
-        "4",
-        "--chunks",
-        "16K",
-        "--blocks",
-        "4K",
-    ];
-    b2(&[&args[..], extra].concat()).ended(0);
-    let bytes = if extra.contains(&"--sparse") {
+    let options = format!("--codec zlib --typesize 4 --chunks 16K --blocks 4K {extra}");
+    compress(&file, &path, &options).ended(0);
+    let bytes = if extra == "--sparse" {
         Vec::new()
     } else {
         read(&path)
@@ -74,7 +61,7 @@ fn repaired(folder: &Folder, path: &str, code: i32) -> Vec<u8> {
 #[test]
 fn damaged_chunks_are_named_and_the_others_kept() {
     let folder = Folder::new("chunks");
-    let (path, bytes, data) = frame(&folder, &[]);
+    let (path, bytes, data) = frame(&folder, "");
     let places = places(&path);
     assert!(places.len() > 8);
     for (nchunk, (pos, cbytes)) in places.iter().enumerate().step_by(3) {
@@ -101,7 +88,7 @@ fn damaged_chunks_are_named_and_the_others_kept() {
 #[test]
 fn flipped_bytes_everywhere() {
     let folder = Folder::new("flips");
-    let (path, bytes, data) = frame(&folder, &[]);
+    let (path, bytes, data) = frame(&folder, "");
     let places = places(&path);
     let index = places
         .iter()
@@ -144,7 +131,7 @@ fn flipped_bytes_everywhere() {
 #[test]
 fn files_cut_short() {
     let folder = Folder::new("cut");
-    let (path, bytes, data) = frame(&folder, &[]);
+    let (path, bytes, data) = frame(&folder, "");
     let places = places(&path);
     let header = places[0].0;
     for cut in (header..bytes.len())
@@ -173,7 +160,7 @@ fn files_cut_short() {
 #[test]
 fn index_and_trailer_gone() {
     let folder = Folder::new("index");
-    let (path, bytes, data) = frame(&folder, &[]);
+    let (path, bytes, data) = frame(&folder, "");
     let (last, cbytes) = *places(&path).last().expect("chunks");
     let end = last + cbytes;
     let mut damaged = bytes.clone();
@@ -190,7 +177,7 @@ fn index_and_trailer_gone() {
 #[test]
 fn directories() {
     let folder = Folder::new("directory");
-    let (path, _, data) = frame(&folder, &["--sparse"]);
+    let (path, _, data) = frame(&folder, "--sparse");
     assert!(repaired(&folder, &path, 0) == data);
     let chunk = |n: usize| format!("{path}/{n:08X}.chunk");
     std::fs::remove_file(chunk(2)).expect("removed");
@@ -253,7 +240,7 @@ fn an_array_keeps_its_shape() {
 #[test]
 fn what_is_whole_is_copied() {
     let folder = Folder::new("whole");
-    let (path, bytes, data) = frame(&folder, &[]);
+    let (path, bytes, data) = frame(&folder, "");
     assert!(repaired(&folder, &path, 0) == data);
     assert_eq!(read(&folder.path("repaired")).len(), bytes.len());
 }

@@ -3,7 +3,7 @@
 use crate::damage_files::{Original, write_files};
 use crate::support::{Folder, b2};
 #[cfg(unix)]
-use crate::support::{npy, read, series};
+use crate::support::{compress, npy, read, series};
 use oxiblosc_core::{Array, CParams, Layout, Place, StorageParams};
 #[cfg(unix)]
 use oxiblosc_core::{Compressor, SuperChunk};
@@ -235,21 +235,8 @@ fn many_blocks_take_no_longer_than_few() {
     let folder = Folder::new("many-blocks");
     let file = folder.write("data", &series(1 << 20));
     let frame = folder.path("frame");
-    let compress = [
-        "compress",
-        &file,
-        "-o",
-        &frame,
-        "--checksum",
-        "--typesize",
-        "1",
-    ];
-    b2(&[
-        &compress[..],
-        &["--chunks", "4M", "--blocks", "32", "-c", "lz4"],
-    ]
-    .concat())
-    .ended(0);
+    let options = "--checksum --typesize 1 --chunks 4M --blocks 32 -c lz4";
+    compress(&file, &frame, options).ended(0);
     let len = read(&frame).len();
     let new = folder.path("new");
     // Damage to the front of the chunk and its blocks, and to blocks only.
@@ -275,7 +262,7 @@ fn one_thread_is_enough() {
     let data = series(100_000);
     let file = folder.write("data", &data);
     let [frame, to] = ["frame", "to"].map(|name| folder.path(name));
-    b2(&["compress", &file, "-o", &frame, "--chunks", "32K"]).ended(0);
+    compress(&file, &frame, "--chunks 32K").ended(0);
     for args in [
         &["compress", &file, "-o", &to, "--chunks", "32K"][..],
         &["decompress", &frame, "-o", &to],
@@ -305,40 +292,18 @@ fn a_lack_of_memory_is_an_error_and_no_damage() {
         path
     };
     sparse("file", b"", 700 << 20);
-    let compress = [
-        "compress",
-        &file,
-        "-o",
-        &frame,
-        "--typesize",
-        "1",
-        "-c",
-        "lz4",
-    ];
-    b2(&[&compress[..], &["--chunks", "100M"]].concat()).ended(0);
+    compress(&file, &frame, "--typesize 1 -c lz4 --chunks 100M").ended(0);
     let shape = "(8000, 90000)";
     let fortran = sparse("fortran.npy", &npy("|u1", true, shape, &[]), 720_000_000);
     // One chunk that is not of special values.
     let noise = folder.write("noise", &oxiblosc_testing::noise(60 << 20));
     let large = folder.path("large");
-    b2(&[
-        "compress", &noise, "-o", &large, "--chunks", "60M", "-l", "0",
-    ])
-    .ended(0);
+    compress(&noise, &large, "--chunks 60M -l 0").ended(0);
     // One block that is larger than what is decompressed at a time.
     let pattern = folder.write("pattern", &b"0123456789abcdef".repeat(6 << 20));
     let block = folder.path("block");
-    let compress = [
-        "compress",
-        &pattern,
-        "-o",
-        &block,
-        "--typesize",
-        "1",
-        "-c",
-        "lz4",
-    ];
-    b2(&[&compress[..], &["--chunks", "96M", "--blocks", "96M"]].concat()).ended(0);
+    let options = "--typesize 1 -c lz4 --chunks 96M --blocks 96M";
+    compress(&pattern, &block, options).ended(0);
     for (limit, args) in [
         (1_000_000, &["convert", &frame, &to, "--chunks", "600M"][..]),
         (

@@ -42,6 +42,13 @@ impl Drop for Folder {
     }
 }
 
+/// Compresses a file to a frame, which may be there already, with more options, which have no blanks within them.
+#[track_caller]
+pub fn compress(file: &str, frame: &str, options: &str) -> Run {
+    let options: Vec<&str> = options.split_whitespace().collect();
+    b2(&[&["compress", file, "-f", "-o", frame][..], &options].concat())
+}
+
 pub fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
