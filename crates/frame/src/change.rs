@@ -138,15 +138,14 @@ impl Delta {
 /// # Errors
 /// [`Error::MaxBufsizeExceeded`] if there are too many for a list.
 pub fn check_listable(offsets: &Offsets) -> Result<()> {
+    // Chunks that lie one behind the other have more bytes than a list of their offsets.
+    let list_len = size_of::<i64>() as u64 * offsets.len() as u64;
+    let is_larger = || offsets.real().1.is_none_or(|last| last < list_len);
     match offsets {
-        Offsets::Repeated { .. } | Offsets::Runs(_) if offsets.len() > MAX_LISTED => {
-            // Chunks that lie one behind the other have more bytes than their offsets.
-            let (_, last) = offsets.real();
-            let list = size_of::<i64>() as u64 * offsets.len() as u64;
-            match last {
-                Some(last) if last >= list => Ok(()),
-                _ => Err(Error::MaxBufsizeExceeded),
-            }
+        Offsets::Repeated { .. } | Offsets::Runs(_)
+            if offsets.len() > MAX_LISTED && is_larger() =>
+        {
+            Err(Error::MaxBufsizeExceeded)
         }
         _ => Ok(()),
     }
@@ -378,16 +377,17 @@ mod tests {
         );
         let runs = |count| Offsets::Runs(Runs::rising(count).unwrap());
         let few = MAX_LISTED;
+        // Chunks of 40 bytes each.
+        let mut apart = Runs::default();
+        for nchunk in 0..few as i64 + 1 {
+            apart.push(40 * nchunk).unwrap();
+        }
+        let apart = Offsets::Runs(apart);
         for change in [Change::Nothing, Change::Delete(0), Change::Append(item)] {
             assert_eq!(change.check(&runs(few)), Ok(()));
             let refused = change.check(&runs(few + 1));
             assert_eq!(refused, Err(Error::MaxBufsizeExceeded));
-            // Chunks of 40 bytes each.
-            let mut apart = Runs::default();
-            for nchunk in 0..few as i64 + 1 {
-                apart.push(40 * nchunk).unwrap();
-            }
-            assert_eq!(change.check(&Offsets::Runs(apart)), Ok(()));
+            assert_eq!(change.check(&apart), Ok(()));
         }
     }
 }

@@ -210,6 +210,12 @@ impl Header {
         }
     }
 
+    /// Whether an index or trailer with this error is passed over: in a frame without data the reference may leave either wrong. A lack of
+    /// memory says nothing about them.
+    pub fn tolerates(&self, error: Error) -> bool {
+        self.nbytes <= 0 && error != Error::MemoryAlloc
+    }
+
     /// The header as bytes; [`set_extent`] fills in the sizes. `metalayers` are written instead of those in `self`, so
     /// that the caller need not copy them into it.
     ///

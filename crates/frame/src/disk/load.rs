@@ -135,7 +135,7 @@ fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
     if parsed.kind != kind {
         return Err(Error::FrameType);
     }
-    let (trailer_pos, trailer, vlmetalayers) = read_trailer(source, &extent, parsed.nbytes)?;
+    let (trailer_pos, trailer, vlmetalayers) = read_trailer(source, &extent, &parsed)?;
     let index_pos = match kind {
         FrameKind::Contiguous => header_len.checked_add(extent.cbytes),
         FrameKind::Sparse => Some(header_len),
@@ -168,11 +168,11 @@ fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
     ))
 }
 
-/// Reads the trailer of a frame with `nbytes` bytes of data. Returns where it begins, its bytes, and the metalayers in it.
+/// Reads the trailer of a frame with this header. Returns where it begins, its bytes, and the metalayers in it.
 fn read_trailer(
     source: &FrameFile,
     extent: &Extent,
-    nbytes: i64,
+    header: &Header,
 ) -> Result<(u64, List<u8>, List<Metalayer>)> {
     let (frame_len, header_len) = (extent.frame_len, u64::from(extent.header_len));
     let end = frame_len.checked_sub(trailer::MIN_LEN as u64);
@@ -180,8 +180,8 @@ fn read_trailer(
     let len = trailer::len(&end, frame_len, header_len)? as u64;
     let bytes = source.read(frame_len - len, len)?;
     match trailer::parse(&bytes) {
-        // In a frame without data the reference may leave a wrong length in the trailer, which then begins right behind the header.
-        Err(error) if nbytes <= 0 && error != Error::MemoryAlloc => {
+        // The length in it is wrong; the trailer then begins right behind the header.
+        Err(error) if header.tolerates(error) => {
             let mut bytes = source.read(header_len, frame_len - header_len)?;
             trailer::correct_len(&mut bytes)?;
             let vlmetalayers = trailer::parse(&bytes)?;
@@ -240,7 +240,7 @@ fn read_index(
     let bytes = source.read(pos, index.cbytes as u64)?;
     let offsets = match Offsets::decode(&bytes, count, header.kind, source.size) {
         Ok(offsets) => offsets,
-        Err(error) if header.nbytes <= 0 && error != Error::MemoryAlloc => return Ok(NO_CHUNKS),
+        Err(error) if header.tolerates(error) => return Ok(NO_CHUNKS),
         Err(error) => return Err(error),
     };
     // In a compact frame the trailer follows immediately.

@@ -36,7 +36,7 @@ fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<O
         }
         (Some(0), _) | (_, None) => Ok(Offsets::EMPTY),
         (count, Some(index)) => match Offsets::decode(index, count, header.kind, frame_len) {
-            Err(error) if header.nbytes <= 0 && error != Error::MemoryAlloc => Ok(Offsets::EMPTY),
+            Err(error) if header.tolerates(error) => Ok(Offsets::EMPTY),
             other => other,
         },
     }
@@ -64,8 +64,8 @@ pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     let mut trailer_pos = bytes.len() - trailer_len;
     let mut trailer = bytes[trailer_pos..].to_list()?;
     let vlmetalayers = match trailer::parse(&trailer) {
-        // In a frame without data the reference may leave a wrong length in the trailer, which then begins right behind the header.
-        Err(error) if header.nbytes <= 0 && error != Error::MemoryAlloc => {
+        // The length in it is wrong; the trailer then begins right behind the header.
+        Err(error) if header.tolerates(error) => {
             trailer_pos = extent.header_len as usize;
             trailer = bytes[trailer_pos..].to_list()?;
             trailer::correct_len(&mut trailer)?;
