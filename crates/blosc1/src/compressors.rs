@@ -2,7 +2,7 @@
 
 use super::border::{FAILED, guard, text};
 use oxiblosc_codecs::Codec;
-use oxiblosc_memory::Buffer;
+use oxiblosc_memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{null, null_mut};
 
@@ -111,9 +111,8 @@ pub unsafe extern "C" fn blosc_get_complib_info(
             _ => None,
         };
         let made = found.and_then(|(format, version)| {
-            let library = Buffer::copy_of(library_of(format)?.to_bytes_with_nul()).ok()?;
-            let mut version = Buffer::copy_of(version.as_bytes()).ok()?;
-            version.extend(&[0]).ok()?;
+            let library = CStrBuf::to_buffer(library_of(format)?.to_bytes()).ok()?;
+            let version = CStrBuf::to_buffer(version.as_bytes()).ok()?;
             Some((format, [library, version]))
         });
         let (code, texts) = match made {

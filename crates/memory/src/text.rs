@@ -1,5 +1,6 @@
 //! C strings, and formatted texts of limited length.
 
+use super::Buffer;
 use super::list::List;
 use oxiblosc_error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int};
@@ -50,9 +51,17 @@ impl CStrBuf {
     /// # Errors
     /// [`Error::MemoryAlloc`].
     pub fn to_malloc(string: &[u8]) -> Result<*mut c_char> {
-        let mut copy = super::Buffer::copy_of(string)?;
+        Ok(Self::to_buffer(string)?.into_raw().cast())
+    }
+
+    /// As [`Self::to_malloc`], but the copy is freed unless [`Buffer::into_raw`] gives it away.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn to_buffer(string: &[u8]) -> Result<Buffer> {
+        let mut copy = Buffer::copy_of(string)?;
         copy.extend(&[0])?;
-        Ok(copy.into_raw().cast())
+        Ok(copy)
     }
 }
 
