@@ -88,7 +88,8 @@ pub fn decompress(
     decompress_any(ctx, header, src, data, room)
 }
 
-/// [`decompress`] for any chunk. It is not inlined: to save registers for it would take a thirtieth of the instructions that a small chunk needs.
+/// [`decompress`] for any chunk. It is not inlined: the fast path would have to save the registers that this needs, 3 % of the instructions for a
+/// small chunk.
 #[inline(never)]
 fn decompress_any(
     ctx: &impl DecodeContext,

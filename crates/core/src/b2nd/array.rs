@@ -12,7 +12,7 @@ use super::{Dims, MAX_DIM};
 use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::{ChunkUpdate, State, SuperChunk, Update};
 use oxiblosc_cells::BlockShape;
-use oxiblosc_chunk::scratch;
+use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
@@ -425,44 +425,48 @@ impl<'a> ArrayRef<'a> {
             }
             Ok(shifted)
         };
+        let updates_of = |chunks: &StoredChunks, nchunk, scratch: &mut Scratch| {
+            let (start, stop) = Self::chunk_box(geometry, nchunk);
+            let (from, to) = (shift(&start)?, shift(&stop)?);
+            let Some((shape, buffer)) = src.read_box(&from, &to, &mut scratch.data)? else {
+                return Ok(List::new());
+            };
+            let (start, stop) = (&start[..ndim], &stop[..ndim]);
+            let selection = Selection::slice(geometry, start, stop, &shape[..ndim])?;
+            let Some(selection) = selection else {
+                return Ok(List::new());
+            };
+            let writing = SelectionWrite {
+                selection: &selection,
+                rewriter: Rewriter {
+                    chunks,
+                    maker: &maker,
+                    sizes: self.sizes()?,
+                    in_place: false,
+                },
+                origin: &Some,
+                buffer,
+            };
+            writing.chunks(workers)
+        };
         let mut chunks_left = 0..geometry.nchunks()?;
         while !chunks_left.is_empty() {
             self.change(|state| {
                 let chunks = StoredChunks::new(self.schunk, state)?;
-                let (mut updates, mut nbytes): (List<Update>, _) = (List::new(), 0);
+                let (mut batch, mut nbytes): (List<Update>, _) = (List::new(), 0);
                 let mut scratch = scratch::borrow()?;
                 while nbytes < COPY_BATCH
                     && let Some(nchunk) = chunks_left.next()
                 {
-                    let (start, stop) = Self::chunk_box(geometry, nchunk);
-                    let (from, to) = (shift(&start)?, shift(&stop)?);
-                    let Some((shape, buffer)) = src.read_box(&from, &to, &mut scratch.data)? else {
-                        continue;
-                    };
-                    let (start, stop) = (&start[..ndim], &stop[..ndim]);
-                    let selection = Selection::slice(geometry, start, stop, &shape[..ndim])?;
-                    let Some(selection) = selection else {
-                        continue;
-                    };
-                    let writing = SelectionWrite {
-                        selection: &selection,
-                        rewriter: Rewriter {
-                            chunks: &chunks,
-                            maker: &maker,
-                            sizes: self.sizes()?,
-                            in_place: false,
-                        },
-                        origin: &Some,
-                        buffer,
-                    };
-                    for update in writing.chunks(workers)? {
-                        if let ChunkUpdate::Whole(chunk) = &update.1 {
+                    let updates = updates_of(&chunks, nchunk, &mut scratch)?;
+                    for (_, update) in &updates {
+                        if let ChunkUpdate::Whole(chunk) = update {
                             nbytes += chunk.len();
                         }
-                        updates.push(update)?;
                     }
+                    batch.extend(updates)?;
                 }
-                Ok(updates)
+                Ok(batch)
             })?;
         }
         Ok(())
