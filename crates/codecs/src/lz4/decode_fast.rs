@@ -12,7 +12,7 @@
 
 use core::hint::cold_path;
 
-use super::decode_short::decode_short;
+use super::decode_short::{self, LONG_STEP, LONGEST_MATCH, decode_short};
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
 use crate::copy::{copy_all, replicate};
 use crate::unaligned::load;
@@ -32,14 +32,17 @@ const SHORT_MATCH_STEP: usize = 24;
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// The most bytes that any sequence writes before the end of its match is checked: a step of literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
-/// [`decode_short`] is called after this many consecutive short sequences. The threshold doubles after a call that did not pay.
+/// [`decode_short`] is called after this many consecutive sequences that it could decode. After a call that did not pay the threshold is
+/// twice as high, up to `MAX_SHORT_RUN`, and after one that did it is 1: most likely the sequence at which it ended was an exception.
 const SHORT_RUN: usize = 8;
+const MAX_SHORT_RUN: usize = 1024;
 /// A call of [`decode_short`] pays if it decodes this many bytes of the stream. Its end costs a mispredicted branch.
 const MIN_CALL_BYTES: usize = 96;
-/// The highest threshold for a call of [`decode_short`].
-const MAX_SHORT_RUN: usize = 1024;
-// Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
-const _: () = assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN);
+// Sixteen bytes of literals are stored before their number is known, and a short match follows without another check. A call of
+// `decode_short` requires `LONG_STEP` bytes of data, which so many matches have.
+const _: () = assert!(
+    16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN && LONG_STEP <= SHORT_RUN * MIN_MATCH
+);
 
 impl UncheckedDst<'_> {
     /// Copies the first `len` of `bytes` to `at`. For a `len` up to 32 it copies 32 bytes, if `bytes` has as many.
@@ -114,7 +117,7 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
 struct Limits {
     /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
     token: usize,
-    /// The last token for [`decode_short`], or 0. If its literals have no extra bytes, they end at `distance` at most.
+    /// The last token for [`decode_short`], or 0. `decode_short::SRC_MARGIN` bytes of the stream lie there.
     short_token: usize,
     /// The last position at which literals may end that a match follows. `MIN_REST` bytes of the stream lie there, so a distance can be read.
     distance: usize,
@@ -122,6 +125,9 @@ struct Limits {
     literals: usize,
     /// The last position of the data at which a sequence may begin. `DST_MARGIN` bytes of the data lie there, and it is less than `wanted`.
     out: usize,
+    /// The last position of the data at which a sequence for [`decode_short`] may begin, or 0. `decode_short::DST_MARGIN` bytes of the data
+    /// lie there.
+    short_out: usize,
     /// The last position of the data at which long literals may end. `DST_MARGIN` bytes of the data lie there.
     literals_out: usize,
     /// The last position of the data at which a match may end: as near the end of the data as the format allows, if there is padding for
@@ -140,12 +146,14 @@ impl Limits {
         let distance = src_len.checked_sub(MIN_REST)?;
         let token = src.len().checked_sub(SRC_MARGIN)?.min(distance);
         let literals_out = dst_len.checked_sub(DST_MARGIN)?;
+        let out = literals_out.min(wanted.saturating_sub(1));
         Some(Limits {
             token,
-            short_token: token.min(distance.saturating_sub(1 + MAX_SHORT_LITERALS)),
+            short_token: src_len.saturating_sub(decode_short::SRC_MARGIN),
             distance,
             literals: src.len().saturating_sub(LITERAL_STEP).min(distance),
-            out: literals_out.min(wanted.saturating_sub(1)),
+            out,
+            short_out: out.min(dst_len.saturating_sub(decode_short::DST_MARGIN)),
             literals_out,
             match_out: (dst_len - LAST_LITERALS).min(dst.len() - MATCH_OVERRUN),
         })
@@ -178,6 +186,7 @@ pub(super) fn decode(
     };
     let mut dst = UncheckedDst::new(dst);
     let (mut short_run, mut run_threshold) = (0, SHORT_RUN);
+    let mut predictable = true;
     while at <= limits.token && out <= limits.out {
         let token = usize::from(src[at]);
         let mut next = at + 1;
@@ -217,20 +226,21 @@ pub(super) fn decode(
             if short_run >= run_threshold {
                 // Out of line, since the loop is for streams in which calls are rare.
                 cold_path();
-                let (before, lasts) = (at, (limits.short_token, limits.out));
-                // SAFETY: `SRC_MARGIN` bytes lie at `limits.short_token` and `DST_MARGIN` at `limits.out`. `SHORT_RUN` matches were decoded
-                // or more, so `out` is at least `SHORT_RUN * MIN_MATCH`: more than the eight that are required.
-                (at, out) = unsafe { decode_short(src, dst.reborrow(), (at, out), lasts) };
+                let (before, lasts) = (at, (limits.short_token, limits.short_out));
+                // SAFETY: both limits leave their margins, or are 0 and less than the positions. `SHORT_RUN` matches were decoded or more, so
+                // `out` is at least `LONG_STEP` (asserted above).
+                (at, out) = unsafe {
+                    decode_short(src, dst.reborrow(), (at, out), lasts, &mut predictable)
+                };
                 short_run = 0;
                 run_threshold = match at - before < MIN_CALL_BYTES {
-                    true => MAX_SHORT_RUN.min(2 * run_threshold),
-                    false => SHORT_RUN,
+                    true => (2 * run_threshold).clamp(SHORT_RUN, MAX_SHORT_RUN),
+                    false => 1,
                 };
             }
             continue;
         }
         cold_path();
-        short_run = 0;
         let mut len = match_code + MIN_MATCH;
         if match_code == RUN_MASK {
             // SAFETY: `src_len` is at least `MIN_REST`, which is more than `LAST_LITERALS`, so the position lies within the stream.
@@ -246,6 +256,11 @@ pub(super) fn decode(
         }
         at = next;
         out = end + len;
+        short_run = if len <= LONGEST_MATCH {
+            short_run + 1
+        } else {
+            0
+        };
     }
     (at, out)
 }

@@ -1,17 +1,20 @@
-//! The decoding loop for short sequences, which text and unshuffled numbers consist of.
+//! The decoding loops for sequences with few literals and matches of up to 48 bytes, which text and unshuffled numbers consist of.
 //!
-//! The position of the next sequence depends on the token of this one. So the critical path is the load of the token, the addition to the
-//! position, and mispredicted branches. The loop keeps everything else off that path: one load of eight bytes gets token, literals and
-//! distance where they fit, and there are as few branches as possible. The loop is a function of its own, so that all its values stay in
+//! The position of the next sequence depends on the token of this one. So what takes time is the way from one token to the next (the load
+//! of the token, and an addition to the position) and mispredicted branches. There are two loops, since one saves the first, the other the
+//! second:
+//!
+//! - [`decode_predictable`] branches on the lengths. One load of eight bytes gets token, literals and distance where they fit, and no more of
+//!   a match is copied than short ones have.
+//! - [`decode_branchless`] always loads the extra byte of the length, and copies 32 bytes. Where many matches are longer than 16 bytes,
+//!   branches on their lengths would be mispredicted.
+//!
+//! [`decode_short`] chooses by what the last kilobytes were like. The loops are functions of their own, so that all their values stay in
 //! registers.
-//!
-//! At the beginning of the data there is little to refer to, and the number of literals is unpredictable; there the loop does not branch
-//! on it. Further on such a branch is nearly always predicted right, and faster than the code without it.
 
-use core::hint::black_box;
+use core::hint::{black_box, cold_path};
 
-use super::decode_fast::{DST_MARGIN, SRC_MARGIN};
-use super::decompress::{MIN_MATCH, RUN_MASK};
+use super::decompress::{LAST_LITERALS, MIN_MATCH, MIN_REST, RUN_MASK};
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
 
@@ -19,66 +22,111 @@ use crate::unchecked::UncheckedDst;
 const WITHOUT_LITERALS: usize = 1 + 2;
 /// The most literals that fit into a load of eight bytes together with token and distance.
 const WORD_LITERALS: usize = 8 - WITHOUT_LITERALS;
-/// In this many bytes from the beginning of the data, the number of literals is unpredictable.
+/// In this many bytes from the beginning of the data there is little to refer to, and the number of literals is unpredictable.
 const UNPREDICTABLE_BYTES: usize = 6 << 10;
-/// The bytes of a match that are copied, in two steps.
-const MATCH_BYTES: usize = 2 * STEP;
-const STEP: usize = 8;
-// The margins are enough for what a sequence reads (sixteen bytes behind the token, or token, literals and distance) and for what it
-// writes (sixteen bytes of literals, or all literals and a match).
-const _: () = assert!(
-    16 < SRC_MARGIN
-        && WITHOUT_LITERALS + RUN_MASK - 1 <= SRC_MARGIN
-        && RUN_MASK - 1 + MATCH_BYTES <= DST_MARGIN
-);
+/// A step in which short matches are copied. They have this distance or a greater one.
+const SHORT_STEP: usize = 8;
+/// The longest match that is copied in two steps of `SHORT_STEP`.
+const SHORT_MATCH: usize = 2 * SHORT_STEP;
+/// A step in which longer matches are copied. They have this distance or a greater one.
+pub(super) const LONG_STEP: usize = 16;
+/// The longest match that [`decode_branchless`] copies without a branch.
+const BRANCHLESS_MATCH: usize = 2 * LONG_STEP;
+/// The longest match that the loops copy.
+pub(super) const LONGEST_MATCH: usize = 3 * LONG_STEP;
+/// The most literals that the loops copy.
+const LONGEST_LITERALS: usize = 2 * LONG_STEP;
+/// This many bytes of the stream lie where a sequence begins that is decoded here: token, an extra byte, literals, and what follows these at
+/// least, which is more than distance and another extra byte.
+pub(super) const SRC_MARGIN: usize = 1 + 1 + LONGEST_LITERALS + MIN_REST;
+/// This many bytes of the data lie there: literals, a match, and the literals of the last sequence, within which no match may end.
+pub(super) const DST_MARGIN: usize = LONGEST_LITERALS + LONGEST_MATCH + LAST_LITERALS;
+/// After so many bytes of data the loop is chosen anew: first in `FIRST_BYTES`, then in the others.
+const FIRST_PIECE: usize = 1 << 10;
+const PIECE: usize = 8 << 10;
+const FIRST_BYTES: usize = 4 << 10;
+/// Fewer bytes of the stream than this say nothing of the lengths of its matches.
+const MIN_SAMPLE: usize = 64;
+/// Lengths are predictable if there are at least this many bytes of the stream for each match of more than `SHORT_MATCH` bytes. A branch
+/// that is mispredicted takes as long as `decode_branchless` takes more than the other loop for some 20 sequences.
+const BYTES_PER_LONGER_MATCH: usize = 80;
+const _: () = assert!(2 < MIN_REST && RUN_MASK - 1 <= LONG_STEP);
 
-/// Decodes sequences from `at` in the stream and `out` in the data on. It stops at a sequence that has extra bytes, or a match of more than
-/// `MATCH_BYTES`, or a distance less than `STEP` or greater than the data, or that begins behind `last_token` or `last_out`. Returns
-/// where that sequence begins, in stream and data. Some of its literals may have been written.
-///
-/// # Safety
-/// `SRC_MARGIN` bytes of `src` lie at `last_token` and `DST_MARGIN` bytes of `dst` at `last_out`; `STEP <= out`.
-#[inline(never)]
-pub(super) unsafe fn decode_short(
-    src: &[u8],
-    dst: UncheckedDst,
-    (at, out): (usize, usize),
-    (last_token, last_out): (usize, usize),
-) -> (usize, usize) {
-    // SAFETY: the same conditions (# Safety); a lower last position has at least as many bytes.
-    unsafe {
-        if out < UNPREDICTABLE_BYTES {
-            let lasts = (last_token, last_out.min(UNPREDICTABLE_BYTES));
-            decode_loop::<false>(src, dst, (at, out), lasts)
-        } else {
-            decode_loop::<true>(src, dst, (at, out), (last_token, last_out))
-        }
-    }
+/// Where a loop ended, in stream and data, and how many matches were longer than short ones.
+struct Decoded {
+    at: usize,
+    out: usize,
+    longer_matches: usize,
 }
 
-/// The loop of [`decode_short`]. Without `FEW_LITERALS` it does not branch on the number of literals.
+/// Decodes sequences from `at` in the stream and `out` in the data on. It stops at a sequence with more than `LONGEST_LITERALS` (in one of
+/// the loops: with extra bytes of literals), or a match of more than `LONGEST_MATCH`, or a distance that is greater than the data or too small
+/// for the steps, or that begins behind `last_token` or `last_out`. Returns where that sequence begins, in stream and data. Some of its literals
+/// may have been written.
+///
+/// `predictable` says whether the lengths of matches can be predicted, as far as it is known, and is updated.
 ///
 /// # Safety
-/// As for [`decode_short`].
-#[inline(always)]
-unsafe fn decode_loop<const FEW_LITERALS: bool>(
+/// `SRC_MARGIN` bytes of `src` lie at `last_token`, and `DST_MARGIN` bytes of `dst` at `last_out`; `LONG_STEP <= out`.
+#[inline(never)]
+pub(super) unsafe fn decode_short(
     src: &[u8],
     mut dst: UncheckedDst,
     (mut at, mut out): (usize, usize),
     (last_token, last_out): (usize, usize),
+    predictable: &mut bool,
 ) -> (usize, usize) {
-    debug_assert!(last_token + SRC_MARGIN <= src.len() && last_out + DST_MARGIN <= dst.len());
-    debug_assert!(STEP <= out);
+    loop {
+        let piece = if out < FIRST_BYTES {
+            FIRST_PIECE
+        } else {
+            PIECE
+        };
+        let end = last_out.min(out + piece);
+        let (from, lasts, dst) = ((at, out), (last_token, end), dst.reborrow());
+        // SAFETY: the same conditions (# Safety); a lower last position has at least as many bytes, and `out` only grows.
+        let decoded = unsafe {
+            match (*predictable, out < UNPREDICTABLE_BYTES) {
+                (false, _) => decode_branchless(src, dst, from, lasts),
+                (true, true) => decode_predictable::<false>(src, dst, from, lasts),
+                (true, false) => decode_predictable::<true>(src, dst, from, lasts),
+            }
+        };
+        let read = decoded.at - at;
+        if read >= MIN_SAMPLE {
+            *predictable = decoded.longer_matches * BYTES_PER_LONGER_MATCH < read;
+        }
+        (at, out) = (decoded.at, decoded.out);
+        if out <= end || end == last_out {
+            return (at, out);
+        }
+    }
+}
+
+/// The loop of [`decode_short`] that branches on the lengths of matches and, with `FEW_LITERALS`, on the number of literals.
+///
+/// # Safety
+/// As for [`decode_short`].
+#[inline(never)]
+unsafe fn decode_predictable<const FEW_LITERALS: bool>(
+    src: &[u8],
+    mut dst: UncheckedDst,
+    (mut at, mut out): (usize, usize),
+    (last_token, last_out): (usize, usize),
+) -> Decoded {
+    debug_assert!(LONG_STEP <= out);
+    let mut longer_matches = 0;
     // `black_box` makes the compiler add this to the position while the token is loaded, and not to the sum afterwards.
     let without_literals = black_box(WITHOUT_LITERALS);
     while at <= last_token && out <= last_out {
+        debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
         // SAFETY: `at <= last_token`, so `SRC_MARGIN` bytes lie at `at`.
         let token = usize::from(unsafe { load::<u8>(src, at) });
-        let (literals, match_code) = (token >> 4, token & 15);
+        let (literals, match_code) = (token >> 4, token & RUN_MASK);
         let next = at + without_literals + literals;
         let end = out + literals;
         let distance = if FEW_LITERALS && literals <= WORD_LITERALS {
-            // SAFETY: `at <= last_token` and `out <= last_out`, so `SRC_MARGIN` and `DST_MARGIN` bytes lie there; both are more than 8.
+            // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`; both are more than 8.
             let behind_token = unsafe {
                 let behind_token = u64::from_le(load(src, at)) >> 8;
                 dst.store(out, behind_token.to_le());
@@ -86,26 +134,191 @@ unsafe fn decode_loop<const FEW_LITERALS: bool>(
             };
             usize::from((behind_token >> (8 * literals)) as u16)
         } else {
-            // SAFETY: as above; the load ends at `at + 17`, and `16 < SRC_MARGIN`.
+            // SAFETY: as above; the load ends at `at + 17`.
             unsafe { dst.store::<u128>(out, load(src, at + 1)) };
             if literals == RUN_MASK {
                 break;
             }
-            // SAFETY: `next` is at most `WITHOUT_LITERALS + RUN_MASK - 1` behind `at`, which is at most `SRC_MARGIN` (asserted above).
+            // SAFETY: `next` is at most `WITHOUT_LITERALS + RUN_MASK - 1` behind `at`, which is less than `SRC_MARGIN`.
             usize::from(u16::from_le_bytes(unsafe { load(src, next - 2) }))
         };
-        // The second check says that the distance is from `STEP` to `end`; `end - STEP` is not negative since `STEP <= out <= end`.
-        if match_code + MIN_MATCH > MATCH_BYTES || distance.wrapping_sub(STEP) > end - STEP {
+        let mut len = match_code + MIN_MATCH;
+        // The second check says that the distance is from `SHORT_STEP` to `end`; `end - SHORT_STEP` is not negative since `LONG_STEP <= out`.
+        if len <= SHORT_MATCH && distance.wrapping_sub(SHORT_STEP) <= end - SHORT_STEP {
+            // SAFETY: the checks; `end` is at most `RUN_MASK - 1` behind `out`, where `DST_MARGIN` bytes lie.
+            unsafe { copy_short(&mut dst, end, distance) };
+            (at, out) = (next, end + len);
+            continue;
+        }
+        cold_path();
+        let mut behind_match = next;
+        if match_code == RUN_MASK {
+            // SAFETY: `next` is less than `SRC_MARGIN` behind `at`.
+            len += usize::from(unsafe { load::<u8>(src, next) });
+            behind_match += 1;
+        }
+        if len > LONGEST_MATCH || distance < LONG_STEP || distance > end {
             break;
         }
-        // SAFETY: `STEP <= distance <= end`, so loads begin at 0 or later and end at `end + STEP` at most. `end` is at most `RUN_MASK - 1`
-        // behind `out`, where `DST_MARGIN` bytes lie, so `MATCH_BYTES` lie at `end` (asserted above).
-        unsafe {
-            let from = end - distance;
-            dst.store::<u64>(end, dst.load(from));
-            dst.store::<u64>(end + STEP, dst.load(from + STEP));
-        }
-        (at, out) = (next, end + match_code + MIN_MATCH);
+        longer_matches += 1;
+        // SAFETY: the check; `end` is at most `RUN_MASK - 1` behind `out`, where `DST_MARGIN` bytes lie.
+        unsafe { copy_long(&mut dst, end, distance) };
+        (at, out) = (behind_match, end + len);
     }
-    (at, out)
+    Decoded {
+        at,
+        out,
+        longer_matches,
+    }
+}
+
+/// The loop of [`decode_short`] that does not branch on the lengths of most matches, nor on the number of literals if it is in the token.
+///
+/// # Safety
+/// As for [`decode_short`].
+#[inline(never)]
+unsafe fn decode_branchless(
+    src: &[u8],
+    mut dst: UncheckedDst,
+    (mut at, mut out): (usize, usize),
+    (last_token, last_out): (usize, usize),
+) -> Decoded {
+    debug_assert!(LONG_STEP <= out);
+    let mut longer_matches = 0_usize;
+    // As in the other loop.
+    let without_literals = black_box(WITHOUT_LITERALS);
+    while at <= last_token && out <= last_out {
+        debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
+        // SAFETY: `at <= last_token`, so `SRC_MARGIN` bytes lie at `at`: token and 16 bytes of literals. More than 16 lie at `out`.
+        let token = usize::from(unsafe {
+            dst.store::<u128>(out, load(src, at + 1));
+            load::<u8>(src, at)
+        });
+        let literals = token >> 4;
+        if literals == RUN_MASK {
+            cold_path();
+            // SAFETY: the same conditions, and the margins lie at `at` and `out`.
+            match unsafe { decode_long_literals(src, dst.reborrow(), (at, out)) } {
+                Some(next) => (at, out) = next,
+                None => break,
+            }
+            continue;
+        }
+        // The number of literals, and 1 for an extra byte of the match: a code of 15 carries. Either takes the place of a byte in the stream.
+        let extra_or_literals = (token + 1) >> 4;
+        // All bits (-1) if there is an extra byte, else none.
+        let mask = literals.wrapping_sub(extra_or_literals);
+        let (next, end) = (at + without_literals + extra_or_literals, out + literals);
+        // SAFETY: there are at most `RUN_MASK - 1` literals, and token, literals, distance and an extra byte are fewer than `SRC_MARGIN`
+        // bytes. If there is no extra byte, the one that is loaded belongs to the next sequence.
+        let (distance, extra) = unsafe {
+            (
+                usize::from(u16::from_le_bytes(load(src, at + literals + 1))),
+                usize::from(load::<u8>(src, at + literals + WITHOUT_LITERALS)) & mask,
+            )
+        };
+        let len = (token & RUN_MASK) + MIN_MATCH + extra;
+        // Those with an extra byte are counted, since that costs one instruction.
+        longer_matches = longer_matches.wrapping_sub(mask);
+        // The first check says that the distance is from `LONG_STEP` to `end`; `end - LONG_STEP` is not negative since `LONG_STEP <= out`.
+        if distance.wrapping_sub(LONG_STEP) <= end - LONG_STEP && len <= BRANCHLESS_MATCH {
+            // SAFETY: the check; `end` is at most `RUN_MASK - 1` behind `out`, where `DST_MARGIN` bytes lie. Steps of `SHORT_STEP` for what
+            // most matches have: a load waits if its bytes come from several stores, and there are fewer of those.
+            unsafe {
+                copy_short(&mut dst, end, distance);
+                dst.store::<u128>(end + LONG_STEP, dst.load(end + LONG_STEP - distance));
+            }
+            (at, out) = (next, end + len);
+            continue;
+        }
+        cold_path();
+        if distance > end || distance < SHORT_STEP {
+            break;
+        }
+        // SAFETY: the checks here and above; `end` is at most `RUN_MASK - 1` behind `out`, where `DST_MARGIN` bytes lie.
+        unsafe {
+            if len <= SHORT_MATCH {
+                copy_short(&mut dst, end, distance);
+            } else if len <= LONGEST_MATCH && distance >= LONG_STEP {
+                copy_long(&mut dst, end, distance);
+            } else {
+                break;
+            }
+        }
+        (at, out) = (next, end + len);
+    }
+    Decoded {
+        at,
+        out,
+        longer_matches,
+    }
+}
+
+/// Decodes a sequence at `at` and `out` whose literals have extra bytes. Returns the positions of the next one, or `None` if there are more than
+/// `LONGEST_LITERALS`, or the match is not one that [`copy_long`] can copy.
+///
+/// # Safety
+/// `SRC_MARGIN` bytes of `src` lie at `at`, and `DST_MARGIN` bytes of `dst` at `out`; `LONG_STEP <= out`.
+#[inline(always)]
+unsafe fn decode_long_literals(
+    src: &[u8],
+    mut dst: UncheckedDst,
+    (at, out): (usize, usize),
+) -> Option<(usize, usize)> {
+    // SAFETY: `SRC_MARGIN` is more than 2.
+    let [token, extra] = unsafe { load::<[u8; 2]>(src, at) }.map(usize::from);
+    let literals = RUN_MASK + extra;
+    if literals > LONGEST_LITERALS {
+        return None;
+    }
+    let from = at + 2;
+    // SAFETY: `LONGEST_LITERALS` bytes lie at `from` and at `out`, and `MIN_REST` behind the literals in the source: distance and an extra byte.
+    let (distance, extra) = unsafe {
+        dst.store::<u128>(out, load(src, from));
+        dst.store::<u128>(out + LONG_STEP, load(src, from + LONG_STEP));
+        (
+            usize::from(u16::from_le_bytes(load(src, from + literals))),
+            usize::from(load::<u8>(src, from + literals + 2)),
+        )
+    };
+    let (mut next, end) = (from + literals + 2, out + literals);
+    let mut len = (token & RUN_MASK) + MIN_MATCH;
+    if len == RUN_MASK + MIN_MATCH {
+        len += extra;
+        next += 1;
+    }
+    if len > LONGEST_MATCH || distance < LONG_STEP || distance > end {
+        return None;
+    }
+    // SAFETY: the check; `LONGEST_MATCH` bytes lie behind `LONGEST_LITERALS` bytes of literals.
+    unsafe { copy_long(&mut dst, end, distance) };
+    Some((next, end + len))
+}
+
+/// Copies a match of up to `SHORT_MATCH` bytes from `distance` before `at` to `at`.
+///
+/// # Safety
+/// `SHORT_STEP <= distance <= at`, and `at + SHORT_MATCH <= dst.len()`.
+#[inline(always)]
+unsafe fn copy_short(dst: &mut UncheckedDst, at: usize, distance: usize) {
+    debug_assert!(SHORT_STEP <= distance && distance <= at);
+    let from = at - distance;
+    // SAFETY: loads begin at 0 or later and end where this step's store begins, or before; `SHORT_MATCH` bytes lie at `at` (# Safety).
+    unsafe {
+        dst.store::<u64>(at, dst.load(from));
+        dst.store::<u64>(at + SHORT_STEP, dst.load(from + SHORT_STEP));
+    }
+}
+
+/// Copies a match of up to `LONGEST_MATCH` bytes from `distance` before `at` to `at`.
+///
+/// # Safety
+/// `LONG_STEP <= distance <= at`, and `at + LONGEST_MATCH <= dst.len()`.
+#[inline(always)]
+unsafe fn copy_long(dst: &mut UncheckedDst, at: usize, distance: usize) {
+    debug_assert!(LONG_STEP <= distance && distance <= at);
+    for step in [0, LONG_STEP, 2 * LONG_STEP] {
+        // SAFETY: loads begin at 0 or later and end where this step's store begins, or before; `LONGEST_MATCH` bytes lie at `at` (# Safety).
+        unsafe { dst.store::<u128>(at + step, dst.load(at + step - distance)) };
+    }
 }

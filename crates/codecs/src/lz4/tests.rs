@@ -388,6 +388,83 @@ fn streams_are_decoded_and_refused_as_the_library_does() {
     assert!(taken > 15_000 && refused > 15_000, "{taken} {refused}");
 }
 
+/// A length in a token and its extra bytes.
+fn push_extra(stream: &mut Vec<u8>, len: usize) {
+    if len >= 15 {
+        stream.extend(vec![255; (len - 15) / 255]);
+        stream.push(((len - 15) % 255) as u8);
+    }
+}
+
+/// A stream of up to `sequences` sequences, and the length of its data. Lengths and distances are those at which the loops of the decompressor
+/// take another way, and others; hundreds of sequences in turn have short matches, or longer ones, too.
+fn assembled(sequences: usize, random: &mut impl FnMut(usize) -> usize) -> (Vec<u8>, usize) {
+    let (mut stream, mut out) = (Vec::new(), 0);
+    let (mut longer, mut unusual, mut few) = (0, 1000, 1);
+    for i in 0..sequences {
+        if i % 300 == 0 {
+            (longer, unusual) = ([0, 2, 6][random(3)], [20, 200, 1000][random(3)]);
+            few = [1, 4, 8][random(3)];
+        }
+        let literals = match random(unusual) {
+            _ if out == 0 => 20,
+            0 => [13, 14, 15, 16, 31, 32, 33, 47, 70, 300][random(10)],
+            1 => random(60),
+            _ => random(few),
+        };
+        let len = match random(unusual) {
+            0 => [16, 17, 18, 19, 32, 33, 48, 49, 50, 273, 274, 800][random(12)],
+            1 => 4 + random(120),
+            _ if random(10) < longer => 17 + random(32),
+            _ => 4 + random(13),
+        };
+        out += literals;
+        let distance = match random(unusual) {
+            0 => [1, 7, 8, 9, 15, 16, 17, 31, 32, 33][random(10)],
+            _ => 8 + random(out.min(65_000)),
+        };
+        stream.push((literals.min(15) << 4 | (len - 4).min(15)) as u8);
+        push_extra(&mut stream, literals);
+        stream.extend((0..literals).map(|_| random(256) as u8));
+        stream.extend((distance.min(out) as u16).to_le_bytes());
+        push_extra(&mut stream, len - 4);
+        out += len;
+    }
+    let literals = random(35);
+    stream.push((literals.min(15) << 4) as u8);
+    push_extra(&mut stream, literals);
+    stream.extend((0..literals).map(|_| random(256) as u8));
+    (stream, out + literals)
+}
+
+/// Streams long enough for all loops, whole, damaged, and with too small a destination.
+#[test]
+fn assembled_streams_are_decoded_and_refused_as_the_library_does() {
+    let mut random = numbers();
+    let (mut taken, mut refused) = (0, 0);
+    for round in 0..6_000 {
+        let sequences = [5, 40, 400, 2500][random(4)];
+        let (mut stream, len) = assembled(sequences, &mut random);
+        for _ in 0..(round % 3) * random(3) {
+            let at = stream.len().saturating_sub(1 + random(200));
+            stream[at] = [0, 0x0f, 0xf0, 0xff, 0x1f, random(256)][random(6)] as u8;
+        }
+        let room = [len, len, len + random(100), len - random(20)][random(4)];
+        let (mut ours, mut theirs) = (vec![0xaa; room], vec![0xaa; room]);
+        let expected = by_library(&[], &stream, &mut theirs);
+        let got = decompress(stream.as_slice().into(), ours.as_mut_slice().into());
+        assert_eq!(got, expected, "round {round}");
+        match expected {
+            Ok(n) => {
+                assert!(ours[..n] == theirs[..n], "round {round}");
+                taken += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(taken > 2_000 && refused > 500, "{taken} {refused}");
+}
+
 #[test]
 fn a_match_of_distance_0_shows_nothing_of_the_memory() {
     let mut decoded = 0;
