@@ -4,8 +4,7 @@
 //! of the token, and an addition to the position) and mispredicted branches. There are two loops, since one saves the first, the other the
 //! second:
 //!
-//! - [`decode_predictable`] branches on the lengths. One load of eight bytes gets token, literals and distance where they fit, and no more of
-//!   a match is copied than short ones have.
+//! - [`decode_predictable`] branches on whether a match is longer than 16 bytes, and copies no more if it is not.
 //! - [`decode_branchless`] always loads the extra byte of the length, and copies 32 bytes. Where many matches are longer than 16 bytes,
 //!   branches on their lengths would be mispredicted.
 //!
@@ -20,10 +19,6 @@ use crate::unchecked::UncheckedDst;
 
 /// The size of token and distance: of a sequence without its literals.
 const WITHOUT_LITERALS: usize = 1 + 2;
-/// The most literals that fit into a load of eight bytes together with token and distance.
-const WORD_LITERALS: usize = 8 - WITHOUT_LITERALS;
-/// In this many bytes from the beginning of the data there is little to refer to, and the number of literals is unpredictable.
-const UNPREDICTABLE_BYTES: usize = 6 << 10;
 /// A step in which short matches are copied. They have this distance or a greater one.
 const SHORT_STEP: usize = 8;
 /// The longest match that is copied in two steps of `SHORT_STEP`.
@@ -86,10 +81,9 @@ pub(super) unsafe fn decode_short(
         let (from, lasts, dst) = ((at, out), (last_token, end), dst.reborrow());
         // SAFETY: the same conditions (# Safety); a lower last position has at least as many bytes, and `out` only grows.
         let decoded = unsafe {
-            match (*predictable, out < UNPREDICTABLE_BYTES) {
-                (false, _) => decode_branchless(src, dst, from, lasts),
-                (true, true) => decode_predictable::<false>(src, dst, from, lasts),
-                (true, false) => decode_predictable::<true>(src, dst, from, lasts),
+            match *predictable {
+                true => decode_predictable(src, dst, from, lasts),
+                false => decode_branchless(src, dst, from, lasts),
             }
         };
         let read = decoded.at - at;
@@ -103,12 +97,12 @@ pub(super) unsafe fn decode_short(
     }
 }
 
-/// The loop of [`decode_short`] that branches on the lengths of matches and, with `FEW_LITERALS`, on the number of literals.
+/// The loop of [`decode_short`] that branches on the lengths of matches.
 ///
 /// # Safety
 /// As for [`decode_short`].
 #[inline(never)]
-unsafe fn decode_predictable<const FEW_LITERALS: bool>(
+unsafe fn decode_predictable(
     src: &[u8],
     mut dst: UncheckedDst,
     (mut at, mut out): (usize, usize),
@@ -120,28 +114,18 @@ unsafe fn decode_predictable<const FEW_LITERALS: bool>(
     let without_literals = black_box(WITHOUT_LITERALS);
     while at <= last_token && out <= last_out {
         debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
-        // SAFETY: `at <= last_token`, so `SRC_MARGIN` bytes lie at `at`.
-        let token = usize::from(unsafe { load::<u8>(src, at) });
+        // SAFETY: `at <= last_token`, so `SRC_MARGIN` bytes lie at `at`: token and 16 bytes of literals. More than 16 lie at `out`.
+        let token = usize::from(unsafe {
+            dst.store::<u128>(out, load(src, at + 1));
+            load::<u8>(src, at)
+        });
         let (literals, match_code) = (token >> 4, token & RUN_MASK);
-        let next = at + without_literals + literals;
-        let end = out + literals;
-        let distance = if FEW_LITERALS && literals <= WORD_LITERALS {
-            // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`; both are more than 8.
-            let behind_token = unsafe {
-                let behind_token = u64::from_le(load(src, at)) >> 8;
-                dst.store(out, behind_token.to_le());
-                behind_token
-            };
-            usize::from((behind_token >> (8 * literals)) as u16)
-        } else {
-            // SAFETY: as above; the load ends at `at + 17`.
-            unsafe { dst.store::<u128>(out, load(src, at + 1)) };
-            if literals == RUN_MASK {
-                break;
-            }
-            // SAFETY: `next` is at most `WITHOUT_LITERALS + RUN_MASK - 1` behind `at`, which is less than `SRC_MARGIN`.
-            usize::from(u16::from_le_bytes(unsafe { load(src, next - 2) }))
-        };
+        if literals == RUN_MASK {
+            break;
+        }
+        let (next, end) = (at + without_literals + literals, out + literals);
+        // SAFETY: `next` is at most `WITHOUT_LITERALS + RUN_MASK - 1` behind `at`, which is less than `SRC_MARGIN`.
+        let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next - 2) }));
         let mut len = match_code + MIN_MATCH;
         // The second check says that the distance is from `SHORT_STEP` to `end`; `end - SHORT_STEP` is not negative since `LONG_STEP <= out`.
         if len <= SHORT_MATCH && distance.wrapping_sub(SHORT_STEP) <= end - SHORT_STEP {
