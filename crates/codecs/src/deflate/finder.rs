@@ -203,6 +203,9 @@ impl MatchFinder<'_> {
         debug_assert!(HASH_BYTES <= max_len && max_len <= self.src.len() - at);
         let limit = pos.saturating_sub(1).min(MAX_DISTANCE);
         let mut best = Match::default();
+        if pos.wrapping_sub(candidate).wrapping_sub(1) >= limit {
+            return best;
+        }
         let mut chain = Chain {
             candidate,
             offset: 0,
@@ -353,23 +356,32 @@ impl MatchFinder<'_> {
         let last = chain.best_len + 1 - size_of::<T>();
         // SAFETY: `best_len + 1` bytes lie at `at` (# Safety), and both loads end there at most.
         let (start, end) = unsafe { (load::<T>(src, at), load::<T>(src, at + last)) };
-        while budget > 0 {
-            let distance = chain.distance(pos);
-            if distance.wrapping_sub(1) >= reach {
+        // The loop takes most of the time at the higher levels, so all that does not change is added up before it: the match of a candidate is
+        // `target - candidate` bytes back, and its bytes lie `candidate` bytes behind these addresses.
+        let target = pos + chain.offset;
+        let starts = src.as_ptr().wrapping_add(at).wrapping_sub(target);
+        let ends = starts.wrapping_add(last);
+        let farthest = target - reach;
+        let mut candidate = chain.candidate;
+        let mut found = None;
+        while budget > 0 && candidate.wrapping_sub(farthest) < reach {
+            budget -= 1;
+            let this = candidate;
+            candidate = self.prev[this % WINDOW_SIZE].into();
+            debug_assert!(target - this <= at);
+            // SAFETY: the condition of the loop says that the distance `target - this` is from 1 to `reach`, and `reach < pos <= at` (# Safety). So the
+            // match begins in `src`, before `at`, and `best_len + 1` bytes lie there, too; any bytes are a valid integer.
+            let matches = unsafe {
+                ends.wrapping_add(this).cast::<T>().read_unaligned() == end
+                    && starts.wrapping_add(this).cast::<T>().read_unaligned() == start
+            };
+            if matches {
+                found = Some(target - this);
                 break;
             }
-            budget -= 1;
-            let from = at - distance;
-            // SAFETY: `1 <= distance <= reach`, and `reach < pos <= at` (# Safety), so `from` is not negative and less than `at`: `best_len + 1` bytes lie
-            // there, too.
-            let matches =
-                unsafe { load::<T>(src, from + last) == end && load::<T>(src, from) == start };
-            chain.candidate = self.prev[chain.candidate % WINDOW_SIZE].into();
-            if matches {
-                return (Some(distance), budget);
-            }
         }
-        (None, budget)
+        chain.candidate = candidate;
+        (found, budget)
     }
 
     /// A chain that leads to matches longer than `best` with fewer candidates: the chain of the four bytes at the end of such a match. It
