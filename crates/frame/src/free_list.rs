@@ -65,7 +65,6 @@ impl FreeList {
         let mut list = Self::default();
         for (pos, len) in chunks {
             if pos > list.end {
-                list.reserve(1)?;
                 list.holes.push((list.end, pos - list.end))?;
             }
             list.fixed |= pos < list.end;
@@ -87,14 +86,15 @@ impl FreeList {
         })
     }
 
-    /// Allocates the memory that `more` calls of [`Self::alloc_with_tail`] and [`Self::free`] may need.
+    /// Allocates the memory that `freed` calls of [`Self::free`], and `tails` calls of [`Self::alloc_with_tail`] with a tail, may need. Others need
+    /// none.
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
-    pub fn reserve(&mut self, more: usize) -> Result<()> {
+    pub fn reserve(&mut self, freed: usize, tails: usize) -> Result<()> {
         self.holes
-            .reserve(more)
-            .and_then(|()| self.tails.reserve(more))
+            .reserve(freed)
+            .and_then(|()| self.tails.reserve(tails))
     }
 
     /// The end of the last chunk.

@@ -22,6 +22,15 @@ const OVERLAP: usize = 6;
 /// Bytes that are read at a time.
 const PIECE: u64 = 1 << 20;
 
+/// Whether there is a pair.
+#[inline(always)]
+fn has_pair(block: &[u8]) -> bool {
+    // A loop without an early exit can be vectorised, so all pairs of a block are compared.
+    let pairs = block.iter().zip(&block[1..]);
+    let is = |(a, b): (&u8, &u8)| u8::from(*a == PAIR[0]) & u8::from(*b == PAIR[1]);
+    pairs.fold(0, |any, pair| any | is(pair)) != 0
+}
+
 /// The position of the first pair at `from` or behind it.
 fn pair_from(bytes: &[u8], from: usize) -> Option<usize> {
     const BLOCK: usize = 256;
@@ -29,10 +38,12 @@ fn pair_from(bytes: &[u8], from: usize) -> Option<usize> {
     while at + 1 < bytes.len() {
         let end = bytes.len().min(at + BLOCK + 1);
         let block = &bytes[at..end];
-        // A loop without an early exit can be vectorised, so all pairs of a block are compared.
-        let pairs = block.iter().zip(&block[1..]);
-        let is = |(a, b): (&u8, &u8)| u8::from(*a == PAIR[0]) & u8::from(*b == PAIR[1]);
-        if pairs.fold(0, |any, pair| any | is(pair)) != 0 {
+        // For a whole block, whose length the compiler knows, it unrolls the loop.
+        let found = match block.first_chunk::<{ BLOCK + 1 }>() {
+            Some(block) => has_pair(block),
+            None => has_pair(block),
+        };
+        if found {
             let found = block.windows(2).position(|pair| pair == PAIR);
             return found.map(|i| at + i);
         }

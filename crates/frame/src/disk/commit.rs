@@ -6,13 +6,13 @@
 use super::Disk;
 use crate::header::{Extent, Header, MIN_LEN};
 use crate::journal::{Patch, Record, hash, put_back};
-use crate::leftovers::{FileWrite, hold_back};
+use crate::leftovers::{DeferredWrites, FileWrite, hold_back};
 use crate::meta::MetalayerRef;
 use crate::trailer;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{Collect, List, ToList};
 
 /// The smallest page size of any system. A write within one page is not interrupted by a signal that kills the process.
 const PAGE: u64 = 4 << 10;
@@ -261,7 +261,6 @@ impl Disk {
         let mut dead = writes.dead;
         let (mut live, mut patches) = (List::new(), List::new());
         let count = writes.live.len() + 1;
-        dead.reserve_exact(count)?;
         live.reserve_exact(count)?;
         patches.reserve_exact(count)?;
         let header_over = (!changed.is_empty()).then(|| Overwrite {
@@ -286,15 +285,21 @@ impl Disk {
             patches.push(Patch { pos, bytes })?;
         }
         sort_by_key(&mut patches, |patch| patch.pos);
-        let mut held = hold_back(&mut dead, old.frame_len)?;
-        held.rest.append(&mut live)?;
+        let DeferredWrites {
+            first: last,
+            mut rest,
+        } = hold_back(&mut dead, old.frame_len)?;
+        if !rest.is_empty() {
+            rest.append(&mut live)?;
+            live = rest;
+        }
         // If the header becomes shorter or longer, the record has the changed bytes in the part that both headers have.
         let both = changed.start..changed.end.min(old_header.len());
         let changed = header.get(both.clone()).unwrap_or_default().to_list()?;
         Ok(PreparedChange {
             dead,
-            live: held.rest,
-            last: held.first,
+            live,
+            last,
             record: Record {
                 identity: file.identity(),
                 base: self.base,
@@ -320,19 +325,19 @@ impl Disk {
     }
 
     /// Writes parts at their positions in the frame. Adjacent parts are one write.
-    fn write_parts(&self, file: &dyn Storage, parts: &[(u64, &[u8])]) -> Result<()> {
-        let mut run: List<&[u8]> = List::with_capacity(parts.len())?;
-        let (mut start, mut end) = (0, 0);
-        for (at, new) in parts {
-            if *at != end {
-                file.write_all_at(self.base + start, &run)?;
-                run.clear();
-                start = *at;
+    fn write_parts(&self, file: &dyn Storage, parts: &[FileWrite]) -> Result<()> {
+        let adjoin = |(at, new): &FileWrite, next: &FileWrite| at + new.len() as u64 == next.0;
+        for run in parts.chunk_by(adjoin) {
+            match run {
+                // Most writes are by themselves, and need no list.
+                [(at, new)] => file.write_at(self.base + at, new)?,
+                run => {
+                    let news = run.iter().map(|(_, new)| *new).list()?;
+                    file.write_all_at(self.base + run[0].0, &news)?;
+                }
             }
-            run.push(new)?;
-            end = at + new.len() as u64;
         }
-        file.write_all_at(self.base + start, &run)
+        Ok(())
     }
 
     fn sync(&self, file: &dyn Storage) -> Result<()> {
@@ -363,15 +368,56 @@ impl Disk {
 /// The range of bytes of a new header that differ from the old one. It never includes the magic, so a record, which has these bytes, does not
 /// look like a frame.
 fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
-    let differs = |(old, new): (&u8, &u8)| old != new;
-    let first = old.iter().zip(new).position(differs);
+    let first = same_front(old, new);
     if old.len() != new.len() {
-        return first.unwrap_or(old.len().min(new.len()))..new.len();
+        return first..new.len();
     }
-    let Some(first) = first else {
+    if first == new.len() {
         return 0..0;
-    };
-    let behind = old.iter().rev().zip(new.iter().rev());
-    let same = behind.take_while(|(old, new)| old == new).count();
-    first..new.len() - same
+    }
+    first..new.len() - same_back(old, new)
+}
+
+/// How many bytes are compared at a time.
+const STEP: usize = 16;
+
+/// The number of bytes at the front of both that are the same.
+fn same_front(a: &[u8], b: &[u8]) -> usize {
+    let (a_steps, b_steps) = (a.as_chunks::<STEP>().0, b.as_chunks::<STEP>().0);
+    let steps = a_steps.iter().zip(b_steps);
+    let at = STEP * steps.take_while(|(a, b)| a == b).count();
+    let rest = a[at..].iter().zip(&b[at..]);
+    at + rest.take_while(|(a, b)| a == b).count()
+}
+
+/// The number of bytes at the end of both that are the same.
+fn same_back(a: &[u8], b: &[u8]) -> usize {
+    let (a_steps, b_steps) = (a.as_rchunks::<STEP>().1, b.as_rchunks::<STEP>().1);
+    let steps = a_steps.iter().rev().zip(b_steps.iter().rev());
+    let back = STEP * steps.take_while(|(a, b)| a == b).count();
+    let rest = a[..a.len() - back].iter().rev();
+    let rest = rest.zip(b[..b.len() - back].iter().rev());
+    back + rest.take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_changed_part_is_from_the_first_to_the_last_byte_that_differs() {
+        for len in [0, 1, 15, 16, 17, 48, 97] {
+            let old = vec![7; len];
+            assert_eq!(changed_part(&old, &old), 0..0);
+            for first in 0..len {
+                for last in first..len {
+                    let mut new = old.clone();
+                    (new[first], new[last]) = (8, 9);
+                    assert_eq!(changed_part(&old, &new), first..last + 1, "{len}");
+                }
+                assert_eq!(changed_part(&old, &old[..first]), first..first, "{len}");
+                assert_eq!(changed_part(&old[..first], &old), first..len, "{len}");
+            }
+        }
+    }
 }

@@ -230,20 +230,22 @@ impl Disk {
             leaves,
         } = chunk_change;
         let chunks = chunk_change.new_chunks().list()?;
-        let mut free = self.free_list().try_clone()?;
-        free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
         let tails = self.tails(change, &chunks)?;
-        let bytes = chunks.iter().zip(&tails).map(|(c, t)| c.len() as u64 + t);
+        let tail = |i: usize| tails.get(i).copied().unwrap_or(0);
+        let mut free = self.free_list().try_clone()?;
+        free.reserve(leaves.len(), tails.len())?;
+        let bytes = chunks.iter().map(|chunk| chunk.len() as u64);
+        let bytes = bytes.sum::<u64>() + tails.iter().sum::<u64>();
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
             let most = change.count(count).max(count);
-            self.make_room(file, most + 1, bytes.sum())?;
+            self.make_room(file, most + 1, bytes)?;
         }
         let mut added: List<ChunkWrite> = List::new();
         let places = match self.kind {
             FrameKind::Contiguous => {
                 let limit = self.index_pos() - u64::from(self.view.extent.header_len);
-                let places = self.place_each(&mut free, &chunks, limit, |i| tails[i])?;
+                let places = self.place_each(&mut free, &chunks, limit, tail)?;
                 let placed = places.iter().zip(&chunks);
                 added.extend(placed.map(|(place, chunk)| (*place, 0, *chunk)))?;
                 places

@@ -33,12 +33,12 @@ fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'
 
 impl Disk {
     /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that was changed once is often changed again. One
-    /// that replaces a special chunk is written for the first time, and gets none.
+    /// that replaces a special chunk is written for the first time, and gets none. The list is empty if no chunk gets any.
     pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
-        let mut tails = List::filled(0, chunks.len())?;
         let (FrameKind::Contiguous, Change::Update(items)) = (self.kind, change) else {
-            return Ok(tails);
+            return Ok(List::new());
         };
+        let mut tails = List::filled(0, chunks.len())?;
         let list = self.free_list();
         let mut left = (list.end() / MAX_TAILS).saturating_sub(list.free_bytes());
         let stored = items
@@ -116,10 +116,10 @@ impl Disk {
     pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<List<u64>> {
         let known = self.space.as_ref().map_or(&[][..], |space| &space.loose);
         let mut loose = known.to_list()?;
-        loose.reserve(places.len())?;
         let Change::Update(items) = *change else {
             return Ok(loose);
         };
+        loose.reserve(places.len())?;
         let mut changed = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
             if let ChunkPlace::At(place) = self.view.offsets.place(*nchunk)? {

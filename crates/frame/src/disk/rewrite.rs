@@ -33,7 +33,7 @@ impl Disk {
                 if stays {
                     free = self.free_list().try_clone()?;
                 }
-                free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
+                free.reserve(leaves.len(), 0)?;
                 for (place, len) in leaves.iter().filter(|_| stays) {
                     free.free(*place, *len);
                 }
