@@ -36,6 +36,20 @@ fn take_front<'g, 'a>(
     front
 }
 
+/// How many chunks have items in `entries`, which are sorted by index. Not more than `most` are counted.
+fn count_chunks(mut entries: &[SparseItem], chunkitems: u64, most: usize) -> usize {
+    let mut count = 0;
+    while count < most
+        && let Some(first) = entries.first()
+    {
+        let nchunk = first.0 / chunkitems;
+        let inside = entries.partition_point(|entry| entry.0 / chunkitems == nchunk);
+        entries = &entries[inside..];
+        count += 1;
+    }
+    count
+}
+
 impl RangeReader<'_> {
     /// Reads items of one chunk. False, and nothing is read, if that needs functions of the program. `data` is scratch memory.
     fn read_items(&self, group: &mut Group, typesize: usize, data: &mut List<u8>) -> Result<bool> {
@@ -113,6 +127,9 @@ impl RangeReader<'_> {
         chunkitems: u64,
         typesize: usize,
     ) -> Result<()> {
+        // A thread reads all items of a chunk.
+        let nthreads = self.decoder.nthreads();
+        let nchunks = count_chunks(entries, chunkitems, nthreads);
         let mut rest = entries;
         let mut groups = std::iter::from_fn(|| {
             let nchunk = rest.first()?.0 / chunkitems;
@@ -131,8 +148,8 @@ impl RangeReader<'_> {
         let groups = Mutex::new(groups);
         // Groups that need functions of the program are left for this thread.
         let (left, failed) = (Mutex::new(List::new()), Mutex::new(None));
-        let nthreads = self.decoder.nthreads();
-        self.decoder.executor().run(nthreads, nthreads, &|_| {
+        let exec = self.decoder.executor();
+        exec.run(nthreads, exec.workers(nthreads, nchunks), &|_| {
             let mut data = List::new();
             while lock(&failed).is_none() {
                 let next = lock(&groups).next();
@@ -192,8 +209,19 @@ impl SuperChunk {
 
 #[cfg(test)]
 mod tests {
+    use crate::coder::{Coders, SchunkDecoder};
     use crate::schunk::chunks::Position;
-    use crate::{CParams, Special, StorageParams, SuperChunk};
+    use crate::schunk::open::next_id;
+    use crate::schunk::store::ChunkStore;
+    use crate::{CParams, Compressor, DParams, Decompressor, Special, StorageParams, SuperChunk};
+    use oxiblosc_chunk::Chunk;
+    use oxiblosc_chunk::getitem::ItemRange;
+    use oxiblosc_chunk::header::ChunkHeader;
+    use oxiblosc_chunk::hooks::{Executor, Hooks};
+    use oxiblosc_error::Result;
+    use oxiblosc_memory::List;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const NBYTES: usize = 4000;
 
@@ -237,6 +265,115 @@ mod tests {
                     let expected = &all[4 * *coord as usize..][..4];
                     assert_eq!(item, expected, "{special:?}, item {coord} of {coords:?}");
                 }
+            }
+        }
+    }
+
+    /// A decoder that counts the workers that it is asked for.
+    struct CountingDecoder {
+        decoder: Decompressor,
+        nthreads: usize,
+        workers: Arc<AtomicUsize>,
+    }
+
+    impl Executor for CountingDecoder {
+        fn run(&self, _: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+            self.workers.fetch_add(nworkers, Ordering::Relaxed);
+            job(0);
+            Ok(())
+        }
+    }
+
+    impl SchunkDecoder for CountingDecoder {
+        fn decompress(&self, header: &ChunkHeader, chunk: &[u8], to: &mut [u8]) -> Result<usize> {
+            SchunkDecoder::decompress(&self.decoder, header, chunk, to)
+        }
+
+        fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], to: &mut [u8]) -> Result<usize> {
+            self.decoder.decompress_chunk(chunk, front, to)
+        }
+
+        fn decompress_items(
+            &self,
+            chunk: &Chunk,
+            front: &[u8],
+            range: ItemRange,
+            to: &mut [u8],
+        ) -> Result<()> {
+            SchunkDecoder::decompress_items(&self.decoder, chunk, front, range, to)
+        }
+
+        fn decompress_block(
+            &self,
+            chunk: &Chunk,
+            front: &[u8],
+            nblock: usize,
+            to: &mut [u8],
+        ) -> Result<()> {
+            self.decoder.decompress_block(chunk, front, nblock, to)
+        }
+
+        fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+            self.decoder.hooks(front)
+        }
+
+        fn has_postfilter(&self) -> bool {
+            false
+        }
+
+        fn nthreads(&self) -> usize {
+            self.nthreads
+        }
+
+        fn executor(&self) -> &dyn Executor {
+            self
+        }
+    }
+
+    /// However many threads the parameters allow, no thread is woken that would find nothing to read.
+    #[test]
+    fn no_more_threads_than_chunks_with_items() {
+        for nthreads in [1, 2, 8] {
+            let workers = Arc::new(AtomicUsize::new(0));
+            let cparams = CParams {
+                typesize: 4,
+                ..CParams::default()
+            };
+            let host = Coders {
+                encoder: Box::new(Compressor::new(cparams.clone())),
+                decoder: Box::new(CountingDecoder {
+                    decoder: Decompressor::new(DParams::default()),
+                    nthreads,
+                    workers: workers.clone(),
+                }),
+                nthreads: (1, 1),
+            };
+            let store = ChunkStore::Separate(List::new());
+            let schunk = SuperChunk::new(store, cparams.recorded(), Box::new(host), next_id());
+            for value in 0..6 {
+                schunk.append_data(&[value; NBYTES]).expect("appends");
+            }
+            for (coords, nchunks) in [
+                (&[1001][..], 1),
+                (&[1001, 1999, 1000], 1),
+                (&[5999, 0], 2),
+                (&[0, 999, 1000, 3000, 2999, 2000], 4),
+                (&[0, 1000, 2000, 3000, 4000, 5000, 5001, 1], 6),
+            ] {
+                let mut items = vec![0xab; 4 * coords.len()];
+                schunk.read_sparse(coords, &mut items).expect("reads");
+                let values = items.chunks(4).zip(coords);
+                assert!(
+                    values
+                        .into_iter()
+                        .all(|(item, coord)| item == [(coord / 1000) as u8; 4])
+                );
+                let asked = workers.swap(0, Ordering::Relaxed);
+                assert_eq!(
+                    asked,
+                    nchunks.min(nthreads),
+                    "{coords:?}, {nthreads} threads"
+                );
             }
         }
     }
