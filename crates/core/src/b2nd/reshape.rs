@@ -89,7 +89,8 @@ fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dim
             let chunk = i64::from(old.chunkshape[d]);
             let aligned = |len: i64| len.checked_rem(chunk) == Some(0);
             let by = new_len - old_len;
-            let there = at >= 0 && (by > 0 || at - by <= old_len);
+            // `at - by` may be too large for an integer.
+            let there = at >= 0 && (by > 0 || -by <= old_len - at);
             if !there || !aligned(at) || !aligned(by) {
                 return Err(Error::InvalidParam);
             }
@@ -353,6 +354,12 @@ mod tests {
         assert!(refused(7, 4, 6));
         assert!(refused(7, 10, -3));
         assert!(refused(7, -1, 0));
+        // A frame may claim any length as long as it has no chunks.
+        let refused = way(&[3 << 61], &[0], &[1 << 30], Some(&[1 << 62]));
+        assert_eq!(refused, Err(Error::InvalidParam));
+        let refused = |old: i64, new: i64, start: i64| {
+            way(&[old], &[new], &[3], Some(&[start])) == Err(Error::InvalidParam)
+        };
         assert!(!refused(7, 9, 7));
         assert!(!refused(7, 5, 5));
         assert!(!refused(7, 7, 2));
