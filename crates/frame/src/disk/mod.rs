@@ -362,7 +362,8 @@ impl Disk {
         let mut closed = Ok(());
         if self.space.is_some() && self.is_loose() {
             closed = self.while_locked(|disk| {
-                disk.refresh()?;
+                // The owner gets with its next refresh what is read here.
+                disk.news = disk.refresh()?;
                 disk.finalize()
             });
         }

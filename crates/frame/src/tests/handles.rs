@@ -84,6 +84,29 @@ fn a_change_that_takes_long_is_waited_for() {
     }
 }
 
+/// To close a handle means to make its frame compact, for which the frame is read again. The handle can be used after that, and shows what was
+/// read.
+#[test]
+fn a_handle_that_was_closed_follows_another() {
+    let folder = Folder::new("closed");
+    for kind in KINDS {
+        let path = folder.0.join(format!("{kind:?}"));
+        let mut model = frame(&path, kind);
+        let mut one = open(&path, kind);
+        for _ in 0..4 {
+            append_chunk(&mut one, &mut model, kind, 400_000).unwrap();
+        }
+        let mut changed = model.clone();
+        append(&mut open(&path, kind), &mut changed, kind).unwrap();
+        one.close().unwrap();
+        refresh(&mut one, &mut model).unwrap();
+        assert!(model == changed, "{kind:?}");
+        append(&mut one, &mut model, kind).unwrap();
+        drop(one);
+        assert_eq!(count(&path, kind), 7, "{kind:?}");
+    }
+}
+
 /// A writer dies, and another handle rolls back its change and makes one of its own. A handle that has read the dead writer's record must not
 /// take the new bytes for leftovers.
 #[test]
