@@ -38,6 +38,8 @@ pub struct Staged {
     base: ChunkStore,
     /// The rest of the state when the transaction began.
     pub before: Before,
+    /// Tells the transaction from others of the super-chunk.
+    pub number: u64,
     /// Where each chunk is, encoded like the offsets of an index: a number below [`NEW`] is the index of a chunk in `base`, one from [`NEW`] on
     /// is that of a chunk in `new`, and a negative one stands for special values.
     order: Offsets,
@@ -76,10 +78,11 @@ fn number_of(new: usize) -> i64 {
 
 impl Staged {
     /// A transaction without changes. The caller has to put the store, which has `count` chunks, into [`Self::base_mut`].
-    pub fn new(count: usize, before: Before) -> Result<Self> {
+    pub fn new(count: usize, number: u64, before: Before) -> Result<Self> {
         Ok(Self {
             base: ChunkStore::EMPTY,
             before,
+            number,
             order: Offsets::Runs(Runs::rising(count)?),
             new: List::new(),
             changed: false,

@@ -40,6 +40,8 @@ pub struct State {
     reshaped: i64,
     /// The tick when the frame was last read again.
     pub(super) loaded: i64,
+    /// How many transactions have been begun.
+    pub(super) transactions: u64,
     pub(crate) metalayers: List<Metalayer>,
     pub(crate) vlmetalayers: List<Metalayer>,
     pub(crate) store: ChunkStore,
@@ -63,6 +65,7 @@ impl State {
             checksums: false,
             reshaped: 0,
             loaded: 0,
+            transactions: 0,
         }
     }
 

@@ -22,7 +22,7 @@ use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::operation;
 use oxiblosc_memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How often a frame that others change is checked when it is opened.
@@ -43,6 +43,8 @@ pub struct SuperChunk {
     id: usize,
     /// How many calls of [`Self::lock`] have not been followed by [`Self::unlock`].
     program_locks: AtomicUsize,
+    /// The number of a transaction that has to be abandoned before the next operation; 0 if there is none.
+    given_up: AtomicU64,
 }
 
 /// Leaves out the state, which may be locked.
@@ -67,6 +69,7 @@ impl SuperChunk {
             host,
             id,
             program_locks: AtomicUsize::new(0),
+            given_up: AtomicU64::new(0),
         }
     }
 
@@ -306,6 +309,17 @@ impl SuperChunk {
             lock(disk).unlock();
         }
         Ok(())
+    }
+
+    /// Makes the next operation abandon the transaction with this number, if that has not ended by then.
+    pub(super) fn give_up(&self, number: u64) {
+        // Transactions with lower numbers have ended.
+        self.given_up.fetch_max(number, Ordering::Relaxed);
+    }
+
+    /// Whether the transaction in this state has to be abandoned.
+    pub(super) fn has_given_up(&self, state: &State) -> bool {
+        state.transaction() == Some(self.given_up.load(Ordering::Relaxed))
     }
 
     /// Reads the frame again if another handle changed it. Gives whether it was changed.

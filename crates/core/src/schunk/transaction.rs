@@ -13,17 +13,22 @@ use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer};
 use oxiblosc_memory::{Collect, List, ToList, boxed};
 
-/// Begins, commits or rolls back a transaction.
-type Step = fn(&mut State, &dyn Host) -> Result<()>;
-
 impl State {
     /// Whether a transaction has been begun.
     pub fn in_transaction(&self) -> bool {
         self.store.is_staged()
     }
 
-    /// Begins a transaction.
-    fn begin(&mut self, _host: &dyn Host) -> Result<()> {
+    /// The number of the transaction that has been begun. It is higher than those of all transactions before it.
+    pub(crate) fn transaction(&self) -> Option<u64> {
+        match &self.store {
+            ChunkStore::Staged(staged) => Some(staged.number),
+            _ => None,
+        }
+    }
+
+    /// Begins a transaction. Gives its number.
+    fn begin(&mut self) -> Result<u64> {
         if self.in_transaction() {
             return Err(Error::InvalidParam);
         }
@@ -38,12 +43,14 @@ impl State {
             metalayers: List::new(),
             vlmetalayers: List::new(),
         };
-        let staged = boxed(Staged::new(self.store.nchunks(), before)?)?;
+        let number = self.transactions + 1;
+        let staged = boxed(Staged::new(self.store.nchunks(), number, before)?)?;
+        self.transactions = number;
         let base = std::mem::replace(&mut self.store, ChunkStore::Staged(staged));
         if let ChunkStore::Staged(staged) = &mut self.store {
             *staged.base_mut() = base;
         }
-        Ok(())
+        Ok(number)
     }
 
     /// In a transaction, saves the metalayers before their first change. `count` says how many there are after the change. Also reserves
@@ -104,7 +111,7 @@ impl State {
     }
 
     /// Discards the changes of a transaction.
-    fn abandon(&mut self, host: &dyn Host) -> Result<()> {
+    pub(crate) fn abandon(&mut self, host: &dyn Host) -> Result<()> {
         let mut staged = self.unstage()?;
         self.restore(&mut staged.before);
         host.show(self, Changed::Everything);
@@ -129,11 +136,20 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::InvalidParam`] if one has been begun; as for [`Self::reserve`].
     pub fn begin(&self) -> Result<()> {
-        self.transact(Locked::Shared, State::begin)
+        self.begin_numbered().map(drop)
     }
 
-    /// Runs a step of a transaction, with the frame locked as `locked` says.
-    fn transact(&self, locked: Locked, step: Step) -> Result<()> {
+    /// As [`Self::begin`]. Gives the number of the transaction.
+    fn begin_numbered(&self) -> Result<u64> {
+        self.transact(Locked::Shared, |state, _| state.begin())
+    }
+
+    /// Begins, commits or rolls back a transaction, with the frame locked as `locked` says.
+    fn transact<T>(
+        &self,
+        locked: Locked,
+        step: impl FnOnce(&mut State, &dyn Host) -> Result<T>,
+    ) -> Result<T> {
         let mut changing = self.reserve_here()?;
         changing.lock_as(locked)?;
         changing.commit_unlocked(|state| step(state, self.host()))
@@ -163,7 +179,8 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called.
     pub fn in_transaction(&self) -> Result<bool> {
-        Ok(self.peek()?.in_transaction())
+        let state = self.peek()?;
+        Ok(state.in_transaction() && !self.has_given_up(&state))
     }
 
     /// Begins a transaction, which is abandoned when the result is dropped without [`Transaction::commit`]. Changes are made through the
@@ -195,15 +212,22 @@ impl SuperChunk {
     /// # }
     /// ```
     pub fn transaction(&self) -> Result<Transaction<'_>> {
-        self.begin()?;
-        Ok(Transaction(self))
+        let number = self.begin_numbered()?;
+        Ok(Transaction {
+            schunk: self,
+            number,
+        })
     }
 }
 
 /// A transaction; see [`SuperChunk::transaction`].
 #[derive(Debug)]
 #[must_use = "a transaction is abandoned when it is dropped"]
-pub struct Transaction<'a>(&'a SuperChunk);
+pub struct Transaction<'a> {
+    schunk: &'a SuperChunk,
+    /// Tells it from the others of the super-chunk: another thread may have ended this one and begun the next.
+    number: u64,
+}
 
 /// Copies of metalayers.
 fn copied(layers: &[Metalayer]) -> Result<List<Metalayer>> {
@@ -220,9 +244,9 @@ impl Transaction<'_> {
     /// Applies the changes, all at once.
     ///
     /// # Errors
-    /// As for [`SuperChunk::commit`], but after an error the transaction is abandoned.
+    /// As for [`SuperChunk::commit`], but after an error the transaction is abandoned. [`Error::InvalidParam`] if another thread has ended it.
     pub fn commit(self) -> Result<()> {
-        let committed = self.0.commit();
+        let committed = self.end(Locked::Alone, State::commit_staged);
         if committed.is_ok() {
             std::mem::forget(self);
         }
@@ -232,17 +256,130 @@ impl Transaction<'_> {
     /// Discards the changes.
     ///
     /// # Errors
-    /// As for [`SuperChunk::abandon`].
+    /// As for [`SuperChunk::abandon`]. The transaction ends nevertheless: if an operation on the super-chunk is in the way, for example that
+    /// which called this callback, the changes are discarded before the next operation.
     pub fn abandon(self) -> Result<()> {
-        let abandoned = self.0.abandon();
+        let abandoned = self.give_up();
         std::mem::forget(self);
+        abandoned
+    }
+
+    /// Ends the transaction with `step`.
+    fn end(&self, locked: Locked, step: fn(&mut State, &dyn Host) -> Result<()>) -> Result<()> {
+        self.schunk
+            .transact(locked, |state, host| match state.transaction() {
+                Some(number) if number == self.number => step(state, host),
+                _ => Err(Error::InvalidParam),
+            })
+    }
+
+    /// Abandons the transaction, now or before the next operation.
+    fn give_up(&self) -> Result<()> {
+        let abandoned = self.end(Locked::No, State::abandon);
+        if abandoned.is_err() {
+            self.schunk.give_up(self.number);
+        }
         abandoned
     }
 }
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // Another thread may have ended it.
-        let _ = self.0.abandon();
+        // If this fails, the transaction is abandoned later, or another thread has ended it.
+        let _ = self.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Place, StorageParams};
+    use oxiblosc_io::operation;
+
+    fn make(place: Place) -> SuperChunk {
+        let storage = StorageParams {
+            place,
+            ..StorageParams::default()
+        };
+        let schunk = SuperChunk::create(storage).expect("a super-chunk");
+        schunk.append_data(&[1; 400]).expect("appends");
+        schunk
+    }
+
+    /// How a guard ends its transaction in a callback, and with which error.
+    type End = fn(Transaction) -> Result<()>;
+
+    const ENDS: [End; 3] = [
+        |transaction| transaction.abandon(),
+        |transaction| transaction.commit(),
+        |transaction| {
+            drop(transaction);
+            // The error is lost.
+            Err(Error::Lock)
+        },
+    ];
+
+    /// What comes after that, and must find the super-chunk as it was before the transaction. Gives the number of chunks.
+    type Next = fn(&SuperChunk) -> Result<usize>;
+
+    const NEXT: [Next; 7] = [
+        SuperChunk::nchunks,
+        |schunk| schunk.append_data(&[3; 400]).map(|nchunks| nchunks - 1),
+        |schunk| {
+            assert!(!schunk.in_transaction()?);
+            schunk.nchunks()
+        },
+        |schunk| {
+            schunk.transaction()?.commit()?;
+            schunk.nchunks()
+        },
+        |schunk| Ok(schunk.read_known()?.nchunks()),
+        |schunk| {
+            assert_eq!(schunk.abandon(), Err(Error::InvalidParam));
+            schunk.nchunks()
+        },
+        |schunk| {
+            schunk.lock()?;
+            schunk.unlock()?;
+            schunk.nchunks()
+        },
+    ];
+
+    /// A callback cannot change the super-chunk for which it is called. A guard that it drops ends the transaction nevertheless, as nothing else
+    /// could end it.
+    #[test]
+    fn a_transaction_that_ends_in_a_callback_does_not_stay_open() {
+        for place in [Place::Memory, Place::Frame] {
+            for end in ENDS {
+                for next in NEXT {
+                    let schunk = make(place);
+                    let transaction = schunk.transaction().expect("begins");
+                    schunk.append_data(&[2; 400]).expect("appends");
+                    {
+                        let _reading = schunk.read().expect("the state");
+                        let _callback = operation::call_on_blocks();
+                        assert_eq!(end(transaction), Err(Error::Lock));
+                        assert_eq!(schunk.in_transaction(), Ok(false));
+                    }
+                    assert_eq!(next(&schunk), Ok(1));
+                    assert_eq!(schunk.in_transaction(), Ok(false));
+                }
+            }
+        }
+    }
+
+    /// A guard ends its own transaction, not the next one that another thread has begun.
+    #[test]
+    fn a_guard_leaves_the_next_transaction_alone() {
+        let schunk = make(Place::Memory);
+        for end in ENDS {
+            let first = schunk.transaction().expect("begins");
+            schunk.abandon().expect("ends");
+            let second = schunk.transaction().expect("begins");
+            schunk.append_data(&[2; 400]).expect("appends");
+            assert!(end(first).is_err());
+            assert_eq!(schunk.in_transaction(), Ok(true));
+            second.abandon().expect("ends");
+        }
     }
 }

@@ -6,6 +6,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, LockState};
 use oxiblosc_io::operation::{self, LockLevel, Standing};
 use oxiblosc_memory::Reserved;
+use std::sync::atomic::Ordering;
 
 impl SuperChunk {
     /// Begins a change. Changes by other threads wait until it ends, and, if the frame was opened with locking, so do changes through other
@@ -36,7 +37,7 @@ impl SuperChunk {
             Standing::Idle | Standing::Elsewhere => {}
         }
         let reserved = self.reserve_with(&mut None, operation::timeout(0))?;
-        Ok(Changing {
+        let mut changing = Changing {
             schunk: self,
             begun: Some(Begun {
                 locked: Locked::No,
@@ -44,7 +45,17 @@ impl SuperChunk {
                 _operation: operation::enter(self.id, LockLevel::Reserved)?,
                 reserved: Some(reserved),
             }),
-        })
+        };
+        if self.given_up.load(Ordering::Relaxed) != 0 {
+            changing.abandon_given_up()?;
+        }
+        Ok(changing)
+    }
+
+    /// Abandons the transaction that had to wait for an operation to end.
+    #[cold]
+    pub(super) fn abandon_given_up(&self) -> Result<()> {
+        self.reserve_here().map(drop)
     }
 }
 
@@ -78,6 +89,22 @@ struct Begun<'a> {
 }
 
 impl Changing<'_> {
+    /// Abandons the transaction of [`SuperChunk::give_up`].
+    #[cold]
+    fn abandon_given_up(&mut self) -> Result<()> {
+        let schunk = self.schunk;
+        let number = schunk.given_up.load(Ordering::Relaxed);
+        self.commit_unlocked(|state| match state.transaction() {
+            Some(open) if open == number => state.abandon(schunk.host()),
+            // Another thread has ended it.
+            _ => Ok(()),
+        })?;
+        let (order, other) = (Ordering::Relaxed, Ordering::Relaxed);
+        // Meanwhile a later one may have been given up.
+        let _ = schunk.given_up.compare_exchange(number, 0, order, other);
+        Ok(())
+    }
+
     /// Locks the frame, unless it is locked already, and reads it again if others changed it.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use oxiblosc_frame::disk::look::Seen;
 use oxiblosc_io::operation::{self, LockLevel, Standing};
 use oxiblosc_memory::Reader;
 use std::ops::Deref;
+use std::sync::atomic::Ordering;
 
 impl SuperChunk {
     /// The state, up to date with what other handles have changed. It does not change until the guard is dropped: changes through this
@@ -101,6 +102,9 @@ impl SuperChunk {
     /// [`Error::Lock`] within another operation, after a while.
     #[inline(always)]
     fn shared(&self, standing: Standing) -> Result<Reader<'_, State>> {
+        if self.given_up.load(Ordering::Relaxed) != 0 {
+            self.abandon_given_up()?;
+        }
         match standing {
             Standing::Idle => Ok(self.lock.shared()),
             _ => self
