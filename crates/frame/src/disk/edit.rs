@@ -339,7 +339,7 @@ impl Disk {
         set_extent(&mut writes.header, frame_len, cbytes);
         let offsets_crc = self.offsets_crc_after(&delta)?;
         let index_crc = match (self.view.checksums.is_any(), offsets_crc) {
-            (true, None) => Some(self.index_crc_in(file)?),
+            (true, None) => Some(self.index_crc(file)?),
             _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&sizes, crc)),
         };
         let checksums = self.view.checksums;

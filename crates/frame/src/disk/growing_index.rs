@@ -133,13 +133,21 @@ impl Disk {
         (pos, pos + index_len)
     }
 
-    /// The checksum of the index in the file.
-    pub(super) fn index_crc_in(&self, file: &dyn Storage) -> Result<u32> {
-        let pos = self.base + self.index_pos();
+    /// The checksum of an index that a change leaves as it is.
+    pub(super) fn index_crc(&self, file: &dyn Storage) -> Result<u32> {
+        if let Some(sums) = fingerprint::sums(self.view.trailer()) {
+            // If the index was damaged since it was read, its next reader has to notice that.
+            return Ok(sums.index);
+        }
+        let pos = self.index_pos();
         let mut front = [0; EXTENDED_HEADER_LENGTH];
-        file.read_at(pos, &mut front)?;
-        let mut index = List::filled(0, ChunkHeader::parse(&front)?.cbytes)?;
-        file.read_at(pos, &mut index)?;
+        file.read_at(self.base + pos, &mut front)?;
+        let len = ChunkHeader::parse(&front)?.cbytes;
+        if pos.saturating_add(len as u64) > self.view.extent.frame_len {
+            return Err(Error::InvalidHeader);
+        }
+        let mut index = List::filled(0, len)?;
+        file.read_at(self.base + pos, &mut index)?;
         Ok(fingerprint::of_index(&index))
     }
 
