@@ -315,6 +315,76 @@ fn every_failing_call_of_a_back_end() {
             }
         }
     }
+    follow_each(lib, &mut report, &path);
     std::fs::remove_file(&path).expect("the file that stands for the frame");
     report.finish("calls of a back end");
+}
+
+/// Another handle deletes the first chunk, so that all others lie elsewhere. This handle reads while a call fails: it gets the chunk that is
+/// there now, or an error, but not what lies where the chunk was.
+fn follow(lib: &'static SchunkLib, id: u8, fails: usize, path: &Path) -> Result<usize, String> {
+    let mut io = blosc2_io {
+        id,
+        ..blosc2_io::defaults()
+    };
+    let _ = std::fs::remove_file(path);
+    on_disk(|disk| (disk.files.clear(), disk.fails = 0));
+    make(lib, true, path, Start::Short, Some(&mut io));
+    let placeholder = std::fs::File::create(path).and_then(|file| file.set_len(ROOM as u64));
+    placeholder.map_err(|e| e.to_string())?;
+    let open = || lib.open_io(path, &io).ok_or("it does not open");
+    let s = open()?;
+    let _ = read(&s);
+    let other = open()?;
+    if other.delete_chunk(0) != 2 {
+        return Err("another handle deletes nothing".into());
+    }
+    let expected = read(&other);
+    drop(other);
+    let Some(Ok(first)) = expected.chunks.first() else {
+        return Err("another handle finds no chunk".into());
+    };
+    let mut chunk = vec![0; first.len()];
+    on_disk(|disk| (disk.calls = 0, disk.fails = fails));
+    let rc = s.decompress_chunk(0, &mut chunk);
+    let calls = on_disk(|disk| {
+        disk.fails = 0;
+        disk.calls
+    });
+    if rc >= 0 && chunk != *first {
+        return Err(format!("{rc}, and another chunk"));
+    }
+    if rc < 0 && fails == 0 {
+        return Err(format!("{rc} without a failing call"));
+    }
+    // The number of chunks that a program sees is that of the last call which has read the frame.
+    if s.refresh() < 0 {
+        return Err(format!("after {rc} the frame cannot be read again"));
+    }
+    match read(&s) == expected {
+        true => Ok(calls),
+        false => Err(format!("after {rc} the handle shows something else")),
+    }
+}
+
+fn follow_each(lib: &'static SchunkLib, report: &mut Report, path: &Path) {
+    for id in [FILLING, LENDING] {
+        let mut at = 0;
+        let mut calls = usize::MAX;
+        while at <= calls {
+            report.case();
+            match follow(lib, id, at, path) {
+                Ok(made) if at == 0 => calls = made,
+                Ok(_) => {}
+                Err(wrong) => {
+                    report.fail(
+                        "following another handle",
+                        format!("{id}, call {at}: {wrong}"),
+                    );
+                    calls = calls.min(100);
+                }
+            }
+            at += 1;
+        }
+    }
 }

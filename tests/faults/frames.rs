@@ -71,7 +71,7 @@ pub fn sweep(sweep: &mut Sweep) {
 }
 
 /// Makes the frame that trials start from.
-fn make_base(sweep: &Sweep, storage: Storage, start: Start) -> PathBuf {
+pub fn make_base(sweep: &Sweep, storage: Storage, start: Start) -> PathBuf {
     let base = sweep.root.join("base/frame");
     clear(base.parent().expect("a folder"));
     make(sweep.lib, storage.is_contiguous(), &base, start, None);

@@ -2,7 +2,7 @@
 
 use super::faults::{Class, Fault};
 use super::place::{Storage, clear, open_files};
-use super::{creating, frames};
+use super::{creating, following, frames};
 use crate::common::folder::without_syncs;
 use crate::common::panics::assert_fatal;
 use crate::common::report::Report;
@@ -234,13 +234,15 @@ fn run(folder: &Path) {
             set(&variables);
             sweep.environment = name;
             frames::sweep(&mut sweep);
+            following::sweep(&mut sweep);
             creating::sweep(&mut sweep);
         }
         sweep.report
     });
     let trials = report.take_notes(TRIALS);
     if matches!(&*only, "" | "full") {
-        for operation in frames::operations().chain(creating::operations()) {
+        let changing = frames::operations().chain(following::operations());
+        for operation in changing.chain(creating::operations()) {
             report.check(trials.contains_key(&operation), "no trial", || operation);
         }
     }

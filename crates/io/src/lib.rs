@@ -115,6 +115,12 @@ pub trait Storage: Send + Sync {
         true
     }
 
+    /// Whether this is a private map, whose [`Self::size`] stays that of the map when the file becomes shorter, and whose bytes may or may not be
+    /// those that others write to the file.
+    fn is_private(&self) -> bool {
+        false
+    }
+
     /// Device and inode of the open file, if the back end has them.
     fn identity(&self) -> Option<(u64, u64)> {
         None

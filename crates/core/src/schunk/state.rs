@@ -256,8 +256,8 @@ impl State {
         host.prepare(self, count)
     }
 
-    /// Sets the state to what was read from a frame, after [`Self::prepare_load`].
-    pub(crate) fn load(&mut self, host: &dyn Host, loaded: Loaded) -> Result<()> {
+    /// Sets the state to what was read from a frame, after [`Self::prepare_load`]. False if the first chunk could not be read.
+    pub(crate) fn load(&mut self, host: &dyn Host, loaded: Loaded) -> Result<bool> {
         let header = loaded.header;
         self.counts.nbytes = header.nbytes.max(0);
         self.counts.nchunks = self.store.nchunks();
@@ -272,12 +272,28 @@ impl State {
         self.metalayers = header.metalayers;
         self.vlmetalayers = loaded.vlmetalayers;
         // The counters are those of this header, so the frame is not read again if the chunk is not found.
-        let first = self.chunk_info_in(0, false).ok();
-        // After a change by the reference, chunks may have checksums although header, index and trailer have none.
-        let checksums = loaded.coverage.is_any() || first.is_some_and(|chunk| chunk.checksums);
-        self.set_checksums(checksums)?;
-        self.counts.flags2 = first.map_or(0, |chunk| chunk.flags2);
+        let first = self.chunk_info_in(0, false);
+        let is_known = first.is_ok() || self.counts.nchunks == 0;
+        let (flags2, checksums) = match first {
+            // After a change by the reference, chunks may have checksums although header, index and trailer have none.
+            Ok(first) => (first.flags2, first.checksums),
+            Err(_) if is_known => (0, false),
+            // Another process may have replaced it, or the disk failed. The header says which kind of chunks there are.
+            Err(_) if header.vlblocks => (flags2::VL_BLOCKS, self.checksums),
+            Err(_) => (0, self.checksums),
+        };
+        self.set_checksums(loaded.coverage.is_any() || checksums)?;
+        self.counts.flags2 = flags2;
         host.show(self, Changed::Everything);
+        Ok(is_known)
+    }
+
+    /// Takes over what the first chunk says, if it could not be read when the frame was loaded.
+    pub(crate) fn follow_first_chunk(&mut self) -> Result<()> {
+        if let Ok(first) = self.chunk_info_in(0, false) {
+            self.counts.flags2 = first.flags2;
+            self.set_checksums(self.checksums || first.checksums)?;
+        }
         Ok(())
     }
 
@@ -307,7 +323,7 @@ impl State {
         }
         self.tick += 1;
         self.loaded = self.tick;
-        self.load(host, loaded)
+        self.load(host, loaded).map(drop)
     }
 
     /// Takes over the parameters that the program has set for new chunks. If there are chunks, it cannot set `chunksize`, which must be their

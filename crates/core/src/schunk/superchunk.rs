@@ -2,6 +2,8 @@
 
 mod changing;
 #[cfg(test)]
+mod failing_files;
+#[cfg(test)]
 mod opening;
 mod reading;
 #[cfg(test)]
@@ -85,20 +87,22 @@ impl SuperChunk {
     ) -> Result<Self> {
         let mut state = State::new(store, loaded.header.parameters);
         state.prepare_load(&*host, &loaded)?;
-        state.load(&*host, loaded)?;
+        let is_known = state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
         // If the first chunk cannot be read, or the chunks contradict the header, the frame is refused, or its chunks differ in size. But another
         // process may have changed the frame since the header was read, so this is checked again.
         let checked = match checked {
+            Ok(None) if is_known => return Ok(opened),
             Ok(None) => None,
             _ => opened.check_again()?,
         };
+        let state = opened.lock.get_mut();
         if let Some(counts) = checked {
-            let state = opened.lock.get_mut();
             state.counts = counts;
-            opened.host.show(state, Changed::Everything);
         }
+        state.follow_first_chunk()?;
+        opened.host.show(state, Changed::Everything);
         Ok(opened)
     }
 

@@ -13,6 +13,7 @@ use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Storage, StorageLock};
 use oxiblosc_memory::{List, Shared};
+use std::cell::Cell;
 use std::time::Duration;
 
 /// How often a frame is read without a lock, before it is locked for reading.
@@ -25,6 +26,8 @@ const MAX_STILL: usize = 10;
 /// A frame in its file, as it was before a change that is not committed.
 struct FrameFile<'a> {
     file: &'a dyn Storage,
+    /// Set when a call on the file fails.
+    failed: &'a Cell<bool>,
     base: u64,
     /// The number of bytes of the file from the start of the frame on.
     size: u64,
@@ -40,14 +43,28 @@ impl FrameFile<'_> {
         }
         let len = usize::try_from(len).map_err(|_| Error::MemoryAlloc)?;
         let mut bytes = List::filled(0, len)?;
-        self.file.read_at(self.base + pos, &mut bytes)?;
+        let read = self.file.read_at(self.base + pos, &mut bytes);
+        noted(self.failed, read)?;
         overlay(patches(&self.pending), pos, &mut bytes);
         Ok(bytes)
     }
 }
 
+/// Sets `failed` if a call on a file has failed.
+fn noted<T>(failed: &Cell<bool>, done: Result<T>) -> Result<T> {
+    failed.set(failed.get() || done.is_err());
+    done
+}
+
 /// A frame that was read: what its handle keeps, and what the handle's owner gets.
 pub type Loading = (FrameView, Loaded);
+
+/// Why a frame could not be read.
+pub struct NotLoaded {
+    pub error: Error,
+    /// Whether the file could not be read, or there was no memory. Then nothing is known about the frame.
+    pub is_unknown: bool,
+}
 
 /// Reads a frame with [`load`], and again as long as another handle may be in the middle of a change. After a few attempts the file is locked
 /// against changes while it is read, unless this handle has locked it already (`has_lock`). It is also locked before an error is returned,
@@ -61,6 +78,24 @@ pub fn load_patiently(
     kind: FrameKind,
     patient: bool,
     has_lock: bool,
+) -> std::result::Result<Loading, NotLoaded> {
+    let failed = Cell::new(false);
+    let loaded = load_in_attempts(file, base, kind, (patient, has_lock), &failed);
+    // A private map cannot be read where the file has become shorter.
+    let has_failed = failed.get() && !file.is_private();
+    loaded.map_err(|error| NotLoaded {
+        error,
+        is_unknown: has_failed || error == Error::MemoryAlloc,
+    })
+}
+
+/// As [`load_patiently`]. After an error, `failed` says whether a call on the file failed in the last attempt.
+fn load_in_attempts(
+    file: &dyn Storage,
+    base: u64,
+    kind: FrameKind,
+    (patient, has_lock): (bool, bool),
+    failed: &Cell<bool>,
 ) -> Result<Loading> {
     let (attempts, millis) = RETRIES;
     let pause = Duration::from_millis(millis);
@@ -69,7 +104,8 @@ pub fn load_patiently(
     for attempt in 0..attempts {
         let locks = !has_lock && (doubted || attempt >= UNLOCKED);
         let lock = locks.then(|| StorageLock::shared(file, pause)).flatten();
-        let loaded = load(file, base, kind, patient);
+        failed.set(false);
+        let loaded = load(file, base, kind, patient, failed);
         let is_locked = has_lock || lock.is_some();
         drop(lock);
         match loaded {
@@ -94,10 +130,17 @@ pub fn load_patiently(
 }
 
 /// Reads a frame once. `None` if it changed while it was read; with `patient`, also if it is damaged, since a writer may be at work.
-fn load(file: &dyn Storage, base: u64, kind: FrameKind, patient: bool) -> Result<Option<Loading>> {
-    let size = file.size()?;
+fn load(
+    file: &dyn Storage,
+    base: u64,
+    kind: FrameKind,
+    patient: bool,
+    failed: &Cell<bool>,
+) -> Result<Option<Loading>> {
+    let size = noted(failed, file.size())?;
     let mut source = FrameFile {
         file,
+        failed,
         base,
         size: size.checked_sub(base).ok_or(Error::FileRead)?,
         pending: None,
@@ -106,8 +149,8 @@ fn load(file: &dyn Storage, base: u64, kind: FrameKind, patient: bool) -> Result
         Ok(Some(pending)) => source.pending = Some(Shared::new(pending)?),
         Ok(None) => {}
         // The record was removed while it was read.
-        Err(_) if file.size()? != size => return Ok(None),
-        Err(error) => return Err(error),
+        Err(_) if noted(failed, file.size())? != size => return Ok(None),
+        not_found => return noted(failed, not_found).map(|_| None),
     }
     let front = source.read(0, header::MIN_LEN as u64)?;
     if !Header::has_magic(&front) {
@@ -115,7 +158,8 @@ fn load(file: &dyn Storage, base: u64, kind: FrameKind, patient: bool) -> Result
         return Err(Error::InvalidHeader);
     }
     let result = read(&source, kind, &front);
-    let changed = file.size()? != size || source.read(0, header::MIN_LEN as u64)? != front;
+    let changed =
+        noted(failed, file.size())? != size || source.read(0, header::MIN_LEN as u64)? != front;
     if changed || (result.is_err() && patient) {
         Ok(None)
     } else {

@@ -235,7 +235,8 @@ impl Disk {
         let load = || {
             let storage = options.backend.open(&file, Mode::Read)?;
             let written = storage.written();
-            let loading = load::load_patiently(&*storage, base, kind, false, false)?;
+            let loading = load::load_patiently(&*storage, base, kind, false, false);
+            let loading = loading.map_err(|not_loaded| not_loaded.error)?;
             Ok((storage, written, loading))
         };
         let (storage, written, (view, loaded)) = match &mut lock {
@@ -346,7 +347,22 @@ impl Disk {
         match (&self.reader, changed) {
             (Some(reader), _) => Ok(reader.file.clone()),
             (None, Some(changed)) => Ok(changed.file.clone()),
-            (None, None) => self.reader().map(|source| source.file),
+            (None, None) => {
+                self.check_known()?;
+                self.reader().map(|source| source.file)
+            }
+        }
+    }
+
+    /// Checks that the frame could be opened when it was last looked for, if no file of it is kept open. Otherwise it may have been changed since it
+    /// was read, and its chunks may be elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`].
+    fn check_known(&self) -> Result<()> {
+        match self.missing {
+            Some(Error::FileOpen) if self.reader.is_none() => Err(Error::FileOpen),
+            _ => Ok(()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Reads a frame again after another handle or process has changed it.
 
-use super::{Disk, Loaded, is_there, is_written, load, patches};
+use super::load::{self, NotLoaded};
+use super::{Disk, Loaded, is_there, is_written, patches};
 use crate::journal::overlay;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::readers::{READERS, ReaderSlot};
@@ -108,13 +109,14 @@ impl Disk {
     /// and changes of the frame fail.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; then the next call tries it again.
+    /// [`Error::MemoryAlloc`]; [`Error::FileRead`] if reading the file failed. Then it is not known where the chunks are now, and the next call
+    /// tries it again.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        let followed = self.follow();
-        if followed == Err(Error::MemoryAlloc) {
-            return Err(Error::MemoryAlloc);
+        match self.follow() {
+            Ok(()) => self.missing = None,
+            Err(NotLoaded { error, is_unknown }) if is_unknown => return Err(error),
+            Err(gone) => self.missing = Some(gone.error),
         }
-        self.missing = followed.err();
         Ok(self.news.take())
     }
 
@@ -151,19 +153,23 @@ impl Disk {
     }
 
     /// Reads the frame again if it has changed.
-    fn follow(&mut self) -> Result<()> {
-        let mut source = self.reader()?;
+    fn follow(&mut self) -> std::result::Result<(), NotLoaded> {
+        let gone = |error| NotLoaded {
+            error,
+            is_unknown: error == Error::MemoryAlloc,
+        };
+        let mut source = self.reader().map_err(gone)?;
         if self.is_current_in(&source) {
             self.note_size(&source);
         } else {
             if self.changing > 0 && !self.writes_to(source.file.identity()) {
                 // The path leads to another file now, which has to be locked before it is read.
-                self.lock_anew()?;
-                source = self.reader()?;
+                self.lock_anew().map_err(gone)?;
+                source = self.reader().map_err(gone)?;
             }
             self.reload(&source)?;
         }
-        source.found.is_there()
+        source.found.is_there().map_err(gone)
     }
 
     /// Reads the frame again, even if nothing shows that it has changed. The next [`Self::refresh`] returns what was read.
@@ -180,7 +186,7 @@ impl Disk {
         if source.found == Named::Nothing {
             return Err(Error::FileOpen);
         }
-        self.reload(&source)
+        self.reload(&source).map_err(|not_loaded| not_loaded.error)
     }
 
     /// Whether the file still has the header of the view.
@@ -203,7 +209,7 @@ impl Disk {
         true
     }
 
-    fn reload(&mut self, source: &OpenedFile) -> Result<()> {
+    fn reload(&mut self, source: &OpenedFile) -> std::result::Result<(), NotLoaded> {
         let (base, kind, file) = (self.base, self.kind, &source.file);
         // If the frame could not be read the last time, it is not waited for again.
         let patient = !self.stale || self.changing > 0;

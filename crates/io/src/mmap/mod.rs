@@ -319,6 +319,10 @@ impl Storage for Map {
         self.access == OpenMode::Copy || files::has_name(&self.file)
     }
 
+    fn is_private(&self) -> bool {
+        self.access == OpenMode::Copy
+    }
+
     fn identity(&self) -> Option<(u64, u64)> {
         identity_once(&self.file, &self.identity)
     }

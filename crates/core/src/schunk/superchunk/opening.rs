@@ -125,7 +125,7 @@ impl OpenedAs {
     }
 }
 
-fn copy_all(from: &Path, to: &Path) {
+pub(super) fn copy_all(from: &Path, to: &Path) {
     if from.is_file() {
         fs::copy(from, to).unwrap();
         return;
@@ -274,7 +274,7 @@ impl<'a> ScenarioRun<'a> {
 }
 
 /// The folder for the frames of a test, in memory if possible, where syncs take no time.
-fn folder(name: &str) -> PathBuf {
+pub(super) fn folder(name: &str) -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let all = if memory.is_dir() {
         memory

@@ -71,13 +71,13 @@ fn remove(path: &Path) {
 
 /// All that a handle shows, but for `cbytes`: bytes that a frame has for deleted chunks are counted in some cases.
 #[derive(Debug, PartialEq)]
-struct Content {
+pub(super) struct Content {
     counts: Counts,
     chunks: Vec<Vec<u8>>,
     layers: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-fn content(schunk: &SuperChunk) -> Content {
+pub(super) fn content(schunk: &SuperChunk) -> Content {
     let state = schunk.read().expect("the state");
     let nchunks = 0..state.nchunks();
     let layers = state.metalayers().iter().chain(state.vlmetalayers());
