@@ -2,6 +2,7 @@
 #include "harness.h"
 #include "oxiblosc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,6 +268,97 @@ static void look(void) {
   }
 }
 
+/* Another handle changes the frame of the array, and this one reads it again within its next call. Before that call a handle that was only
+   just opened stands for it, as to look at this one would read the frame already. */
+static void changed_by_another(void) {
+  if (t.param % 2) {
+    setenv("BLOSC_LOCKING", "1", 1);
+  }
+  make_array(1, true);
+  room();
+  b2nd_array_t *array = t.array, *another = NULL, *fresh = NULL;
+  t.array = NULL;
+  int64_t larger[] = {60, 35}, start[] = {30, 20}, stop[] = {60, 35}, shape[] = {30, 15};
+  need(b2nd_open(t.path, &another) == 0, "another handle");
+  need(b2nd_resize(another, larger, NULL) == 0, "a larger array");
+  need(b2nd_set_slice_cbuffer(data + 500, shape, 30 * 15 * 4, start, stop, another) == 0, "other items");
+  char name[16];
+  for (int i = 0; i < 10; i++) {
+    snprintf(name, sizeof name, "more%d", i);
+    need(blosc2_vlmeta_add(another->sc, name, (uint8_t *)data, 100, NULL) >= 0, "another metalayer");
+  }
+  b2nd_free(another);
+  need(b2nd_open(t.path, &fresh) == 0, "one more handle");
+  t.array = fresh;
+  t.follows = true;
+  int64_t even[] = {64, 40}, smaller[] = {20, 10}, row[] = {59, 34}, behind[] = {60, 35};
+  int64_t rows[] = {1, 59, 5}, columns[] = {2, 34};
+  int64_t *selection[] = {rows, columns}, sizes[] = {3, 2};
+  int64_t coords[] = {0, 60 * 35 - 1, 50 * 35 + 33};
+  bool axis[] = {false, true, false};
+#define CALL_HERE(expr) CALL((rc = (expr), t.array = array, rc))
+  int64_t rc;
+  switch (t.param / 2) {
+    case 0:
+      CALL_HERE(b2nd_get_slice_cbuffer(array, start, stop, t.out, shape, 30 * 15 * 4));
+      break;
+    case 1:
+      CALL_HERE(b2nd_set_slice_cbuffer(data + 9, shape, 30 * 15 * 4, start, stop, array));
+      break;
+    case 2:
+      CALL_HERE(b2nd_set_slice_cbuffer(data + 77, (int64_t[]){1, 1}, 4, row, behind, array));
+      break;
+    case 3:
+      CALL_HERE(b2nd_append(array, data, 3 * 35 * 4, 0));
+      break;
+    case 4:
+      CALL_HERE(b2nd_resize(array, even, NULL));
+      break;
+    case 5:
+      CALL_HERE(b2nd_resize(array, smaller, NULL));
+      break;
+    case 6:
+      CALL_HERE(b2nd_insert(array, data, 17 * 35 * 4, 0, 34));
+      break;
+    case 7:
+      CALL_HERE(b2nd_delete(array, 0, 51, 9));
+      break;
+    case 8:
+      CALL_HERE(b2nd_get_orthogonal_selection(array, selection, sizes, t.out, sizes, 24));
+      break;
+    case 9:
+      CALL_HERE(b2nd_get_sparse_cbuffer(array, 3, coords, t.out, 12));
+      break;
+    case 10:
+      CALL_HERE((rc = b2nd_refresh(array)) < 0 ? rc : 0);
+      break;
+    case 11:
+      CALL_HERE(blosc2_vlmeta_add(array->sc, "another", (uint8_t *)data, 400, NULL));
+      break;
+    case 12: {
+      b2nd_array_t *view = NULL;
+      CALL_HERE(b2nd_expand_dims(array, &view, axis, 3));
+      if (view != NULL) {
+        b2nd_free(view);
+      }
+      break;
+    }
+    default:
+      CALL_HERE(oxiblosc_schunk_begin(array->sc));
+      need(oxiblosc_schunk_abandon(array->sc) == 0, "no transaction");
+  }
+  b2nd_free(fresh);
+  /* A new handle shows what this one does. */
+  static int32_t own[64 * 52], other[64 * 52];
+  need(b2nd_refresh(array) >= 0, "the array, after the call");
+  need(b2nd_open(t.path, &fresh) == 0, "the frame, after the call");
+  need(memcmp(array->shape, fresh->shape, sizeof array->shape) == 0, "the shape, after the call");
+  int64_t nbytes = array->nitems * 4;
+  need(nbytes <= (int64_t)sizeof own && b2nd_to_cbuffer(array, own, nbytes) == 0, "its items, after the call");
+  need(b2nd_to_cbuffer(fresh, other, nbytes) == 0 && memcmp(own, other, (size_t)nbytes) == 0, "the items, after the call");
+  b2nd_free(fresh);
+}
+
 static void meta(void) {
   uint8_t *meta = NULL;
   int8_t ndim, format;
@@ -329,6 +421,7 @@ const struct test_case array_cases[] = {
     {"b2nd_change", change, 16, ALL_STORAGES, CODE},
     {"b2nd_transaction", transaction, 4, ALL_STORAGES, CODE},
     {"b2nd_look", look, 10, ALL_STORAGES, CODE},
+    {"b2nd_changed_by_another", changed_by_another, 28, ON_DISK, CODE},
     {"b2nd_meta", meta, 2, NO_STORAGE, CODE},
     {"b2nd_view", view, 3, MOST, CODE},
     {0},

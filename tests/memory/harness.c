@@ -98,9 +98,12 @@ static uint64_t hash_schunk(uint64_t h, blosc2_schunk *schunk) {
   return h;
 }
 
-static uint64_t hash_array(uint64_t h, const b2nd_array_t *array) {
+static uint64_t hash_array(uint64_t h, b2nd_array_t *array) {
   if (array == NULL) {
     return hash_number(h, -2);
+  }
+  if (t.follows && b2nd_refresh(array) < 0) {
+    return hash_number(h, -5);
   }
   h = hash(h, &array->ndim, sizeof array->ndim);
   h = hash(h, array->shape, sizeof *array->shape * (size_t)array->ndim);

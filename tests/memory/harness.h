@@ -36,6 +36,8 @@ struct trial {
   /* What the call writes into. */
   uint8_t *out;
   int64_t out_len;
+  /* Whether another handle has changed the frame of `array`, which reads it again before it is looked at. */
+  bool follows;
   /* Whether the contents of `out` are looked at after an error, too. */
   bool keeps_out;
   /* Whether `out` becomes a chunk with a dictionary. */
