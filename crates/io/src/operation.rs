@@ -83,11 +83,13 @@ impl Default for Operations {
 static CURRENT: PerThread<Operations> = PerThread::empty();
 
 impl Operations {
+    #[inline]
     fn nested(&self) -> &[Cell<Operation>] {
         &self.all[..self.len.get()]
     }
 
     /// The innermost operation on the super-chunk `id`.
+    #[inline]
     fn position(&self, id: usize) -> Option<usize> {
         self.nested()
             .iter()
@@ -95,6 +97,7 @@ impl Operations {
     }
 
     /// The kind of callback that the operation at `at`, or one within it, has called.
+    #[inline]
     fn callback_of(&self, at: usize) -> Callback {
         let within = self.nested()[at + 1..]
             .iter()
@@ -102,10 +105,12 @@ impl Operations {
         within.fold(self.callback.get(), Callback::max)
     }
 
+    #[inline]
     fn get(&self, id: usize) -> Option<Operation> {
         self.position(id).map(|at| self.all[at].get())
     }
 
+    #[inline]
     fn change(&self, id: usize, change: impl FnOnce(&mut Operation)) {
         if let Some(at) = self.position(id) {
             let mut operation = self.all[at].get();
@@ -135,6 +140,7 @@ impl Operations {
 ///
 /// # Errors
 /// [`Error::Lock`] if the super-chunk cannot even be read: in a callback of its back end.
+#[inline]
 pub fn lock_level(id: usize) -> Result<Option<LockLevel>> {
     Ok(match standing(id)? {
         Standing::Within(level) => Some(level),
@@ -176,6 +182,7 @@ pub fn standing(id: usize) -> Result<Standing> {
 
 /// How long this thread may wait for a lock: without a limit (none), unless an operation of this thread has locked something else. The `own`
 /// innermost operations are the ones that need the lock, so they do not count.
+#[inline]
 pub fn timeout(own: usize) -> Option<Duration> {
     let others = CURRENT
         .with(|operations| operations.len.get() > own || operations.callback.get() != Callback::No);
@@ -183,6 +190,7 @@ pub fn timeout(own: usize) -> Option<Duration> {
 }
 
 /// Records which lock file the operation on the super-chunk `id` has locked.
+#[inline]
 pub fn set_lock_file(id: usize, lock_file: Option<FileId>) {
     CURRENT.with(|operations| operations.change(id, |operation| operation.lock_file = lock_file));
 }
@@ -220,6 +228,7 @@ pub struct OperationGuard(usize, PhantomData<MutexGuard<'static, ()>>);
 ///
 /// # Errors
 /// [`Error::Lock`] if operations are nested too deeply, [`Error::MemoryAlloc`].
+#[inline]
 pub fn enter(id: usize, level: LockLevel) -> Result<OperationGuard> {
     enter_for(id, level, None)
 }
@@ -246,11 +255,13 @@ pub fn enter_for(id: usize, level: LockLevel, nchunk: Option<usize>) -> Result<O
 }
 
 /// Records how the operation of this thread has locked the super-chunk `id` now.
+#[inline]
 pub fn set_lock_level(id: usize, level: LockLevel) {
     CURRENT.with(|operations| operations.change(id, |operation| operation.level = level));
 }
 
 impl Drop for OperationGuard {
+    #[inline]
     fn drop(&mut self) {
         CURRENT.with(|operations| {
             if let [.., last] = operations.nested()
@@ -280,6 +291,7 @@ impl Drop for OperationGuard {
 }
 
 /// Records which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
+#[inline]
 pub fn set_chunk(id: usize, nchunk: usize) {
     CURRENT.with(|operations| operations.change(id, |operation| operation.nchunk = Some(nchunk)));
 }

@@ -31,6 +31,7 @@ struct ThreadValue<T> {
 struct User<'a>(&'a Cell<usize>);
 
 impl<'a> User<'a> {
+    #[inline]
     fn of(users: &'a Cell<usize>) -> Self {
         users.set(users.get() + 1);
         Self(users)
@@ -38,6 +39,7 @@ impl<'a> User<'a> {
 }
 
 impl Drop for User<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
@@ -62,15 +64,18 @@ impl<T: Default + 'static> PerThread<T> {
         }
     }
 
+    #[inline]
     fn key(&self) -> Option<Key> {
         *self.key.get_or_init(Key::new)
     }
 
     /// The place of this thread, or null.
+    #[inline]
     fn place(key: Key) -> *mut ThreadValue<T> {
         key.get().cast()
     }
 
+    #[inline]
     fn place_or_new(key: Key) -> Result<*mut ThreadValue<T>> {
         let place = Self::place(key);
         if !place.is_null() {
@@ -96,6 +101,7 @@ impl<T: Default + 'static> PerThread<T> {
     }
 
     /// Calls `body` with the value of this thread, if there is one.
+    #[inline]
     pub fn with<R>(&self, body: impl FnOnce(&T) -> R) -> Option<R> {
         // SAFETY: the key's pointer is null or that of a value of this thread (`place_or_new` stores nothing else). The value lives until the thread
         // ends or `discard_if` frees it, which does not happen while it has a user.
@@ -108,6 +114,7 @@ impl<T: Default + 'static> PerThread<T> {
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
+    #[inline]
     pub fn with_new<R>(&self, body: impl FnOnce(&T) -> R) -> Result<R> {
         let place = Self::place_or_new(self.key().ok_or(Error::MemoryAlloc)?)?;
         // SAFETY: as for `with`, and it is not null.

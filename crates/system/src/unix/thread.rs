@@ -200,6 +200,7 @@ impl Key {
     }
 
     /// The pointer of this thread.
+    #[inline]
     pub fn get(self) -> *mut c_void {
         // SAFETY: any key will do.
         unsafe { libc::pthread_getspecific(self.0) }
