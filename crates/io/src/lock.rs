@@ -164,14 +164,18 @@ impl SidecarLock {
         let Some((file, identity)) = self.acquire(exclusive, is_locked)? else {
             return self.held_by_others(exclusive);
         };
-        let count = count_in(&file);
-        let changed = self.has_changed(identity, count);
-        let count = count.wrapping_add(u64::from(exclusive));
-        if exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
+        let counted = count_in(&file).and_then(|before| {
+            let count = before.wrapping_add(u64::from(exclusive));
+            match exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
+                true => Err(Error::Lock),
+                false => Ok((before, count)),
+            }
+        });
+        let (before, count) = counted.inspect_err(|_| {
             // If this fails, closing the file releases the lock.
             let _ = locks::unlock(&file);
-            return Err(Error::Lock);
-        }
+        })?;
+        let changed = self.has_changed(identity, before);
         self.seen = count;
         self.identity = Some(identity);
         self.since = Some(Instant::now());
@@ -187,7 +191,7 @@ impl SidecarLock {
         if !operation::has_locked(identity) {
             return self.busy(exclusive);
         }
-        let count = count_in(file);
+        let count = count_in(file)?;
         match exclusive {
             true => Err(Error::Lock),
             false => Ok(Attempt::Held(self.has_changed(identity, count))),
@@ -308,12 +312,18 @@ impl SidecarLock {
     }
 }
 
-/// The count of writers in a lock file.
-fn count_in(file: &File) -> u64 {
+/// The count of writers in a lock file; 0 if the file is too short for one.
+///
+/// # Errors
+/// [`Error::Lock`] if it cannot be read. To begin at 0 again would repeat counts that other handles have seen.
+fn count_in(file: &File) -> Result<u64> {
     let mut count = [0; 8];
-    match read_up_to(file, COUNT, &mut count) {
-        8 => u64::from_ne_bytes(count),
-        _ => 0,
+    if read_up_to(file, COUNT, &mut count) == 8 {
+        return Ok(u64::from_ne_bytes(count));
+    }
+    match file.metadata() {
+        Ok(there) if there.len() < COUNT + 8 => Ok(0),
+        _ => Err(Error::Lock),
     }
 }
 
@@ -391,6 +401,31 @@ mod tests {
         assert_eq!((one.lock(false), count(&path)), (Ok(true), 3));
         one.unlock();
         assert_eq!(one.lock(false), Ok(false));
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_read_does_not_begin_again() {
+        let folder = Folder::new("blind");
+        let name = folder.path("a.b2lock");
+        let mut one = lock_at(&name);
+        for _ in 0..3 {
+            one.lock(true).expect("locks");
+            one.unlock();
+        }
+        let mut seen = 3;
+        for exclusive in [false, true] {
+            let only_written = File::options().write(true).open(path(&name));
+            one.file = Some(OwnFile::new(only_written.expect("there")));
+            assert_eq!(one.lock(exclusive), Err(Error::Lock));
+            assert_eq!(count(&name), seen);
+            let other = File::open(path(&name)).expect("there");
+            assert!(locks::try_lock(&other).is_ok(), "still locked");
+            drop(other);
+            assert_eq!(one.lock(exclusive), Ok(false));
+            one.unlock();
+            seen += u64::from(exclusive);
+            assert_eq!(count(&name), seen);
+        }
     }
 
     #[test]
