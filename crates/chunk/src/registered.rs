@@ -46,7 +46,7 @@ pub fn forward(
         filter_id::INT_TRUNC => int_trunc::truncate(meta as i8, typesize, src, dst),
         _ => return hooks.filter_forward(id, meta, src, dst),
     };
-    result.map_err(|_| Error::FilterPipeline)
+    result.map_err(|error| error.or(Error::FilterPipeline))
 }
 
 /// Undoes filter `id`; `dst` is as long as `src`.
@@ -112,7 +112,7 @@ fn typesize_of(hooks: &dyn Hooks) -> Result<usize> {
 /// Compresses a stream of items of `typesize` bytes with codec `compcode`. Returns 0 if it does not become smaller.
 ///
 /// # Errors
-/// [`Error::Data`] if one of the library's own codecs fails; otherwise the error of the program's codec.
+/// [`Error::Data`] if one of the library's own codecs fails, [`Error::MemoryAlloc`]; otherwise the error of the program's codec.
 pub fn encode(
     (compcode, meta): (u8, u8),
     typesize: usize,
@@ -135,7 +135,7 @@ pub fn encode(
     } else {
         return hooks.encode(compcode, meta, src, dst);
     };
-    result.map_err(|_| Error::Data)
+    result.map_err(|error| error.or(Error::Data))
 }
 
 /// Decompresses a stream. Returns the number of bytes written.
@@ -159,7 +159,7 @@ pub fn decode(
     } else {
         return hooks.decode(compcode, meta, src, dst);
     };
-    result.map_err(|_| Error::Data)
+    result.map_err(|error| error.or(Error::Data))
 }
 
 /// Decompresses only the items of a stream from byte `from` on, as many as fill `part`. Returns false if its codec cannot do that.
@@ -183,5 +183,5 @@ pub fn decode_part(
     hooks
         .block_shape()
         .and_then(|block| zfp::decompress_items(meta, block, typesize, src, from / typesize, part))
-        .map_err(|_| Error::Data)
+        .map_err(|error| error.or(Error::Data))
 }
