@@ -7,18 +7,19 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy};
-use crate::output::{Output, print_line, print_text};
+use crate::output::{Output, print_line, print_text, said};
 use crate::plot;
 use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
-use crate::source::{FrameOrChunk, frame_file};
+use crate::source::FrameOrChunk;
 use crate::text::{bytes, plural};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
 use oxiblosc_frame::header::Header;
+use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -79,13 +80,13 @@ impl Measured {
 
 /// Data to try, in chunks.
 struct Sample {
-    chunks: Vec<Vec<u8>>,
+    chunks: Vec<Buffer>,
     typesize: i32,
 }
 
 impl Sample {
     fn nbytes(&self) -> usize {
-        self.chunks.iter().map(Vec::len).sum()
+        self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
 }
 
@@ -118,20 +119,21 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
         measure_all(&sample, threads, limit).map_err(|error| Failure::of(input.name(), error))?;
     let best = front(&rows);
     let mut text = Vec::new();
-    writeln!(text, "{about}\n")?;
-    table(&rows, &best, &mut text)?;
+    said(writeln!(text, "{about}\n"))?;
+    said(table(&rows, &best, &mut text))?;
     if skipped > 0 {
-        writeln!(
+        said(writeln!(
             text,
             "\n{skipped} not measured: {} seconds are over (--seconds)",
             args.seconds
-        )?;
+        ))?;
     }
-    advise(&rows, &mut text)?;
+    said(advise(&rows, &mut text))?;
     print_text(&text);
     if let (Some(path), Some(mut plot)) = (&args.svg, plot) {
-        plot.writer()?
-            .write_all(plot::svg(&about, &rows, &best).as_bytes())?;
+        let drawn = plot::svg(&about, &rows, &best);
+        let written = plot.writer()?.write_all(drawn.as_bytes());
+        written.map_err(|error| Failure::at(path, &error))?;
         plot.finish()?;
         print_text(b"\n");
         print_line(&format!("plot: {}", path.display()));
@@ -194,7 +196,12 @@ fn ways(typesize: i32, threads: i16) -> Vec<Settings> {
 
 /// Settings with other sizes of blocks: for the way that compresses best, and for the quickest one that compresses at least half as well.
 fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
-    let largest = sample.chunks.iter().map(Vec::len).max().unwrap_or(0);
+    let largest = sample
+        .chunks
+        .iter()
+        .map(|chunk| chunk.len())
+        .max()
+        .unwrap_or(0);
     let Some(smallest) = rows.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else {
         return Vec::new();
     };
@@ -236,7 +243,12 @@ fn measure(
         }
         Ok(())
     })?;
-    let largest = sample.chunks.iter().map(Vec::len).max().unwrap_or(0);
+    let largest = sample
+        .chunks
+        .iter()
+        .map(|chunk| chunk.len())
+        .max()
+        .unwrap_or(0);
     let mut data = zeros(largest)?;
     let decompress = shortest(|| {
         for chunk in &chunks {
@@ -293,7 +305,7 @@ fn block_name(settings: &Settings) -> String {
     }
 }
 
-fn table(rows: &[Measured], best: &[bool], out: &mut impl Write) -> Result<()> {
+fn table(rows: &[Measured], best: &[bool], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "  {:<11} {:<11} {:>7} {:>9} {:>14} {:>14}",
@@ -322,7 +334,7 @@ fn table(rows: &[Measured], best: &[bool], out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn advise(rows: &[Measured], out: &mut impl Write) -> Result<()> {
+fn advise(rows: &[Measured], out: &mut impl Write) -> io::Result<()> {
     let rows: Vec<&Measured> = rows.iter().filter(|row| row.ratio >= WORTH).collect();
     if rows.is_empty() {
         writeln!(
@@ -373,9 +385,11 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
     let most = size(&args.sample)?;
     let chunk = size(&args.chunk)?.min(MAX_BUFFERSIZE as usize);
     let mut front = Vec::new();
-    let file_name = frame_file(input.path());
+    let file_name = input.frame_file()?;
     let file = File::open(&file_name).map_err(|error| Failure::at(&file_name, &error))?;
-    (&file).take(16).read_to_end(&mut front)?;
+    let unread = |error: io::Error| Failure::at(&file_name, &error);
+    let read = (&file).take(16).read_to_end(&mut front);
+    read.map_err(unread)?;
     if Header::has_magic(&front) {
         return of_frame(input, most, args.typesize);
     }
@@ -386,7 +400,7 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
         (0, 1)
     };
     // Nothing follows the items of an array.
-    let end = file.metadata()?.len();
+    let end = file.metadata().map_err(unread)?.len();
     let typesize = args.typesize.unwrap_or(typesize);
     let item = typesize as usize;
     let chunk = (chunk.min(most) / item).max(1) * item;
@@ -404,8 +418,8 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
         let at = at / item * item;
         let len = chunk.min(whole - at);
         let mut data = zeros(len).map_err(|error| Failure::of(input.name(), error))?;
-        read_exact_at(&file, &mut data, start + at as u64)?;
-        chunks.push(data.to_vec());
+        read_exact_at(&file, &mut data, start + at as u64).map_err(unread)?;
+        chunks.push(data);
     }
     Ok(Sample { chunks, typesize })
 }
@@ -414,9 +428,8 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
     let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(input)? else {
         return Err(Failure::message(format!("{}: no frame", input.name())));
     };
-    let contexts = frame
-        .contexts(1)
-        .map_err(|error| Failure::of(input.name(), error))?;
+    let failed = |error| input.failure("", error);
+    let contexts = frame.contexts(1).map_err(failed)?;
     let nchunks = frame.nchunks();
     // The size of a chunk; if chunks differ in size, their average.
     let size = match frame.chunk_nbytes(0) {
@@ -429,7 +442,7 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
     each_chunk_of(&mut frame, &contexts, input, chosen, |data| {
         let part = &data[..data.len().min(left)];
         left -= part.len();
-        chunks.push(part.to_vec());
+        chunks.push(Buffer::copy_of(part).map_err(failed)?);
         Ok(match left {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -474,7 +487,7 @@ mod tests {
     fn what_is_measured_is_told() {
         let numbers = (0..5000i32).flat_map(|n| (n * 3 + n % 5).to_le_bytes());
         let sample = Sample {
-            chunks: vec![numbers.collect()],
+            chunks: vec![Buffer::copy_of(&Vec::from_iter(numbers)).expect("memory")],
             typesize: 4,
         };
         let ways = ways(4, 1).into_iter().filter(|way| way.level == 1);

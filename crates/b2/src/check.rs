@@ -1,5 +1,6 @@
 //! Checks whether a chunk, or each of its blocks, can be decompressed, and whether header and chunks of a frame agree.
 
+use crate::faults::is_fault;
 use crate::library::{SuperChunk, zeros};
 use crate::source::{Frame, array_meta};
 use crate::text::plural;
@@ -162,7 +163,7 @@ fn array_sizes(content: &[u8], typesize: i32) -> Option<(usize, usize, usize)> {
     Some((array.nchunks().ok()?, chunk, array.block_nbytes(typesize)))
 }
 
-/// The blocks that cannot be decompressed, in order. Fails for lack of memory, which does not show that a block is damaged.
+/// The blocks that cannot be decompressed, in order. Fails with an error that does not show that a block is damaged.
 fn damaged_blocks(contexts: &SuperChunk, chunk: (&Chunk, &[u8])) -> Result<Vec<usize>, Error> {
     let header = chunk.0.header();
     let Some(ranges) = blocks(header) else {
@@ -173,7 +174,7 @@ fn damaged_blocks(contexts: &SuperChunk, chunk: (&Chunk, &[u8])) -> Result<Vec<u
     for (nblock, range) in ranges.enumerate() {
         match block(contexts, chunk, range, &mut data) {
             Ok(()) => {}
-            Err(Error::MemoryAlloc) => return Err(Error::MemoryAlloc),
+            Err(error) if is_fault(error) => return Err(error),
             Err(_) => bad.push(nblock),
         }
     }

@@ -1,6 +1,7 @@
 //! Repairs a chunk of a damaged frame, and says which of its blocks are intact.
 
 use crate::check;
+use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::salvage::{ChunkFinder, is_proven};
@@ -72,6 +73,8 @@ pub struct ChunkRepair<'a> {
     pub settings: &'a Settings,
     /// Headers of intact chunks of the frame, one of each kind.
     pub templates: &'a [ChunkHeader],
+    /// Where errors are noted that show no damage.
+    pub faults: &'a Faults,
     /// Whether the order of the chunks is certain.
     pub in_order: bool,
     /// Whether the header with the fixed-length metalayers, which some codecs and filters need, is intact.
@@ -94,8 +97,8 @@ fn asks_metalayers(header: &ChunkHeader) -> bool {
 }
 
 /// The chunk at the front of `room`, if correcting one bit of the header, or of the value that it repeats, makes its checksum fit.
-fn with_header_bit(room: &[u8]) -> Option<Rebuilt> {
-    let mut bytes = Buffer::copy_of(room).ok()?;
+fn with_header_bit(room: &[u8], faults: &Faults) -> Option<Rebuilt> {
+    let mut bytes = faults.readable(Buffer::copy_of(room))?;
     let bits = 8 * bytes.len().min(EXTENDED_HEADER_LENGTH + MAX_TYPESIZE);
     for bit in 0..bits {
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -105,7 +108,7 @@ fn with_header_bit(room: &[u8]) -> Option<Rebuilt> {
         if let Some(header) = header.filter(in_reach)
             && is_proven(&bytes)
         {
-            bytes.resize(header.cbytes).ok()?;
+            faults.readable(bytes.resize(header.cbytes))?;
             let (chunk, proven) = (bytes, false);
             return Some(Rebuilt { chunk, proven });
         }
@@ -151,7 +154,8 @@ impl ChunkRepair<'_> {
             header
         });
         let rebuilt = own.into_iter().chain(others).filter_map(|header| {
-            let rebuilt = rebuild::rebuild(&header, room).ok().flatten();
+            let rebuilt = self.faults.readable(rebuild::rebuild(&header, room));
+            let rebuilt = rebuilt.flatten();
             rebuilt.filter(|rebuilt| is_proven(&rebuilt.chunk))
         });
         // A chunk that a writer without checksums made: its checksum is not damaged, it has none.
@@ -168,7 +172,11 @@ impl ChunkRepair<'_> {
                     best
                 }
             })
-            .or_else(|| (!is_other).then(|| with_header_bit(room)).flatten())
+            .or_else(|| {
+                (!is_other)
+                    .then(|| with_header_bit(room, self.faults))
+                    .flatten()
+            })
     }
 
     /// A chunk whose front is intact, so that its own header decides; if not `is_sure`, after one bit was corrected.
@@ -177,9 +185,9 @@ impl ChunkRepair<'_> {
         let asks = header.as_ref().is_ok_and(asks_metalayers);
         let proven = is_sure && self.in_order && (self.metalayers || !asks);
         let state = Integrity::proven_if(proven);
-        let right = header.map(|header| rebuild::correct_blocks(&header, chunk));
-        let (chunk, verdict) = match right {
-            Ok(Ok((chunk, one_bit))) => {
+        let right = header.and_then(|header| rebuild::correct_blocks(&header, chunk));
+        let (chunk, verdict) = match self.faults.readable(right) {
+            Some((chunk, one_bit)) => {
                 let (kept, verdict) = self.checked(&chunk, None, state);
                 let one_bit = one_bit.iter().copied();
                 let one_bit = one_bit
@@ -187,7 +195,7 @@ impl ChunkRepair<'_> {
                     .collect();
                 (kept, Verdict { one_bit, ..verdict })
             }
-            _ => self.checked(chunk, None, state),
+            None => self.checked(chunk, None, state),
         };
         let fits = is_sure && verdict.state != Integrity::Damaged;
         let front_one_bit = !is_sure && verdict.state != Integrity::Damaged;
@@ -207,8 +215,11 @@ impl ChunkRepair<'_> {
         {
             return lost();
         }
-        match rebuild::without_checksums(header, chunk) {
-            Ok((chunk, wrong)) => {
+        match self
+            .faults
+            .readable(rebuild::without_checksums(header, chunk))
+        {
+            Some((chunk, wrong)) => {
                 let (chunk, verdict) = self.without(&chunk, &wrong, Integrity::Unknown);
                 let front_wrong = verdict.state == Integrity::Unknown;
                 (
@@ -219,7 +230,7 @@ impl ChunkRepair<'_> {
                     },
                 )
             }
-            Err(_) => lost(),
+            None => lost(),
         }
     }
 
@@ -237,6 +248,11 @@ impl ChunkRepair<'_> {
         self.checked(&chunk, self.expected, Integrity::Unknown)
     }
 
+    /// A copy of a chunk.
+    fn copied(&self, chunk: &[u8]) -> Option<Buffer> {
+        self.faults.readable(Buffer::copy_of(chunk))
+    }
+
     /// The chunk as it is if it can be decompressed; else one with the blocks that can be; none if there are no such blocks.
     fn checked(&mut self, chunk: &[u8], expected: Option<usize>, state: Integrity) -> Kept {
         let Ok(header) = ChunkHeader::parse(chunk) else {
@@ -244,24 +260,21 @@ impl ChunkRepair<'_> {
         };
         let damage = match check::chunk(self.contexts, chunk, expected) {
             Ok(()) => {
-                return (
-                    Buffer::copy_of(chunk).ok(),
-                    Verdict::whole(state, header.nblocks),
-                );
+                let whole = Verdict::whole(state, header.nblocks);
+                return (self.copied(chunk), whole);
             }
             // This build lacks the codec or filter, so only checksums can show damage.
             Err(damage) if matches!(damage.error, Error::CodecSupport | Error::FilterPipeline) => {
                 let parsed = Chunk::parse(&header, chunk);
-                return match parsed.and_then(|chunk| chunk.check_checksums()) {
-                    Ok(_) => (
-                        Buffer::copy_of(chunk).ok(),
-                        Verdict::whole(state, header.nblocks),
-                    ),
-                    Err(_) => lost(),
+                let fits = parsed.and_then(|chunk| chunk.check_checksums());
+                return match self.faults.readable(fits) {
+                    Some(_) => (self.copied(chunk), Verdict::whole(state, header.nblocks)),
+                    None => lost(),
                 };
             }
             Err(damage) => damage,
         };
+        self.faults.note(damage.error);
         match header.has_vlblocks() || !damage.blocks.is_empty() {
             true => self.without(chunk, &damage.blocks, state),
             false => lost(),
@@ -279,13 +292,17 @@ impl ChunkRepair<'_> {
             return self.without_variable(&header, chunk, wrong, state);
         }
         let mut all_wrong = Vec::new();
-        let mut data = zeros(header.nbytes).ok()?;
-        let parsed = Chunk::parse(&header, chunk).ok()?;
+        let faults = self.faults;
+        let mut data = faults.readable(zeros(header.nbytes))?;
+        let parsed = faults.readable(Chunk::parse(&header, chunk))?;
         for (nblock, range) in check::blocks(&header)?.enumerate() {
             let into = &mut data[range.clone()];
             if wrong.binary_search(&nblock).is_ok() {
                 all_wrong.push(nblock);
-            } else if check::block(self.contexts, (&parsed, chunk), range, into).is_err() {
+                continue;
+            }
+            let read = check::block(self.contexts, (&parsed, chunk), range, into);
+            if faults.readable(read).is_none() {
                 into.fill(0);
                 all_wrong.push(nblock);
             }
@@ -297,8 +314,8 @@ impl ChunkRepair<'_> {
             blocksize: header.blocksize_field() as i32,
             ..*self.settings
         };
-        let compressor = SuperChunk::new(Place::Memory, &settings).ok()?;
-        let chunk = compressor.compress(ChunkInput::Buffer(&data)).ok()?;
+        let compressor = faults.readable(SuperChunk::new(Place::Memory, &settings))?;
+        let chunk = faults.readable(compressor.compress(ChunkInput::Buffer(&data)))?;
         let verdict = Verdict {
             wrong: all_wrong,
             ..Verdict::whole(state, header.nblocks)
@@ -315,17 +332,19 @@ impl ChunkRepair<'_> {
         wrong: &[usize],
         state: Integrity,
     ) -> Option<Kept> {
-        let bad = rebuild::damaged_blocks(header, chunk).ok()?;
+        let faults = self.faults;
+        let bad = faults.readable(rebuild::damaged_blocks(header, chunk))?;
         let is_in = |blocks: &[usize], nblock| blocks.binary_search(&nblock).is_ok();
         let is_wrong = |nblock| is_in(wrong, nblock) || is_in(&bad, nblock);
         let (mut blocks, mut lost, mut left) = (Vec::new(), Vec::new(), header.nbytes);
         for nblock in 0..header.nblocks {
-            let single = rebuild::single_block(header, chunk, nblock).ok();
+            let single = faults.readable(rebuild::single_block(header, chunk, nblock));
             let said = single.as_ref().map_or(0, |(_, nbytes)| *nbytes);
             let single = single.filter(|_| !is_wrong(nblock) && said <= left);
             let data = single.and_then(|(single, nbytes)| {
-                let mut data = zeros(nbytes).ok()?;
-                let size = self.contexts.decompress(&single, &mut data).ok()?;
+                let mut data = faults.readable(zeros(nbytes))?;
+                let size = self.contexts.decompress(&single, &mut data);
+                let size = faults.readable(size)?;
                 (size == nbytes).then_some(data)
             });
             match data {
@@ -351,11 +370,11 @@ impl ChunkRepair<'_> {
                 (false, true) => last?,
                 (false, false) => 1,
             };
-            blocks[*nblock] = zeros(size).ok()?;
+            blocks[*nblock] = faults.readable(zeros(size))?;
         }
         let parts: Vec<&[u8]> = blocks.iter().map(|block| &block[..]).collect();
-        let compressor = SuperChunk::new(Place::Memory, self.settings).ok()?;
-        let chunk = compressor.compress(ChunkInput::Variable(&parts)).ok()?;
+        let compressor = faults.readable(SuperChunk::new(Place::Memory, self.settings))?;
+        let chunk = faults.readable(compressor.compress(ChunkInput::Variable(&parts)))?;
         let verdict = Verdict {
             wrong: lost.into_iter().map(|(nblock, _)| nblock).collect(),
             ..Verdict::whole(state, header.nblocks)

@@ -46,7 +46,7 @@ impl<'a> ChunkReader<'a> {
         // An unknown size may be large.
         let size = self.start(1).unwrap_or(u64::MAX);
         each_thread(threads, self.nchunks as u64, size, |threads| {
-            make(threads).map_err(|error| Failure::of(self.input.name(), error))
+            make(threads).map_err(|error| self.input.failure("", error))
         })
     }
 
@@ -74,7 +74,7 @@ impl<'a> ChunkReader<'a> {
     ) -> impl FnMut() -> Result<Option<Buffer>> + Send + 'f {
         let mut take = self.take_from(frame);
         let (mut waiting, mut done): (Vec<u8>, usize) = (Vec::new(), 0);
-        let failed = |error| Failure::of(self.input.name(), error);
+        let failed = |error| self.input.failure("", error);
         move || {
             while waiting.len() - done < size
                 && let Some((nchunk, chunk)) = take()?
@@ -115,10 +115,13 @@ impl<'a> ChunkReader<'a> {
     }
 
     fn damaged(&self, nchunk: usize, error: Error) -> Failure {
-        let (name, why) = (self.input.name(), describe(error));
-        Failure::message(format!(
-            "{name}: chunk {nchunk} is damaged: {why} (b2 repair brings back the others)"
-        ))
+        let name = self.input.name();
+        match self.input.faults().damage(error).map(describe) {
+            Ok(why) => Failure::message(format!(
+                "{name}: chunk {nchunk} is damaged: {why} (b2 repair brings back the others)"
+            )),
+            Err(failure) => failure,
+        }
     }
 
     /// Decompresses a chunk into the front of `data`, which grows if necessary. Returns the bytes of data.

@@ -76,7 +76,11 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
         Given::Pipe(pipe) if array => compress_array(args, &pipe.spooled()?, &output)?,
         Given::Pipe(pipe) => compress_pipe(args, pipe, &output)?,
     };
-    let (name, cbytes, silent) = (output.name().to_string(), output.size(), output.is_stream());
+    let (name, cbytes, silent) = (
+        output.name().to_string(),
+        output.size()?,
+        output.is_stream(),
+    );
     output.finish()?;
     if !silent {
         let (before, after) = (bytes(done.nbytes), bytes(cbytes));
@@ -103,17 +107,18 @@ struct Done {
 }
 
 fn begins_as_npy(input: &Input) -> Result<bool> {
-    if input.path().is_dir() {
+    if input.is_dir()? {
         return Err(Failure::message(format!(
             "{}: is a directory",
             input.name()
         )));
     }
     let mut front = Vec::new();
-    input
+    let read = input
         .open()?
         .take(MAGIC.len() as u64)
-        .read_to_end(&mut front)?;
+        .read_to_end(&mut front);
+    read.map_err(|error| Failure::at(input.path(), &error))?;
     Ok(front == MAGIC)
 }
 
@@ -175,19 +180,18 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
 /// Compresses a file as plain bytes.
 fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let mut file = input.open()?;
-    let size = file.metadata()?.len();
-    let settings = plain_settings(args, size, |place, len| {
-        let mut part = vec![0; len];
-        let read = read_exact_at(&file, &mut part, place);
+    let unread = |error: io::Error| Failure::at(input.path(), &error);
+    let size = file.metadata().map_err(unread)?.len();
+    let settings = plain_settings(args, (size, input.name()), |place, part| {
+        let read = read_exact_at(&file, part, place);
         read.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => shortened(input),
-            _ => Failure::at(input.path(), &error),
-        })?;
-        Ok(part)
+            _ => unread(error),
+        })
     })?;
     // Reading at a place moves the position of a file on Windows.
-    file.rewind()?;
-    let done = compress_bytes(args, settings, &mut file, size, output)?;
+    file.rewind().map_err(unread)?;
+    let done = compress_bytes(args, settings, (&mut file, input.name()), size, output)?;
     match done.nbytes < size {
         true => Err(shortened(input)),
         false => Ok(done),
@@ -203,20 +207,23 @@ fn shortened(input: &Input) -> Failure {
 
 /// Compresses what comes through a pipe.
 fn compress_pipe(args: &CompressArgs, mut pipe: PipedInput, output: &Output) -> Result<Done> {
+    let name = pipe.name().to_string();
     let front = pipe.front(CHUNK)?;
-    let settings = plain_settings(args, front.len() as u64, |place, len| {
-        Ok(front[place as usize..][..len].to_vec())
+    let settings = plain_settings(args, (front.len() as u64, &name), |place, part| {
+        part.copy_from_slice(&front[place as usize..][..part.len()]);
+        Ok(())
     })?;
-    compress_bytes(args, settings, &mut pipe.bytes(), 0, output)
+    compress_bytes(args, settings, (&mut pipe.bytes(), &name), 0, output)
 }
 
-/// The parameters for plain bytes. If no size of items is given it is chosen by samples: `read` returns `len` bytes at a position among the
-/// first `size`.
+/// The parameters for plain bytes. If no size of items is given it is chosen by samples: `read` reads the bytes at a position among the first
+/// `size` of what has this name.
 fn plain_settings(
     args: &CompressArgs,
-    size: u64,
-    read: impl Fn(u64, usize) -> Result<Vec<u8>>,
+    (size, name): (u64, &str),
+    read: impl Fn(u64, &mut [u8]) -> Result<()>,
 ) -> Result<Settings> {
+    let failed = |error| Failure::of(name, error);
     let settings = |typesize| {
         let settings = defaults(typesize, args.threads.count());
         args.coding.apply(settings)
@@ -226,12 +233,16 @@ fn plain_settings(
     if let Some(typesize) = args.typesize {
         return settings(typesize);
     }
-    let parts = |len, most| -> Result<Vec<Vec<u8>>> {
+    let parts = |len, most| -> Result<Vec<Buffer>> {
         let places = typesize::places(size, len, most).into_iter();
-        places.map(|place| read(place, len)).collect()
+        let part = |place| {
+            let mut part = zeros(len).map_err(failed)?;
+            read(place, &mut part).map(|()| part)
+        };
+        places.map(part).collect()
     };
     let samples = parts(typesize::SAMPLE, typesize::SAMPLES)?;
-    let chosen = settings(typesize::best(&samples, settings)?)?;
+    let chosen = settings(typesize::best(&samples, settings, failed)?)?;
     if chosen.typesize == 1 {
         return Ok(chosen);
     }
@@ -242,7 +253,8 @@ fn plain_settings(
             .min(typesize::PIECE as i32),
         ..plain
     };
-    Ok(match typesize::is_better(&pieces, &chosen, &blocks) {
+    let is_better = typesize::is_better(&pieces, &chosen, &blocks);
+    Ok(match is_better.map_err(failed)? {
         true => chosen,
         false => plain,
     })
@@ -251,7 +263,7 @@ fn plain_settings(
 fn compress_bytes(
     args: &CompressArgs,
     settings: Settings,
-    from: &mut (dyn Read + Send),
+    (from, source): (&mut (dyn Read + Send), &str),
     size: u64,
     output: &Output,
 ) -> Result<Done> {
@@ -279,7 +291,8 @@ fn compress_bytes(
             }
             let mut data: Vec<u8> = used.take().unwrap_or_default();
             data.clear();
-            from.take(chunk as u64).read_to_end(&mut data)?;
+            let read = from.take(chunk as u64).read_to_end(&mut data);
+            read.map_err(|error| Failure::at(Path::new(source), &error))?;
             ended = data.len() < chunk;
             Ok((!data.is_empty()).then_some(data))
         },
@@ -407,7 +420,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
     if total > 0 {
         for (start, stop) in boxes(&shape.shape, &shape.chunks) {
             let mut items = zeros(box_size(&start, &stop, npy.itemsize)).map_err(failed)?;
-            npy.read(&file, &start, &stop, &mut items)?;
+            npy.read((&file, input.name()), &start, &stop, &mut items)?;
             array.write(&start, &stop, &items).map_err(failed)?;
             progress.add(items.len());
         }

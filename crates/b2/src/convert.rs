@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
 use crate::npy::boxes;
-use crate::output::{Output, print_line, size_of};
+use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::source::{
@@ -69,7 +69,9 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
         copy(&mut frame, (&input, output.name()), place, &settings)?;
     }
     let (name, silent) = (output.name().to_string(), output.is_stream());
-    let (before, after) = (bytes(size_of(input.path())), bytes(output.size()));
+    let before = input.faults().size_of(input.path());
+    let (before, after) = (bytes(before), bytes(output.size()?));
+    input.faults().check()?;
     output.finish()?;
     if !silent {
         print_line(&format!("{name}: {after}, from {before}"));
@@ -90,20 +92,18 @@ fn with_metalayers(
     Ok(new)
 }
 
-/// Calls `each` with name and decompressed content of each variable-length metalayer.
-fn each_vlmeta(
+/// Calls `add` with name and decompressed content of each variable-length metalayer.
+fn copy_vlmetalayers(
     frame: &Frame,
     contexts: &SuperChunk,
-    mut each: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), Error>,
+    (input, to): (&Input, &str),
+    mut add: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), Error>,
 ) -> Result<()> {
     for layer in &frame.vlmetalayers {
+        let what = format!("variable-length metalayer '{}': ", clean(&layer.name));
         let content = vlmeta_content(contexts, layer, i32::MAX as usize);
-        content
-            .and_then(|content| each(&layer.name, &content))
-            .map_err(|error| {
-                let name = clean(&layer.name);
-                Failure::of(format!("variable-length metalayer '{name}'"), error)
-            })?;
+        let content = content.map_err(|error| input.failure(&what, error))?;
+        add(&layer.name, &content).map_err(|error| Failure::of(to, error))?;
     }
     Ok(())
 }
@@ -118,7 +118,7 @@ fn copy(
     let unwritten = |error| Failure::of(to, error);
     let mut new = with_metalayers(frame, place, settings).map_err(unwritten)?;
     let progress = ByteProgress::new("copying", frame.header.nbytes.max(0) as u64);
-    let failed = |nchunk, error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
+    let failed = |nchunk, error| input.failure(&format!("chunk {nchunk}: "), error);
     let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);
     let states = each_thread(settings.threads, nchunks as u64, size, |_| Ok(()))?;
     let (header, mut chunks) = (frame.header.clone(), 0..nchunks);
@@ -181,7 +181,7 @@ fn recompress(
     place: Place,
     settings: Settings,
 ) -> Result<()> {
-    let failed = |error| Failure::of(input.name(), error);
+    let failed = |error| input.failure("", error);
     let unwritten = |error| Failure::of(to, error);
     let (chunk, settings) = sizes_of(args, frame, settings)?;
     let mut new = with_metalayers(frame, place, &settings).map_err(unwritten)?;
@@ -248,8 +248,8 @@ fn finish(
     mut new: SuperChunk,
 ) -> Result<()> {
     let contexts = frame.contexts(threads);
-    let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
-    each_vlmeta(frame, &contexts, |name, content| {
+    let contexts = contexts.map_err(|error| input.failure("", error))?;
+    copy_vlmetalayers(frame, &contexts, (input, to), |name, content| {
         new.add_vlmeta(name, content)
     })?;
     new.close().map_err(|error| Failure::of(to, error))
@@ -283,7 +283,7 @@ fn reshape(
     place: Place,
     settings: &Settings,
 ) -> Result<()> {
-    let failed = |error| Failure::of(input.name(), error);
+    let failed = |error| input.failure("", error);
     let unwritten = |error| Failure::of(to, error);
     let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let shape = new_shape(args, frame, input)?;
@@ -320,7 +320,7 @@ fn reshape(
         },
     )?;
     let contexts = frame.contexts(settings.threads).map_err(failed)?;
-    each_vlmeta(frame, &contexts, |name, content| {
+    copy_vlmetalayers(frame, &contexts, (input, to), |name, content| {
         new.add_vlmeta(name, content)
     })?;
     new.close().map_err(unwritten)

@@ -4,6 +4,7 @@ use crate::args::DecompressArgs;
 use crate::chunks::ChunkReader;
 use crate::compress::box_size;
 use crate::failure::{Failure, Outcome, Result, describe};
+use crate::faults::is_fault;
 use crate::input::Input;
 use crate::library::{Array, zeros};
 use crate::npy::{Npy, boxes, item_size, runs};
@@ -50,7 +51,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     };
     let mut output = Output::new(&to, args.force, Some(&input))?.keep_times();
     let threads = args.threads.count();
-    let failed = |error| Failure::of(input.name(), error);
+    let failed = |error| input.failure("", error);
     match source {
         FrameOrChunk::Frame(frame) if array => {
             decompress_array(args, &frame, &input, &output, threads)?
@@ -61,13 +62,16 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
             let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
             let mut data = zeros(size).map_err(failed)?;
             let size = contexts.decompress(&chunk, &mut data).map_err(failed)?;
+            let to = PathBuf::from(output.name());
             let mut write = output.writer()?;
-            write.write_all(&data[..size])?;
-            write.flush()?;
+            write
+                .write_all(&data[..size])
+                .and_then(|()| write.flush())
+                .map_err(|error| Failure::at(&to, &error))?;
         }
     }
     let (report, silent) = (
-        format!("{}: {}", output.name(), bytes(output.size())),
+        format!("{}: {}", output.name(), bytes(output.size()?)),
         output.is_stream(),
     );
     output.finish()?;
@@ -133,7 +137,7 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
                 Ok(())
             },
         )?;
-        return Ok(write.flush()?);
+        return write.flush().map_err(unwritten);
     }
     let file = output.create()?;
     in_order(
@@ -211,13 +215,17 @@ impl<'a> ItemFile<'a> {
     }
 }
 
-fn damaged(input: &Input, start: &[i64], error: Error) -> Failure {
-    Failure::message(format!(
-        "{}: the chunk at {} is damaged: {} (b2 repair brings back the others)",
-        input.name(),
-        crate::summary::tuple(start),
-        describe(error)
-    ))
+/// The failure of a read of an array, from `start` on. Arrays do not tell files that cannot be read from those that end too early.
+fn unread(input: &Input, start: &[i64], error: Error) -> Failure {
+    let (place, why) = (crate::summary::tuple(start), describe(error));
+    let is_unread = is_fault(error) || matches!(error, Error::FileOpen | Error::FileRead);
+    Failure::message(match is_unread {
+        true => format!("{}: the chunk at {place}: {why}", input.name()),
+        false => format!(
+            "{}: the chunk at {place} is damaged: {why} (b2 repair brings back the others)",
+            input.name()
+        ),
+    })
 }
 
 /// Decompresses an array box by box, and writes the items of each to their positions in the file.
@@ -262,7 +270,7 @@ fn decompress_array(
             }
             array
                 .read(&start, &stop, &mut items[..size])
-                .map_err(|error| damaged(input, &start, error))?;
+                .map_err(|error| unread(input, &start, error))?;
             file.write(&start, &stop, &items[..size])?;
             used.keep(items);
             Ok(size)

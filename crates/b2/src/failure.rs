@@ -44,25 +44,23 @@ impl Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::BrokenPipe;
         }
-        let what = match error.kind() {
-            io::ErrorKind::NotFound => "no such file or directory".to_string(),
-            io::ErrorKind::PermissionDenied => "permission denied".to_string(),
-            io::ErrorKind::IsADirectory => "is a directory".to_string(),
-            _ => error.to_string(),
-        };
-        Self::Message(format!("{}: {what}", path.display()))
+        Self::Message(format!("{}: {}", path.display(), explain(error)))
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            Self::BrokenPipe
-        } else {
-            Self::Message(error.to_string())
-        }
+/// The message of an error of the operating system, as it stands behind a colon.
+pub fn explain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "is a directory".into(),
+        io::ErrorKind::OutOfMemory => NO_MEMORY.into(),
+        _ => error.to_string(),
     }
 }
+
+/// The message for lack of memory.
+pub const NO_MEMORY: &str = "not enough memory";
 
 /// The message of an error of the library, in lower case, as it stands behind a colon.
 pub fn describe(error: Error) -> String {
@@ -70,6 +68,7 @@ pub fn describe(error: Error) -> String {
         Error::Registered(code) => format!("error {code}"),
         Error::CodecSupport => "a codec that this build does not have".into(),
         Error::FilterPipeline => "a filter that this build does not have".into(),
+        Error::MemoryAlloc => NO_MEMORY.into(),
         Error::FileOpen => "cannot be opened".into(),
         Error::FileRead => "cannot be read".into(),
         known => known.to_string().to_lowercase(),

@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::library::SuperChunk;
 use crate::listing::Listing;
 use crate::msgpack;
-use crate::output::{print_error, print_text};
+use crate::output::{print_error, print_text, said};
 use crate::picture::{self, Share};
 use crate::settings::{codec_name, filter_names};
 use crate::source::{Frame, FrameOrChunk, array_meta, vlmeta_content};
@@ -19,7 +19,7 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::offsets::ChunkPlace;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// The most chunks whose headers are read for the picture.
 const SAMPLES: usize = 1 << 14;
@@ -67,20 +67,20 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
     }
     let mut members = Vec::new();
     if let Some(store) = Store::open(&input)? {
-        let listing = Listing::of(&store, &input);
+        let listing = Listing::of(&store, &input)?;
         match args.json {
             true => members = listing.into_json(),
-            false => listing.print(out)?,
+            false => said(listing.print(out))?,
         }
         if !store.is_file() {
-            if args.json {
-                writeln!(out, "{}", Json::Object(members))?;
-            }
-            return Ok(());
+            return match args.json {
+                true => said(writeln!(out, "{}", Json::Object(members))),
+                false => Ok(()),
+            };
         }
         // An EmbedStore in a file is also a frame.
         if !args.json {
-            writeln!(out)?;
+            said(writeln!(out))?;
         }
     }
     match FrameOrChunk::open(&input)? {
@@ -92,11 +92,12 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
                 let members = fields
                     .into_iter()
                     .map(|(name, _, json)| (name.to_string(), json));
-                writeln!(out, "{}", Json::Object(members.collect()))?;
+                said(writeln!(out, "{}", Json::Object(members.collect())))?;
             } else {
-                writeln!(out, "{}: a chunk\n", clean(input.name().as_bytes()))?;
+                let name = clean(input.name().as_bytes());
+                said(writeln!(out, "{name}: a chunk\n"))?;
                 for (name, text, _) in fields {
-                    writeln!(out, "  {name:<13} {text}")?;
+                    said(writeln!(out, "  {name:<13} {text}"))?;
                 }
             }
         }
@@ -104,9 +105,9 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
             let report = FrameInfo::of(&mut frame, &input, args.chunks)?;
             if args.json {
                 members.extend(report.into_json());
-                writeln!(out, "{}", Json::Object(members))?;
+                said(writeln!(out, "{}", Json::Object(members)))?;
             } else {
-                report.print(out)?;
+                said(report.print(out))?;
             }
         }
     }
@@ -243,7 +244,10 @@ impl ChunkRow {
                 row.nbytes = Some(frame.chunk_nbytes(nchunk));
                 row.cbytes = Some(0);
             }
-            Err(error) => row.kind = format!("damaged: {}", describe(error)),
+            Err(error) => {
+                frame.faults.note(error);
+                row.kind = format!("damaged: {}", describe(error));
+            }
         }
         row
     }
@@ -268,7 +272,8 @@ fn shares(frame: &mut Frame) -> Vec<Share> {
     (0..count)
         .map(|sample| {
             let nchunk = (sample as u128 * nchunks as u128 / count as u128) as usize;
-            let header = frame.chunk_header(nchunk).ok().flatten()?;
+            let header = frame.chunk_header(nchunk);
+            let header = frame.faults.readable(header).flatten()?;
             let special = header.special() != Special::None;
             (!special && header.nbytes > 0).then(|| header.cbytes as f64 / header.nbytes as f64)
         })
@@ -281,8 +286,8 @@ impl FrameInfo {
         let summary = Summary::of(frame, input);
         let fields = summary.text();
         let json = summary.json();
-        let contexts = frame.contexts(1).ok();
-        Ok(Self {
+        let contexts = frame.faults.readable(frame.contexts(1));
+        let info = Self {
             fields,
             json,
             metalayers: metalayers(frame),
@@ -290,10 +295,11 @@ impl FrameInfo {
             rows: rows(frame, most_rows),
             nchunks,
             shares: shares(frame),
-        })
+        };
+        frame.faults.check().map(|()| info)
     }
 
-    fn print(&self, out: &mut impl Write) -> Result<()> {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
         for (name, text) in &self.fields {
             writeln!(out, "{name:<11} {text}")?;
         }
@@ -330,7 +336,7 @@ impl FrameInfo {
         Ok(())
     }
 
-    fn print_table(&self, out: &mut impl Write) -> Result<()> {
+    fn print_table(&self, out: &mut impl Write) -> io::Result<()> {
         let number = |value: Option<usize>| value.map_or("?".into(), |n| grouped(n as i128));
         writeln!(
             out,
@@ -406,6 +412,7 @@ fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, us
                 (layer.content.len(), Json::from("too large to show"))
             }
             Err(error) => {
+                frame.faults.note(error);
                 let what = format!("damaged: {}", describe(error));
                 (layer.content.len(), Json::from(what))
             }

@@ -1,10 +1,14 @@
 //! What a command reads: a file, a directory, or a pipe.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, describe};
+use crate::faults::Faults;
+use crate::library::zeros;
+use crate::paths::{frame_file, is_dir};
 use crate::scratch::ScratchFolder;
-use crate::source::{REPAIR, frame_file};
+use crate::source::REPAIR;
 use crate::store::{Extract, Store};
 use crate::system::{self, GivenRights};
+use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
 use rawzip::Crc32;
 use std::fs::File;
@@ -28,6 +32,8 @@ pub struct Input {
     _copy: Option<ScratchFolder>,
     /// Whether it does not match its checksum in the archive.
     altered: bool,
+    /// Errors of reading it that show no damage.
+    faults: Faults,
 }
 
 /// A pipe, which can be read once, from its beginning to its end.
@@ -62,6 +68,11 @@ impl PipedInput {
         Ok(Some(stream(path.display().to_string(), rest)))
     }
 
+    /// Its name in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The first `len` bytes, or all if there are fewer.
     pub fn front(&mut self, len: usize) -> Result<&[u8]> {
         let more = len.saturating_sub(self.front.len()) as u64;
@@ -79,8 +90,20 @@ impl PipedInput {
     pub fn spooled(self) -> Result<Input> {
         let (scratch, path, mut into) = spool()?;
         let name = self.name.clone();
-        io::copy(&mut self.bytes(), &mut into)?;
+        let mut from = self.bytes();
+        let mut part = zeros(PART as usize).map_err(|error| Failure::of(&name, error))?;
+        loop {
+            let read = match from.read(&mut part) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Failure::at(Path::new(&name), &error)),
+            };
+            let written = into.write_all(&part[..read]);
+            written.map_err(|error| Failure::at(&path, &error))?;
+        }
         Ok(Input {
+            faults: Faults::new(&name),
             path,
             name,
             origin: None,
@@ -108,6 +131,7 @@ impl Input {
                 rights_of: None,
                 _copy: None,
                 altered: false,
+                faults: Faults::new(&path.display().to_string()),
             }),
         }
     }
@@ -121,14 +145,20 @@ impl Input {
         let name = format!("{}: {key}", whole.name);
         match store.extract(key, &whole.name)? {
             Extract::Path(path) => Ok(Self {
+                faults: Faults::new(&name),
                 path,
                 name,
                 ..whole
             }),
             Extract::Bytes(file, checksum) => {
                 let (scratch, path, into) = spool()?;
-                let copied = copy(&*file, &into, &name)?;
+                let failed = |error| match whole.faults.damage(error) {
+                    Ok(error) => Failure::of(&name, error),
+                    Err(failure) => failure,
+                };
+                let copied = copy(&*file, (&into, &path), failed)?;
                 Ok(Self {
+                    faults: Faults::new(&name),
                     path,
                     name,
                     rights_of: Some(store.file_of_embedded(&whole.path)),
@@ -143,6 +173,16 @@ impl Input {
     /// The path to read.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is a directory.
+    pub fn is_dir(&self) -> Result<bool> {
+        is_dir(&self.path).map_err(|error| Failure::at(&self.path, &error))
+    }
+
+    /// The file with the header, if it is a frame.
+    pub fn frame_file(&self) -> Result<PathBuf> {
+        frame_file(&self.path).map_err(|error| Failure::at(&self.path, &error))
     }
 
     /// Its name in messages.
@@ -176,17 +216,37 @@ impl Input {
         }
     }
 
+    /// Where errors of reading it are noted that show no damage.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// The failure of a command that needed what could not be read. `what` says which part it was.
+    pub fn failure(&self, what: &str, error: Error) -> Failure {
+        match self.faults.damage(error) {
+            Ok(error) => Failure::message(format!("{}: {what}{}", self.name, describe(error))),
+            Err(failure) => failure,
+        }
+    }
+
     /// Opens the file.
     pub fn open(&self) -> Result<File> {
         File::open(&self.path).map_err(|error| Failure::at(&self.path, &error))
     }
 
-    /// The mode and owner for what is made of it: those of the file, or of the file with the header in a directory. None for a pipe.
-    pub fn rights(&self) -> Option<GivenRights> {
-        self.origin.as_ref()?;
+    /// The mode and owner for what is made of it: those of the file, or of the file with the header in a directory. None for a pipe, and where
+    /// that file is missing.
+    pub fn rights(&self) -> Result<Option<GivenRights>> {
+        if self.origin.is_none() {
+            return Ok(None);
+        }
         let path = self.rights_of.as_ref().unwrap_or(&self.path);
-        let rights = GivenRights::of(&frame_file(path)).ok()?;
-        rights.source.is_file().then_some(rights)
+        let path = frame_file(path).map_err(|error| Failure::at(path, &error))?;
+        match GivenRights::of(&path) {
+            Ok(rights) => Ok(Some(rights).filter(|rights| rights.source.is_file())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::at(&path, &error)),
+        }
     }
 }
 
@@ -205,17 +265,21 @@ fn spool() -> Result<(ScratchFolder, PathBuf, File)> {
     Ok((scratch, path, file))
 }
 
-/// Copies all bytes, and returns their CRC-32, as zip archives have it.
-fn copy(from: &dyn Storage, mut into: &File, name: &str) -> Result<u32> {
-    let failed = |error| Failure::of(name, error);
-    let size = from.size().map_err(failed)?;
-    let mut part = vec![0; PART as usize];
+/// Copies all bytes into a file at a path, and returns their CRC-32, as zip archives have it. `failed` is the failure if they cannot be read.
+fn copy(
+    from: &dyn Storage,
+    (mut into, path): (&File, &Path),
+    failed: impl Fn(Error) -> Failure,
+) -> Result<u32> {
+    let size = from.size().map_err(&failed)?;
+    let mut part = zeros(PART as usize).map_err(&failed)?;
     let mut crc = Crc32::new();
     for pos in (0..size).step_by(PART as usize) {
         let part = &mut part[..PART.min(size - pos) as usize];
-        from.read_at(pos, part).map_err(failed)?;
+        from.read_at(pos, part).map_err(&failed)?;
         crc.update(part);
-        into.write_all(part)?;
+        into.write_all(part)
+            .map_err(|error| Failure::at(path, &error))?;
     }
     Ok(crc.checksum())
 }

@@ -8,7 +8,7 @@ use crate::store::{Kind, Member, Store, Unopened, kind_of};
 use crate::summary::{array_fields, tuple};
 use crate::text::{bytes, clean, grouped, plural, ratio};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// The most columns of a table that are named.
 const COLUMNS: usize = 12;
@@ -89,11 +89,12 @@ impl MemberRow {
 }
 
 impl Listing {
-    pub fn of(store: &Store, input: &Input) -> Self {
+    /// Opens all members, and lists what is in them.
+    pub fn of(store: &Store, input: &Input) -> Result<Self> {
         let mut rows = Vec::new();
         let mut tables = BTreeMap::new();
         for member in &store.members {
-            let opened = store.frame(member);
+            let opened = store.frame(member)?;
             rows.push(MemberRow::of(store, member, &opened));
             if let Ok(frame) = &opened
                 && let Some(root) = member.key.strip_suffix("/_meta")
@@ -103,7 +104,8 @@ impl Listing {
             }
         }
         add_columns(store, &mut tables);
-        Self {
+        input.faults().check()?;
+        Ok(Self {
             name: clean(input.name().as_bytes()),
             kind: match tables.contains_key("") {
                 true => "CTable",
@@ -115,11 +117,11 @@ impl Listing {
             tables,
             notes: cleaned(&store.notes),
             problems: store.problems.clone(),
-        }
+        })
     }
 
     /// Prints the listing for a person.
-    pub fn print(&self, out: &mut impl Write) -> Result<()> {
+    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let nbytes: u64 = self.rows.iter().filter_map(|row| row.nbytes).sum();
         let count = plural(self.rows.len(), "frame", "frames");
         writeln!(

@@ -5,10 +5,10 @@
 //! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`integrity`]: reading frames, whole or damaged
 //! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
-//! - [`report`]: the report of `repair`
+//! - [`faults`]: errors that show no damage; [`report`]: the report of `repair`
 //! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
 //! - [`npy`], [`msgpack`], [`json`]: other file formats
-//! - [`input`], [`output`], [`placing`], [`scratch`]: files and pipes; [`progress`], [`picture`], [`plot`], [`text`]: what people see
+//! - [`input`], [`output`], [`paths`], [`placing`], [`scratch`]: files and pipes; [`progress`], [`picture`], [`plot`], [`text`]: what people see
 #![forbid(unsafe_code)]
 
 mod args;
@@ -20,6 +20,7 @@ mod compress;
 mod convert;
 mod decompress;
 mod failure;
+mod faults;
 mod info;
 mod input;
 mod integrity;
@@ -29,6 +30,7 @@ mod listing;
 mod msgpack;
 mod npy;
 mod output;
+mod paths;
 mod picture;
 mod placing;
 mod plot;
@@ -50,7 +52,8 @@ mod workers;
 use args::{Cli, Command, Shell};
 use clap::{CommandFactory, Parser};
 use failure::{Failure, Outcome, Result};
-use std::io::{IsTerminal, Write};
+use output::said;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// The exit code when data are damaged.
@@ -95,7 +98,7 @@ fn run(command: &Command) -> Result<Outcome> {
 /// Prints the help or the version, in colours on a terminal.
 fn help(text: &clap::Error) -> Result<Outcome> {
     match std::io::stdout().is_terminal() {
-        true => text.print()?,
+        true => said(text.print())?,
         false => output::print_text(text.render().to_string().as_bytes()),
     }
     Ok(Outcome::Fine)
@@ -114,16 +117,23 @@ fn completions(shell: Shell) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Prints the manual page: the tool, then each command with its arguments.
+/// Prints the manual page.
 fn manual() -> Result<Outcome> {
+    let mut page = Vec::new();
+    said(write_manual(&mut page))?;
+    output::print_text(&page);
+    Ok(Outcome::Fine)
+}
+
+/// Writes the manual page: the tool, then each command with its arguments.
+fn write_manual(out: &mut Vec<u8>) -> io::Result<()> {
     let mut tool = Cli::command();
     tool.build();
     let page = clap_mangen::Man::new(tool.clone());
-    let mut out = Vec::new();
-    page.render_title(&mut out)?;
-    page.render_name_section(&mut out)?;
-    page.render_synopsis_section(&mut out)?;
-    page.render_description_section(&mut out)?;
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
     for command in tool
         .get_subcommands()
         .filter(|command| !command.is_hide_set())
@@ -163,9 +173,7 @@ fn manual() -> Result<Outcome> {
     writeln!(
         out,
         ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done, or what it says could not be written."
-    )?;
-    output::print_text(&out);
-    Ok(Outcome::Fine)
+    )
 }
 
 /// Escapes text for a manual page.

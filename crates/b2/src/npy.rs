@@ -5,7 +5,8 @@ use crate::failure::{Failure, Result};
 use crate::library::zeros;
 use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::path::Path;
 
 /// The first bytes of such a file.
 pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -153,9 +154,29 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
     .filter(|part| !part.is_empty())
 }
 
-/// Reads the header of a file. Returns its text, and the position of the first item. The error says why it cannot be read.
-fn read_header(mut file: &File) -> std::result::Result<(String, u64), String> {
-    let mut read = |bytes: &mut [u8]| file.read_exact(bytes).map_err(|_| "too short");
+/// Why a header is refused.
+enum Refused {
+    /// The file could not be read.
+    Unread(io::Error),
+    /// What is wrong with it.
+    Wrong(String),
+}
+
+impl From<&str> for Refused {
+    fn from(why: &str) -> Self {
+        Self::Wrong(why.into())
+    }
+}
+
+/// Reads the header of a file. Returns its text, and the position of the first item.
+fn read_header(mut file: &File) -> std::result::Result<(String, u64), Refused> {
+    let mut read = |bytes: &mut [u8]| {
+        let read = file.read_exact(bytes);
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => "too short".into(),
+            _ => Refused::Unread(error),
+        })
+    };
     let mut front = [0; 10];
     read(&mut front)?;
     let (len, start) = match front[6] {
@@ -166,7 +187,7 @@ fn read_header(mut file: &File) -> std::result::Result<(String, u64), String> {
             let len = u32::from_le_bytes([front[8], front[9], rest[0], rest[1]]);
             (len as usize, 12)
         }
-        other => return Err(format!("version {other}")),
+        other => return Err(Refused::Wrong(format!("version {other}"))),
     };
     if front[..6] != *MAGIC || len > MOST {
         return Err("its header makes no sense".into());
@@ -183,7 +204,11 @@ impl Npy {
         let bad = |why: &str| {
             Failure::message(format!("{name}: not an .npy file that can be read: {why}"))
         };
-        let (header, data) = read_header(file).map_err(|why| bad(&why))?;
+        let unread = |error: io::Error| Failure::at(Path::new(name), &error);
+        let (header, data) = read_header(file).map_err(|why| match why {
+            Refused::Unread(error) => unread(error),
+            Refused::Wrong(why) => bad(&why),
+        })?;
         let field = |name| value(&header, name).ok_or_else(|| bad(&format!("it has no {name}")));
         let dtype = field("descr")?.trim_matches('\'').to_string();
         let fortran = field("fortran_order")? == "True";
@@ -194,7 +219,8 @@ impl Npy {
             .map(|length| length.trim().parse().ok().filter(|length| *length >= 0))
             .collect();
         let shape = shape.ok_or_else(|| bad("its shape makes no sense"))?;
-        let there = file.metadata()?.len().saturating_sub(data);
+        let there = file.metadata().map_err(unread)?.len();
+        let there = there.saturating_sub(data);
         let items = shape
             .iter()
             .try_fold(1u64, |n, length| n.checked_mul(*length as u64));
@@ -253,25 +279,35 @@ impl Npy {
         header
     }
 
-    /// Reads the items from `start` to before `stop` into `items`, in C order.
-    pub fn read(&self, file: &File, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
+    /// Reads the items from `start` to before `stop` into `items`, in C order. `name` is that of the file in messages.
+    pub fn read(
+        &self,
+        (file, name): (&File, &str),
+        start: &[i64],
+        stop: &[i64],
+        items: &mut [u8],
+    ) -> Result<()> {
         let size = self.itemsize;
+        let read = |run: &mut [u8], at: u64| {
+            let read = read_exact_at(file, run, self.data + at * size as u64);
+            read.map_err(|error| Failure::at(Path::new(name), &error))
+        };
         if !self.fortran {
             return runs(&self.shape, start, stop, |at, from, count| {
                 let run = &mut items[from * size..(from + count) * size];
-                Ok(read_exact_at(file, run, self.data + at * size as u64)?)
+                read(run, at)
             });
         }
         // In Fortran order the box is read as that of the transposed array, and transposed in memory.
         let reversed = |dims: &[i64]| dims.iter().rev().copied().collect::<Vec<i64>>();
-        let mut lying = zeros(items.len()).map_err(|error| Failure::of("an array", error))?;
+        let mut lying = zeros(items.len()).map_err(|error| Failure::of(name, error))?;
         runs(
             &reversed(&self.shape),
             &reversed(start),
             &reversed(stop),
             |at, from, count| {
                 let run = &mut lying[from * size..(from + count) * size];
-                Ok(read_exact_at(file, run, self.data + at * size as u64)?)
+                read(run, at)
             },
         )?;
         let lengths: Vec<usize> = start

@@ -2,9 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
+use crate::paths::{frame_file, is_dir};
 use crate::placing::{OTHER_THINGS, is_frame_or_empty, parent, place};
 use crate::scratch::ScratchFolder;
-use crate::source::frame_file;
 use crate::system::{self, GivenRights};
 use oxiblosc_system::files::identity_at;
 use std::fs::{File, FileTimes, Metadata};
@@ -75,20 +75,24 @@ impl Output {
                     if !replace {
                         return refused("is there already (--force replaces it)");
                     }
-                    if origin.is_some_and(|origin| are_nested(origin, &to)) {
+                    if let Some(origin) = origin
+                        && are_nested(origin, &to).map_err(failed)?
+                    {
                         return refused("is what is read: write to another place");
                     }
-                    if there.is_dir() && !is_frame_or_empty(&to) {
+                    if there.is_dir() && !is_frame_or_empty(&to).map_err(failed)? {
                         return refused(OTHER_THINGS);
                     }
                     beside = parent(&to);
-                    let header = GivenRights::of(&frame_file(&to));
+                    let header = GivenRights::of(&frame_file(&to).map_err(failed)?);
                     replaced = Some(header.or_else(|_| GivenRights::of(&to)).map_err(failed)?);
                     Target::Path { to, replace }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     beside = parent(&to);
-                    if origin.is_some_and(|origin| is_within(&beside, origin)) {
+                    if let Some(origin) = origin
+                        && is_within(&beside, origin).map_err(failed)?
+                    {
                         return refused("is within what is read: write to another place");
                     }
                     Target::Path { to, replace }
@@ -96,9 +100,13 @@ impl Output {
                 Err(error) => return Err(failed(error)),
             }
         };
+        let unmade = |error: io::Error| match &target {
+            Target::Stream(_) => Failure::at(&beside, &error),
+            Target::Path { .. } => failed(error),
+        };
         Ok(Self {
-            scratch: ScratchFolder::new(&beside).map_err(failed)?,
-            source: input.and_then(Input::rights),
+            scratch: ScratchFolder::new(&beside).map_err(unmade)?,
+            source: input.map(Input::rights).transpose()?.flatten(),
             replaced,
             keep_times: false,
             name: match &target {
@@ -150,9 +158,12 @@ impl Output {
         &self.name
     }
 
-    /// The size of what was made, in bytes.
-    pub fn size(&self) -> u64 {
-        size_of(&self.path())
+    /// The size of what was made, in bytes; 0 if it went to a stream.
+    pub fn size(&self) -> Result<u64> {
+        match size_of(&self.path()) {
+            Err(error) if self.is_stream() && error.kind() == io::ErrorKind::NotFound => Ok(0),
+            size => size.map_err(|error| Failure::at(Path::new(&self.name), &error)),
+        }
     }
 
     /// Moves the output to its path, or copies it to the stream.
@@ -163,7 +174,7 @@ impl Output {
         match &mut self.target {
             Target::Stream(stream) => {
                 // What was written by `writer` has gone to the stream already, and there is no file.
-                if from.exists() {
+                if from.try_exists().map_err(failed)? {
                     let mut from = File::open(&from).map_err(|error| Failure::at(&from, &error))?;
                     io::copy(&mut from, stream).map_err(failed)?;
                 }
@@ -217,35 +228,39 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..MAX_LINKS {
         match std::fs::read_link(&path) {
             Ok(to) => path = parent(&path).join(to),
-            // It is no link, or nothing exists.
-            Err(_) => return Ok(path),
+            Err(error) if is_no_link(&error) => return Ok(path),
+            Err(error) => return Err(error),
         }
     }
     Err(io::Error::other("too many links, one to the next"))
 }
 
-/// Whether `folder` is `other`, or lies in it.
-fn is_within(folder: &Path, other: &Path) -> bool {
-    match (folder.canonicalize(), other.canonicalize()) {
-        (Ok(folder), Ok(other)) => folder.starts_with(&other),
-        _ => false,
+/// Whether a link could not be read since there is none: something else is there, or nothing.
+fn is_no_link(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Whether `folder` is `other`, or lies in it. False if there is no such folder.
+fn is_within(folder: &Path, other: &Path) -> io::Result<bool> {
+    match folder.canonicalize() {
+        Ok(folder) => Ok(folder.starts_with(other.canonicalize()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 /// Whether two paths lead to the same file or directory, or one of them into the other.
-fn are_nested(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => {
-            let same_file = |a: &Path, b: &Path| matches!((identity_at(a), identity_at(b)), (Ok(a), Ok(b)) if a == b);
-            a.starts_with(&b) || b.starts_with(&a) || same_file(&a, &b)
-        }
-        _ => false,
-    }
+fn are_nested(a: &Path, b: &Path) -> io::Result<bool> {
+    let (a, b) = (a.canonicalize()?, b.canonicalize()?);
+    Ok(a.starts_with(&b) || b.starts_with(&a) || identity_at(&a)? == identity_at(&b)?)
 }
 
 /// Gives a file, or a directory and the files in it, these rights as far as this user may; a file also gets the time if `times`.
 fn give_attributes(path: &Path, rights: &GivenRights, times: bool) -> io::Result<()> {
-    if path.is_dir() {
+    if is_dir(path)? {
         for file in std::fs::read_dir(path)? {
             system::give_rights(&file?.path(), rights)?;
         }
@@ -258,24 +273,27 @@ fn give_attributes(path: &Path, rights: &GivenRights, times: bool) -> io::Result
     system::give_rights(path, rights)
 }
 
-/// The size of a file, or of all files in a directory, in bytes; 0 if it cannot be read.
-pub fn size_of(path: &Path) -> u64 {
-    let Ok(there) = std::fs::metadata(path) else {
-        return 0;
-    };
+/// The size of a file, or of all files in a directory, in bytes.
+pub fn size_of(path: &Path) -> io::Result<u64> {
+    let there = std::fs::metadata(path)?;
     if !there.is_dir() {
-        return there.len();
+        return Ok(there.len());
     }
-    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
-    files
-        .filter_map(|file| file.metadata().ok())
-        .map(|file| file.len())
-        .sum()
+    let mut size = 0;
+    for file in std::fs::read_dir(path)? {
+        size += file?.metadata()?.len();
+    }
+    Ok(size)
 }
 
 /// Opens standard output. To be called first, so that there is a descriptor for it.
 pub fn prepare() {
     LazyLock::force(&LINES);
+}
+
+/// The result of a write to text that is printed later.
+pub fn said(written: io::Result<()>) -> Result<()> {
+    written.map_err(|error| Failure::at(Path::new(STANDARD), &error))
 }
 
 /// Prints a line to standard output. If that fails the command goes on, and [`has_write_error`] reports it at the end.

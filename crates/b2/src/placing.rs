@@ -3,8 +3,8 @@
 
 use crate::failure::describe;
 use crate::library::{c_path, is_durable};
+use crate::paths::{frame_file, is_dir, is_file};
 use crate::scratch::ScratchFolder;
-use crate::source::frame_file;
 use oxiblosc_io::paths::sync_dir_with_files;
 use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::files::{self, How, NewFileAccess, exchange};
@@ -18,23 +18,25 @@ pub const OTHER_THINGS: &str = "is a directory with other things in it than a fr
 const LOCK: &str = ".b2lock";
 
 /// Whether a directory may be replaced: it is empty, or contains a frame and nothing else.
-pub fn is_frame_or_empty(path: &Path) -> bool {
-    let Ok(mut entries) = std::fs::read_dir(path) else {
-        return false;
-    };
-    let header = frame_file(path);
-    let is_frame = header.is_file();
-    entries.all(|entry| is_frame && entry.is_ok_and(|entry| is_of_frame(&entry, &header)))
+pub fn is_frame_or_empty(path: &Path) -> io::Result<bool> {
+    let header = frame_file(path)?;
+    let is_frame = is_file(&header)?;
+    for entry in std::fs::read_dir(path)? {
+        if !is_frame || !is_of_frame(&entry?, &header)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a directory entry is one of the files of a frame. `header` is the path of the file with its header.
-fn is_of_frame(entry: &DirEntry, header: &Path) -> bool {
+fn is_of_frame(entry: &DirEntry, header: &Path) -> io::Result<bool> {
     let name = entry.file_name();
     let is_known = header.file_name() == Some(&name)
         || name
             .to_str()
             .is_some_and(|name| name == LOCK || chunk_number(name).is_some());
-    is_known && entry.file_type().is_ok_and(|kind| kind.is_file())
+    Ok(is_known && entry.file_type()?.is_file())
 }
 
 /// The number of the chunk in a file with this name, such as `0000000A.chunk`; none for other files.
@@ -74,7 +76,7 @@ pub fn place(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool)
 /// Syncs a file, or a directory and the files in it.
 fn sync(path: &Path) -> io::Result<()> {
     let name = as_c(path)?;
-    match path.is_dir() {
+    match is_dir(path)? {
         true => sync_dir_with_files(&name).map_err(|error| io::Error::other(describe(error))),
         false => files::open(&name, How::SYNC, NewFileAccess::All)?.sync_all(),
     }
@@ -85,25 +87,27 @@ fn as_c(path: &Path) -> io::Result<CStrBuf> {
 }
 
 fn put(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
-    if !replace && from.is_file() {
+    let is_new_file = is_file(from)?;
+    if !replace && is_new_file {
         // Unlike a rename, this fails if something has been created there meanwhile.
         match std::fs::hard_link(from, to) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
             done => return done,
         }
     }
-    let there = to.symlink_metadata();
-    if !replace && there.is_ok() {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    let Ok(there) = there else {
-        return std::fs::rename(from, to);
+    let there = match to.symlink_metadata() {
+        Ok(_) if !replace => return Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return std::fs::rename(from, to);
+        }
+        Err(error) => return Err(error),
     };
-    if there.is_dir() && !is_frame_or_empty(to) {
+    if there.is_dir() && !is_frame_or_empty(to)? {
         // Something has been created there meanwhile.
         return Err(io::Error::other(OTHER_THINGS));
     }
-    if from.is_file() && !there.is_dir() {
+    if is_new_file && !there.is_dir() {
         return std::fs::rename(from, to);
     }
     let swapped = exchange(&as_c(from)?, &as_c(to)?);
@@ -226,7 +230,7 @@ mod tests {
         let frame = folder.join("frame");
         fs::write(frame.join("0000000A.chunk"), b"").expect("written");
         fs::write(frame.join(LOCK), b"").expect("written");
-        assert!(is_frame_or_empty(&frame));
+        assert!(is_frame_or_empty(&frame).expect("there"));
         for name in [
             "notes.txt",
             "0000000A.chunk~",
@@ -236,11 +240,11 @@ mod tests {
         ] {
             let path = frame.join(name);
             fs::write(&path, b"").expect("written");
-            assert!(!is_frame_or_empty(&frame), "{name}");
+            assert!(!is_frame_or_empty(&frame).expect("there"), "{name}");
             fs::remove_file(&path).expect("removed");
         }
         fs::create_dir(frame.join("0000000B.chunk")).expect("made");
-        assert!(!is_frame_or_empty(&frame));
+        assert!(!is_frame_or_empty(&frame).expect("there"));
         fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -3,6 +3,7 @@
 use crate::args::{Fill, RepairArgs};
 use crate::chunk_repair::{ChunkRepair, Verdict};
 use crate::failure::{Failure, Outcome, Result, describe};
+use crate::faults::Faults;
 use crate::input::ALTERED;
 use crate::integrity::Integrity;
 use crate::library::{Place, SuperChunk, c_path};
@@ -12,14 +13,12 @@ use crate::report::Report;
 use crate::salvage::{self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes};
 use crate::settings::Settings;
 use crate::source::{
-    contexts, frame_file, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
+    contexts, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
 };
 use crate::text::clean;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::{FrameKind, Header};
-use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::{Backend, Mode};
 use oxiblosc_memory::Buffer;
 
 /// Runs the command.
@@ -28,29 +27,36 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     refuse_store(&input)?;
     let output = Output::new(&args.output, args.force, Some(&input))?;
     let threads = args.threads.count();
-    let plain = plain_contexts(threads).map_err(|error| Failure::of(input.name(), error))?;
-    let sparse = input.path().is_dir();
-    let file_name = frame_file(input.path());
+    let plain = plain_contexts(threads).map_err(|error| input.failure("", error))?;
+    let sparse = input.is_dir()?;
+    let file_name = input.frame_file()?;
     let mut notes = Vec::new();
     if input.is_altered() {
         notes.push(format!("what was taken out {ALTERED}"));
     }
-    let file = match Filesystem.open(&c_path(&file_name)?, Mode::Read) {
+    let faults = input.faults();
+    let file = match faults.open(&c_path(&file_name)?) {
         Ok(file) => Some(file),
-        Err(_) if sparse => {
+        Err(error) => {
+            let error = faults.damage(error)?;
+            if !sparse {
+                return Err(Failure::of(file_name.display(), error));
+            }
             notes.push("the file with header and index is missing".to_string());
             None
         }
-        Err(error) => return Err(Failure::of(file_name.display(), error)),
     };
     let image = match &file {
-        Some(file) => RolledBackFile::new(&**file, &mut notes)?,
-        None => RolledBackFile::missing(),
+        Some(file) => RolledBackFile::new(&**file, faults, &mut notes)?,
+        None => RolledBackFile::missing(faults),
     };
-    let mut salvage = match sparse {
-        true => salvage::sparse(&image, input.path(), &plain, notes)?,
-        false => salvage::contiguous(&image, &plain, notes)?,
+    let found = match sparse {
+        true => salvage::sparse(&image, input.path(), &plain, notes),
+        false => salvage::contiguous(&image, &plain, notes),
     };
+    // An error that shows no damage comes before what follows from it, also that there is nothing.
+    faults.check()?;
+    let mut salvage = found?;
     let mut chunks = ChunkFinder::new(&image, sparse.then(|| input.path()));
     chunks.set_bounds(&salvage.locations, salvage.limit);
     let sizes = salvage::agree(
@@ -60,6 +66,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         &chunks,
         &mut salvage.notes,
     );
+    faults.check()?;
     if !args.json {
         for note in &salvage.notes {
             print_line(note);
@@ -111,6 +118,7 @@ fn rebuild(
 ) -> Result<Vec<Verdict>> {
     let header = &salvage.header;
     let failed = |error| Failure::of(output.name(), error);
+    let faults = chunks.faults();
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let templates = salvage::templates(&salvage.locations, chunks);
     let settings = Settings {
@@ -128,21 +136,30 @@ fn rebuild(
                     contexts: &mut contexts,
                     settings: &settings,
                     templates: &templates,
+                    faults,
                     in_order: salvage.in_order,
                     metalayers: salvage.parts.header == Integrity::Intact,
                     expected,
                 };
-                repair.chunk_at(place, chunks)
+                let kept = repair.chunk_at(place, chunks);
+                // An error that shows no damage would make good data appear lost.
+                faults.check()?;
+                kept
             }
             ChunkLocation::Special(kind) => {
                 let known = salvage.specials_proven && sizes.is_known(nchunk);
                 let state = Integrity::proven_if(known);
-                let chunk = copied(&special_chunk(kind, expected.unwrap_or(0), header));
-                (chunk, Verdict::whole(state, 1))
+                let chunk = Buffer::copy_of(&special_chunk(kind, expected.unwrap_or(0), header));
+                (Some(chunk.map_err(failed)?), Verdict::whole(state, 1))
             }
             ChunkLocation::Lost => (None, Verdict::lost()),
         };
-        let chunk = chunk.or_else(|| filler(args.fill, header, expected));
+        let chunk = match chunk {
+            Some(chunk) => Some(chunk),
+            None => filler(args.fill, header, expected)
+                .transpose()
+                .map_err(failed)?,
+        };
         let added = chunk.map(|chunk| frame.append_chunk(&chunk));
         verdicts.push(match added {
             Some(Ok(())) => verdict,
@@ -155,42 +172,46 @@ fn rebuild(
         });
         progress.add(expected.unwrap_or(0));
     }
-    copy_vlmetalayers(salvage, &contexts, &mut frame).map_err(failed)?;
+    copy_vlmetalayers(salvage, &contexts, (&mut frame, output.name()), faults)?;
     frame.close().map_err(failed)?;
     Ok(verdicts)
 }
 
 /// The chunk that replaces a lost one of `nbytes` bytes of data. None if the size is unknown, and among chunks of variable-length blocks:
 /// then the lost chunk is left out.
-fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Buffer> {
+fn filler(
+    fill: Fill,
+    header: &Header,
+    nbytes: Option<usize>,
+) -> Option<std::result::Result<Buffer, Error>> {
     let kind = match fill {
         Fill::Zeros => Special::Zero,
         Fill::Nan => Special::Nan,
         Fill::Uninit => Special::Uninit,
     };
     let nbytes = nbytes.filter(|_| !header.vlblocks)?;
-    copied(&special_chunk(kind, nbytes, header))
+    Some(Buffer::copy_of(&special_chunk(kind, nbytes, header)))
 }
 
-/// Copies the variable-length metalayers, and notes which of them are lost.
+/// Copies the variable-length metalayers to the new frame, which has this name, and notes which of them are lost.
 fn copy_vlmetalayers(
     salvage: &mut Salvage,
     contexts: &SuperChunk,
-    frame: &mut SuperChunk,
-) -> std::result::Result<(), Error> {
+    (frame, name): (&mut SuperChunk, &str),
+    faults: &Faults,
+) -> Result<()> {
     for layer in &salvage.vlmetalayers {
         match vlmeta_content(contexts, layer, i32::MAX as usize) {
-            Ok(content) => frame.add_vlmeta(&layer.name, &content)?,
+            Ok(content) => {
+                let added = frame.add_vlmeta(&layer.name, &content);
+                added.map_err(|error| Failure::of(name, error))?;
+            }
             Err(error) => salvage.lost.push(format!(
                 "variable-length metalayer '{}' is lost: {}",
                 clean(&layer.name),
-                describe(error)
+                describe(faults.damage(error)?)
             )),
         }
     }
     Ok(())
-}
-
-fn copied(chunk: &[u8]) -> Option<Buffer> {
-    Buffer::copy_of(chunk).ok()
 }

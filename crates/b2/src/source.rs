@@ -1,6 +1,7 @@
 //! Reads frames and chunks. Nothing is ever written to them.
 
 use crate::failure::{Failure, Result, describe};
+use crate::faults::Faults;
 use crate::input::Input;
 use crate::library::{SuperChunk, c_path, zeros};
 use crate::settings::Settings;
@@ -17,33 +18,12 @@ use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{Found, Offsets};
-use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 use std::ffi::CStr;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-
-/// A back end that opens files for reading only. An unfinished change of another process is rolled back in memory, not in the file.
-struct ReadOnly;
-
-impl Backend for ReadOnly {
-    fn open(&self, path: &CStr, mode: Mode) -> std::result::Result<Shared<dyn Storage>, Error> {
-        match mode {
-            Mode::Read => Filesystem.open(path, mode),
-            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FileOpen),
-        }
-    }
-
-    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
-        Filesystem.identity(path)
-    }
-
-    fn is_filesystem(&self) -> bool {
-        true
-    }
-}
 
 /// A back end for one file that is open already. Paths are ignored.
 struct OneFile(Shared<dyn Storage>);
@@ -72,6 +52,8 @@ pub struct Frame {
     /// Which parts besides the chunks have checksums.
     pub coverage: Coverage,
     disk: Disk,
+    /// Errors of reading it that show no damage.
+    pub faults: Faults,
 }
 
 /// The advice for a frame that cannot be opened.
@@ -106,37 +88,27 @@ impl Located {
     }
 }
 
-/// The file with the header of the frame at `path`.
-pub fn frame_file(path: &Path) -> std::path::PathBuf {
-    if path.is_dir() {
-        path.join("chunks.b2frame")
-    } else {
-        path.to_path_buf()
-    }
-}
-
 impl Frame {
-    /// Opens the frame at `path`.
-    pub fn open(path: &Path) -> std::result::Result<Self, Error> {
-        let kind = if path.is_dir() {
-            FrameKind::Sparse
-        } else {
-            FrameKind::Contiguous
+    /// Opens the frame at `path`. Errors of its files that show no damage are noted in `faults`, also later ones.
+    pub fn open(path: &Path, faults: &Faults) -> std::result::Result<Self, Error> {
+        let kind = match faults.is_dir(path)? {
+            true => FrameKind::Sparse,
+            false => FrameKind::Contiguous,
         };
         let name = c_path(path).map_err(|_| Error::FileOpen)?;
-        Self::open_by(oxiblosc_io::shared(ReadOnly)?, &name, kind)
+        Self::open_by(faults.backend()?, (&name, kind), faults)
     }
 
-    /// Opens the frame in a file, which contains nothing else.
-    pub fn open_in(file: Shared<dyn Storage>) -> std::result::Result<Self, Error> {
+    /// Opens the frame in a file, which contains nothing else. `faults` are those of the file.
+    pub fn open_in(file: Shared<dyn Storage>, faults: &Faults) -> std::result::Result<Self, Error> {
         let backend = oxiblosc_io::shared(OneFile(file))?;
-        Self::open_by(backend, c"the file", FrameKind::Contiguous)
+        Self::open_by(backend, (c"the file", FrameKind::Contiguous), faults)
     }
 
     fn open_by(
         backend: Shared<dyn Backend>,
-        path: &CStr,
-        kind: FrameKind,
+        (path, kind): (&CStr, FrameKind),
+        faults: &Faults,
     ) -> std::result::Result<Self, Error> {
         let options = Options {
             backend: backend.clone(),
@@ -158,6 +130,7 @@ impl Frame {
             vlmetalayers: vlmetalayers.into(),
             coverage,
             disk,
+            faults: faults.clone(),
         })
     }
 
@@ -369,11 +342,13 @@ pub fn vlmeta_content(
 /// The chunk in a file, if the file contains a chunk and nothing else.
 fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     let mut file = input.open()?;
-    let size = file.metadata()?.len();
+    let failed = |error| Failure::at(input.path(), &error);
+    let size = file.metadata().map_err(failed)?.len();
     let mut front = Vec::new();
     (&mut file)
         .take(EXTENDED_HEADER_LENGTH as u64)
-        .read_to_end(&mut front)?;
+        .read_to_end(&mut front)
+        .map_err(failed)?;
     let header = match ChunkHeader::parse(&front) {
         Ok(header) => header,
         Err(_) => return Ok(None),
@@ -383,7 +358,7 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let mut chunk = front;
-    file.read_to_end(&mut chunk)?;
+    file.read_to_end(&mut chunk).map_err(failed)?;
     Ok((chunk.len() == header.cbytes).then_some(chunk))
 }
 
@@ -412,26 +387,27 @@ impl FrameOrChunk {
         }
     }
 
-    /// Opens a frame or a chunk. The inner error is that of a frame that cannot be opened, the outer one that of a file that is neither.
+    /// Opens a frame or a chunk. The inner error is that of a damaged frame, the outer one that of a file that is neither, or cannot be read.
     pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Error>> {
         let path = input.path();
         refuse_store(input)?;
-        let file = frame_file(path);
+        let (file, is_dir) = (input.frame_file()?, input.is_dir()?);
         let mut front = Vec::new();
         std::fs::File::open(&file)
             .and_then(|file| file.take(16).read_to_end(&mut front))
             .map_err(|error| match Failure::at(&file, &error) {
-                Failure::Message(line) if path.is_dir() => {
+                Failure::Message(line) if is_dir && error.kind() == io::ErrorKind::NotFound => {
                     Failure::Message(format!("{line} ({REPAIR})"))
                 }
                 other => other,
             })?;
         if Header::has_magic(&front) {
-            return Ok(Frame::open(path).map(|frame| Self::Frame(Box::new(frame))));
+            return Ok(match Frame::open(path, input.faults()) {
+                Ok(frame) => Ok(Self::Frame(Box::new(frame))),
+                Err(error) => Err(input.faults().damage(error)?),
+            });
         }
-        if !path.is_dir()
-            && let Some(chunk) = lone_chunk(input)?
-        {
+        if !is_dir && let Some(chunk) = lone_chunk(input)? {
             return Ok(Ok(Self::Chunk(chunk)));
         }
         Err(Failure::message(format!(

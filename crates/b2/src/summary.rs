@@ -31,7 +31,7 @@ impl<'a> Summary<'a> {
         Self {
             frame,
             input,
-            file_size: crate::output::size_of(input.path()),
+            file_size: input.faults().size_of(input.path()),
             nbytes: header.nbytes.max(0) as u64,
             filters: filter_names(&header.parameters.filters, &header.parameters.filters_meta),
             flags: flags

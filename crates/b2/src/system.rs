@@ -19,7 +19,7 @@ impl GivenRights {
         Ok(Self {
             source: std::fs::metadata(path)?,
             #[cfg(unix)]
-            list: list_of(path),
+            list: list_of(path)?,
         })
     }
 }
@@ -27,6 +27,7 @@ impl GivenRights {
 #[cfg(unix)]
 mod kind {
     use super::GivenRights;
+    use crate::paths::is_dir;
     use oxiblosc_io::attributes::acl;
     use oxiblosc_startup::{stdin_was_closed, stdout_was_closed};
     use oxiblosc_system::files::give_acl;
@@ -85,11 +86,19 @@ mod kind {
         there.file_type().is_char_device()
     }
 
-    /// The access control list of a file, if it has one.
-    pub fn list_of(path: &Path) -> Option<Vec<u8>> {
-        let is_file = std::fs::metadata(path).is_ok_and(|there| there.is_file());
-        let file = is_file.then(|| File::open(path).ok())??;
-        acl(&file).ok()?.map(|list| list.to_vec())
+    /// The access control list of a file, if it has one; an empty one if this user may not see it.
+    pub fn list_of(path: &Path) -> io::Result<Option<Vec<u8>>> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Ok(None);
+        }
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok(Some(Vec::new()));
+            }
+            file => file?,
+        };
+        let list = acl(&file).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        Ok(list.map(|list| list.to_vec()))
     }
 
     /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Users who may read the files of a
@@ -98,7 +107,8 @@ mod kind {
     pub fn give_rights(path: &Path, GivenRights { source, list }: &GivenRights) -> io::Result<()> {
         // The bits that let users search a directory would let them execute a file.
         let mut mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
-        if path.is_dir() {
+        let is_folder = is_dir(path)?;
+        if is_folder {
             if list.is_some() {
                 mode &= 0o700;
             }
@@ -107,7 +117,7 @@ mod kind {
         // Often a user may only change the group. If neither can be changed the mode is set all the same, as other compressors do.
         let _ = chown(path, Some(source.uid()), Some(source.gid()))
             .or_else(|_| chown(path, None, Some(source.gid())));
-        if !path.is_dir() {
+        if !is_folder {
             mode = give_acl(&File::open(path)?, list.clone().as_deref_mut(), mode);
         }
         std::fs::set_permissions(path, Permissions::from_mode(mode))
@@ -148,6 +158,7 @@ mod kind {
 #[cfg(windows)]
 mod kind {
     use super::GivenRights;
+    use crate::paths::is_dir;
     use std::fs::{File, Metadata};
     use std::io::{self, IsTerminal, Write};
     use std::os::windows::io::AsHandle;
@@ -195,7 +206,7 @@ mod kind {
 
     /// Makes a file read-only if the source is. Other rights are passed on by the directory around it.
     pub fn give_rights(path: &Path, GivenRights { source, .. }: &GivenRights) -> io::Result<()> {
-        match path.is_dir() {
+        match is_dir(path)? {
             true => Ok(()),
             false => std::fs::set_permissions(path, source.permissions()),
         }

@@ -1,6 +1,7 @@
 //! Chooses the size of items for a file of plain bytes, by compressing samples of it.
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::faults::is_fault;
 use crate::library::{Place, SuperChunk};
 use crate::settings::Settings;
 use oxiblosc_error::Error;
@@ -34,8 +35,13 @@ pub fn places(size: u64, len: usize, most: u64) -> Vec<u64> {
     (0..count).map(|nth| nth * whole / count * sample).collect()
 }
 
-/// The size of items, in bytes, with which the samples compress best; 1 if none helps enough. `settings` returns the parameters for a size.
-pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> Result<i32> {
+/// The size of items, in bytes, with which the samples compress best; 1 if none helps enough. `settings` returns the parameters for a size,
+/// `failed` the failure for an error that does not depend on it.
+pub fn best(
+    samples: &[Buffer],
+    settings: impl Fn(i32) -> Result<Settings>,
+    failed: impl Fn(Error) -> Failure,
+) -> Result<i32> {
     let size = |typesize| -> Result<usize> {
         let settings = Settings {
             level: LEVEL,
@@ -43,12 +49,10 @@ pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> 
             dict: false,
             ..settings(typesize)?
         };
-        let total = compressed(samples, &settings);
-        // A size that fails is never chosen.
-        Ok(total.unwrap_or(usize::MAX))
+        compressed(samples, &settings).map_err(&failed)
     };
     let plain = size(1)?;
-    let nbytes = samples.iter().map(Vec::len).sum::<usize>();
+    let nbytes = samples.iter().map(|sample| sample.len()).sum::<usize>();
     let least = (plain / 100 * GAIN).max(nbytes / PART);
     let mut best = (plain.saturating_sub(least), 1);
     for typesize in TRIED {
@@ -58,13 +62,23 @@ pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> 
 }
 
 /// Whether longer pieces compress better with `chosen` than with `plain`, too. True if there are none.
-pub fn is_better(pieces: &[Vec<u8>], chosen: &Settings, plain: &Settings) -> bool {
-    let size = |settings| compressed(pieces, settings).unwrap_or(usize::MAX);
-    pieces.is_empty() || size(chosen) < size(plain)
+pub fn is_better(
+    pieces: &[Buffer],
+    chosen: &Settings,
+    plain: &Settings,
+) -> std::result::Result<bool, Error> {
+    Ok(pieces.is_empty() || compressed(pieces, chosen)? < compressed(pieces, plain)?)
 }
 
-/// The size of the compressed samples, in bytes.
-fn compressed(samples: &[Vec<u8>], settings: &Settings) -> std::result::Result<usize, Error> {
+/// The size of the compressed samples, in bytes; with parameters that the codec refuses more than any other.
+fn compressed(samples: &[Buffer], settings: &Settings) -> std::result::Result<usize, Error> {
+    match try_compressed(samples, settings) {
+        Err(error) if !is_fault(error) => Ok(usize::MAX),
+        size => size,
+    }
+}
+
+fn try_compressed(samples: &[Buffer], settings: &Settings) -> std::result::Result<usize, Error> {
     let contexts = SuperChunk::new(Place::Memory, settings)?;
     let mut room = Buffer::new();
     let sizes = samples
@@ -79,8 +93,10 @@ mod tests {
     use crate::compress::defaults;
 
     fn chosen(data: &[u8]) -> i32 {
-        let samples: Vec<Vec<u8>> = data.chunks_exact(SAMPLE).map(<[u8]>::to_vec).collect();
-        best(&samples, |typesize| Ok(defaults(typesize, 1))).expect("chosen")
+        let samples = data.chunks_exact(SAMPLE).map(Buffer::copy_of);
+        let samples: Vec<Buffer> = samples.map(|sample| sample.expect("memory")).collect();
+        let failed = |error| Failure::of("samples", error);
+        best(&samples, |typesize| Ok(defaults(typesize, 1)), failed).expect("chosen")
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::args::VerifyArgs;
 use crate::check::{self, Damage};
 use crate::failure::{Failure, Outcome, Result, describe};
+use crate::faults::Faults;
 use crate::input::{ALTERED, Input};
 use crate::library::SuperChunk;
 use crate::output::{print_error, print_line};
@@ -62,7 +63,6 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
     }
     let mut findings = Findings::default();
     let (what, nbytes, covered) = match FrameOrChunk::try_open(&input)? {
-        Err(Error::MemoryAlloc) => return Err(Failure::of(input.name(), Error::MemoryAlloc)),
         Err(error) => {
             let why = describe(error);
             print_line(&format!("{}: damaged: {why} ({REPAIR})", input.name()));
@@ -72,7 +72,10 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             let contexts = plain_contexts(args.threads.count());
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
             match check::chunk(&contexts, &chunk, None) {
-                Err(damage) => findings.note(&ByteProgress::new("", 0), "the chunk", &damage)?,
+                Err(damage) => {
+                    let progress = ByteProgress::new("", 0);
+                    findings.note(&progress, "the chunk", &damage, input.faults())?;
+                }
                 Ok(()) => {
                     let header = ChunkHeader::parse(&chunk);
                     findings.count(header.is_ok_and(|header| header.has_checksums()));
@@ -101,20 +104,19 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
     let mut findings = Findings::default();
     let (mut nbytes, mut covered) = (0, None);
     if store.is_file() {
-        match Frame::open(input.path()) {
-            Ok(mut frame) => verify(
-                &mut frame,
-                input.name(),
-                args.threads.count(),
-                &mut findings,
-            )?,
-            Err(error) => return Err(Failure::of(input.name(), error)),
-        }
+        let frame = Frame::open(input.path(), input.faults());
+        let mut frame = frame.map_err(|error| input.failure("", error))?;
+        verify(
+            &mut frame,
+            input.name(),
+            args.threads.count(),
+            &mut findings,
+        )?;
     }
     beside_frames(store, args.quiet, &mut findings)?;
     for member in &store.members {
         let key = clean(member.key.as_bytes());
-        let opened = store.frame(member);
+        let opened = store.frame(member)?;
         findings.prefix = format!("{key}: ");
         match opened {
             Ok(mut frame) => {
@@ -272,7 +274,7 @@ impl ChunkToCheck {
 fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
     let failed = |error| Failure::of(name, error);
     let progress = ByteProgress::new("verifying", frame.header.nbytes.max(0) as u64);
-    let header = frame.header.clone();
+    let (header, faults) = (frame.header.clone(), frame.faults.clone());
     // An unknown size may be large.
     let size = match u64::try_from(header.chunksize) {
         Ok(size) if size > 0 => size,
@@ -303,7 +305,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
                 Ok(None) => sum.nbytes = None,
                 Err(damage) => {
                     sum.nbytes = None;
-                    findings.note(&progress, &format!("chunk {nchunk}"), &damage)?;
+                    findings.note(&progress, &format!("chunk {nchunk}"), &damage, &faults)?;
                 }
             }
             progress.add(expected.unwrap_or(0));
@@ -336,7 +338,7 @@ fn verify_vlmetalayers(
     for layer in &frame.vlmetalayers {
         if let Err(damage) = check::chunk(contexts, &layer.content, None) {
             let what = format!("variable-length metalayer '{}'", clean(&layer.name));
-            findings.note(progress, &what, &damage)?;
+            findings.note(progress, &what, &damage, &frame.faults)?;
         }
     }
     Ok(())
@@ -415,12 +417,15 @@ impl Findings {
         format!("checksums of {covered}{chunks} are right").replace("of none, ", "of ")
     }
 
-    /// Counts and prints a part that cannot be decompressed. Fails if that is for lack of memory, which is no damage.
-    fn note(&mut self, progress: &ByteProgress, what: &str, damage: &Damage) -> Result<()> {
-        if damage.error == Error::MemoryAlloc {
-            let what = format!("{}{what}", self.prefix);
-            return Err(Failure::of(what, damage.error));
-        }
+    /// Counts and prints a part that cannot be decompressed. Fails if that is no damage.
+    fn note(
+        &mut self,
+        progress: &ByteProgress,
+        what: &str,
+        damage: &Damage,
+        faults: &Faults,
+    ) -> Result<()> {
+        faults.damage(damage.error)?;
         let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
         let count = if unknown {
             &mut self.unknown

@@ -28,6 +28,7 @@ mod tests {
     use super::super::index::SalvagedIndex;
     use super::super::scan::{header_from, scan};
     use super::super::{HEADER, RolledBackFile};
+    use crate::faults::Faults;
     use crate::source::plain_contexts;
     use crate::store::window::{Counting, window};
     use oxiblosc_io::Storage;
@@ -68,7 +69,8 @@ mod tests {
             .enumerate()
         {
             let (file, read) = repeated(bytes);
-            let image = RolledBackFile::new(&*file, &mut Vec::new()).expect("an image");
+            let faults = Faults::new("a file");
+            let image = RolledBackFile::new(&*file, &faults, &mut Vec::new()).expect("an image");
             let size = image.size;
             let first = scan(&image, 0, size, None, &contexts);
             // If a header limits the size of chunks, chunks inside of others are searched for, too.

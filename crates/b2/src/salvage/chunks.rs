@@ -1,12 +1,11 @@
 //! Reads the chunks of a damaged frame, in a file or in a directory.
 
 use super::{ChunkLocation, HEADER, RolledBackFile};
+use crate::faults::Faults;
 use crate::library::c_path;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
 use oxiblosc_chunk::rebuild;
-use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::{Backend, Mode};
 use oxiblosc_memory::Buffer;
 use std::path::Path;
 
@@ -32,6 +31,11 @@ impl<'a> ChunkFinder<'a> {
         }
     }
 
+    /// Where errors that show no damage are noted.
+    pub fn faults(&self) -> &Faults {
+        &self.image.faults
+    }
+
     /// Sets where the chunks are, for [`Self::room`]. The last one ends before `limit`.
     pub fn set_bounds(&mut self, locations: &[ChunkLocation], limit: u64) {
         let places = locations.iter().filter_map(|location| match location {
@@ -52,8 +56,11 @@ impl<'a> ChunkFinder<'a> {
             return read(self.image, place);
         };
         let path = folder.join(format!("{place:08X}.chunk"));
-        let file = Filesystem.open(&c_path(&path).ok()?, Mode::Read).ok()?;
-        read(&RolledBackFile::new(&*file, &mut Vec::new()).ok()?, 0)
+        let faults = self.faults();
+        let file = faults.readable(faults.open(&c_path(&path).ok()?))?;
+        // What this fails with is noted.
+        let image = RolledBackFile::new(&*file, faults, &mut Vec::new()).ok()?;
+        read(&image, 0)
     }
 
     /// The chunk, as long as its header says.

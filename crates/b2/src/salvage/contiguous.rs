@@ -10,6 +10,7 @@ use super::{
     start,
 };
 use crate::failure::Result;
+use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
@@ -201,6 +202,7 @@ pub fn contiguous(
         found: &found,
         said_start: start,
         size: image.size,
+        faults: &image.faults,
     };
     let sum = frame.end.sums.as_ref().map(|sums| sums.index);
     if let Some(locations) = evidence.locations_by_checksum(sum) {
@@ -211,7 +213,7 @@ pub fn contiguous(
         });
     }
     let (locations, start, mut in_order) = evidence.locations(&mut notes);
-    if !in_order && sum.is_some_and(|sum| would_fit(&locations, start, sum)) {
+    if !in_order && sum.is_some_and(|sum| would_fit(&locations, start, sum, &image.faults)) {
         notes.push("the checksum of the index says that this is their order".into());
         in_order = true;
     }
@@ -234,6 +236,7 @@ struct Evidence<'a> {
     said_start: u64,
     /// Bytes of the file.
     size: u64,
+    faults: &'a Faults,
 }
 
 impl Evidence<'_> {
@@ -253,7 +256,7 @@ impl Evidence<'_> {
         }
         let count = usize::try_from(self.believed().and_then(Header::nchunks)?).ok()?;
         let places: Vec<u64> = self.found.chunks.iter().map(|(pos, _)| *pos).collect();
-        specials::placed(&places, count, self.said_start, sum?)
+        specials::placed(&places, count, self.said_start, sum?, self.faults)
     }
 
     /// The chunks, where the first of them may begin, and whether their order is certain.

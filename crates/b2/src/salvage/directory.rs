@@ -99,7 +99,11 @@ impl Order {
             specials_proven: index_state == Integrity::Intact,
             index: index_state,
         };
-        let by_sum = || specials::placed(numbers, usize::try_from(expected?).ok()?, 0, sum?);
+        let faults = chunks.faults();
+        let by_sum = || {
+            let count = usize::try_from(expected?).ok()?;
+            specials::placed(numbers, count, 0, sum?, faults)
+        };
         if index_state != Integrity::Intact
             && let Some(locations) = by_sum()
         {
@@ -116,7 +120,7 @@ impl Order {
             let expected = expected.filter(|count| *count > 0);
             order.locations = numbered(numbers, expected.map(|count| count as usize));
         }
-        if !order.is_certain && sum.is_some_and(|sum| would_fit(&order.locations, 0, sum)) {
+        if !order.is_certain && sum.is_some_and(|sum| would_fit(&order.locations, 0, sum, faults)) {
             notes.push("the checksum of the index says that this is their order".into());
             order.is_certain = true;
         }
@@ -167,8 +171,9 @@ fn by_index(
 /// The numbers of the chunks' files, sorted.
 fn numbers(folder: &Path) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| Failure::at(folder, &error))? {
-        let name = entry?.file_name();
+    let failed = |error| Failure::at(folder, &error);
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
         numbers.extend(name.to_str().and_then(chunk_number));
     }
     numbers.sort_unstable();

@@ -75,7 +75,7 @@ impl End {
                 .ok()?;
             let pos = end - len as u64;
             let bytes = image.read(pos, len)?;
-            let layers = trailer::parse(&bytes).ok()?;
+            let layers = image.faults.readable(trailer::parse(&bytes))?;
             let state = match &sums {
                 Some(sums) if crc32c(without(&bytes)) == sums.trailer => Integrity::Intact,
                 Some(_) => Integrity::Damaged,

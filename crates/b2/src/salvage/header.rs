@@ -55,7 +55,7 @@ impl SalvagedHeader {
         let extent = Extent::parse(&front).ok();
         if let Some(extent) = extent
             && let Some(whole) = image.read(0, extent.header_len as usize)
-            && let Ok(header) = Header::parse(&whole)
+            && let Some(header) = image.faults.readable(Header::parse(&whole))
         {
             let whole = has_magic.then(|| whole.to_vec());
             return Some(Self {
@@ -70,13 +70,13 @@ impl SalvagedHeader {
         let len = front.len() as u32;
         front[11..15].copy_from_slice(&len.to_be_bytes());
         front[16..24].copy_from_slice(&u64::from(len).to_be_bytes());
-        let mut header = Header::parse(&front).ok()?;
+        let mut header = image.faults.readable(Header::parse(&front))?;
         let len = extent
             .map_or(MOST, |extent| extent.header_len as usize)
             .min(MOST);
         let len = len.min(usize::try_from(image.size).unwrap_or(MOST));
         let array = image.read(0, len).and_then(|bytes| array_in(&bytes));
-        header.metalayers.extend(array).ok()?;
+        image.faults.readable(header.metalayers.extend(array))?;
         notes.push(if header.metalayers.is_empty() {
             "the header's metalayers are damaged: they are lost".into()
         } else {

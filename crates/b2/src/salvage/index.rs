@@ -3,6 +3,7 @@
 use super::budget::ScanBudget;
 use super::scan::plausible;
 use super::{ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, location};
+use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
 use oxiblosc_chunk::Chunk;
@@ -84,33 +85,36 @@ impl SalvagedIndex {
             None => Integrity::Unknown,
         };
         let growing = header.is_memcpyed();
+        let faults = &image.faults;
         let index = |offsets, state| Self {
             pos,
             offsets,
             state,
             growing,
         };
-        match Offsets::decode(&chunk, None, FrameKind::Contiguous, chunk.len() as u64) {
-            Ok(offsets) => {
-                // If all offsets are the same there may be very many. Then none of them leads to a chunk, and the first ones are enough.
-                let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
-                return Some(index(offsets, state));
-            }
-            Err(_) if header.special() != Special::None => return None,
-            Err(_) => {}
+        let decoded = Offsets::decode(&chunk, None, FrameKind::Contiguous, chunk.len() as u64);
+        if let Some(offsets) = faults.readable(decoded) {
+            // If all offsets are the same there may be very many. Then none of them leads to a chunk, and the first ones are enough.
+            let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
+            return Some(index(offsets, state));
+        }
+        if header.special() != Special::None {
+            return None;
         }
         let mut offsets = Vec::new();
-        let mut data = crate::library::zeros(header.blocksize_field().min(WINDOW)).ok()?;
-        let parsed = Chunk::parse(&header, &chunk).ok()?;
+        let room = header.blocksize_field().min(WINDOW);
+        let mut data = faults.readable(crate::library::zeros(room))?;
+        let parsed = faults.readable(Chunk::parse(&header, &chunk))?;
         for range in crate::check::blocks(&header)? {
             let count = range.len() / WIDTH;
-            match crate::check::block(contexts, (&parsed, &chunk), range.clone(), &mut data) {
-                Ok(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
+            let read = crate::check::block(contexts, (&parsed, &chunk), range.clone(), &mut data);
+            match faults.readable(read) {
+                Some(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
                     let mut offset = [0; WIDTH];
                     offset.copy_from_slice(bytes);
                     Some(i64::from_le_bytes(offset))
                 })),
-                Err(_) => offsets.extend(std::iter::repeat_n(None, count)),
+                None => offsets.extend(std::iter::repeat_n(None, count)),
             }
         }
         let some = offsets.iter().any(Option::is_some);
@@ -185,7 +189,12 @@ fn has_sum(image: &RolledBackFile, pos: u64, sum: u32) -> bool {
 }
 
 /// Whether the index of these chunks would have this checksum.
-pub(super) fn would_fit(locations: &[ChunkLocation], start: u64, sum: u32) -> bool {
+pub(super) fn would_fit(
+    locations: &[ChunkLocation],
+    start: u64,
+    sum: u32,
+    faults: &Faults,
+) -> bool {
     let offsets: Option<Vec<i64>> = locations
         .iter()
         .map(|location| match location {
@@ -201,7 +210,7 @@ pub(super) fn would_fit(locations: &[ChunkLocation], start: u64, sum: u32) -> bo
     };
     let offsets = Offsets::List(offsets.into());
     [offsets.encode(), offsets.encode_stored()]
-        .iter()
-        .flatten()
-        .any(|bytes| of_index(bytes) == sum)
+        .into_iter()
+        .filter_map(|bytes| faults.readable(bytes))
+        .any(|bytes| of_index(&bytes) == sum)
 }

@@ -1,7 +1,9 @@
 //! A file that may be damaged, or contain an unfinished change.
 
 use super::HEADER;
-use crate::failure::{Failure, Result};
+use super::scan::most_cbytes;
+use crate::failure::Result;
+use crate::faults::Faults;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::journal::{Patch, Record, overlay};
 use oxiblosc_io::Storage;
@@ -15,20 +17,25 @@ pub struct RolledBackFile<'a> {
     pub(super) size: u64,
     /// The bytes that the change overwrote, from the undo record.
     pending: List<Patch>,
+    /// Errors of reading it that show no damage.
+    pub(super) faults: Faults,
 }
 
 impl<'a> RolledBackFile<'a> {
-    /// Opens a file, and looks for an undo record. Adds a note if there is one.
-    pub fn new(file: &'a dyn Storage, notes: &mut Vec<String>) -> Result<Self> {
-        let size = file
-            .size()
-            .map_err(|error| Failure::of("the file", error))?;
+    /// Opens a file, and looks for an undo record. Adds a note if there is one. Errors that show no damage are noted in `faults`.
+    pub fn new(file: &'a dyn Storage, faults: &Faults, notes: &mut Vec<String>) -> Result<Self> {
+        let size = faults.readable(file.size());
+        faults.check()?;
+        let size = size.unwrap_or(0);
         let mut image = Self {
             file: Some(file),
             size,
             pending: List::new(),
+            faults: faults.clone(),
         };
-        if let Ok(Some(record)) = Record::find(file, size, Some(0)) {
+        let record = faults.readable(Record::find(file, size, Some(0)));
+        faults.check()?;
+        if let Some(Some(record)) = record {
             notes.push(
                 "a change was under way when the writer ended: taken back in the copy".into(),
             );
@@ -39,29 +46,32 @@ impl<'a> RolledBackFile<'a> {
     }
 
     /// A file that does not exist.
-    pub fn missing() -> Self {
+    pub fn missing(faults: &Faults) -> Self {
         Self {
             file: None,
             size: 0,
             pending: List::new(),
+            faults: faults.clone(),
         }
     }
 
-    /// Reads `len` bytes; none if the file ends before, or cannot be read.
+    /// Reads `len` bytes; none if the file ends before. None, too, if they cannot be read for a reason that shows no damage, which is noted.
     pub fn read(&self, pos: u64, len: usize) -> Option<Buffer> {
         pos.checked_add(len as u64)
             .filter(|end| *end <= self.size)?;
-        let mut bytes = crate::library::zeros(len).ok()?;
-        self.file?.read_at(pos, &mut bytes).ok()?;
+        let mut bytes = self.faults.readable(crate::library::zeros(len))?;
+        self.faults.readable(self.file?.read_at(pos, &mut bytes))?;
         overlay(&self.pending, pos, &mut bytes);
         Some(bytes)
     }
 
-    /// The chunk at a position, as long as its header says, padded as by [`Self::bytes`].
+    /// The chunk at a position, as long as its header says, padded as by [`Self::bytes`]. None if its header asks for more bytes than any chunk
+    /// with so much data has.
     pub fn chunk(&self, pos: u64) -> Option<Buffer> {
         let front = self.read(pos, HEADER)?;
         let header = ChunkHeader::parse(&front).ok()?;
-        self.bytes(pos, header.cbytes)
+        let is_possible = most_cbytes(&header).is_some_and(|most| header.cbytes <= most);
+        is_possible.then(|| self.bytes(pos, header.cbytes))?
     }
 
     /// Reads `len` bytes. If the file ends before, they are padded with bytes with which no stream begins. (Zeros would be valid: they
@@ -70,7 +80,7 @@ impl<'a> RolledBackFile<'a> {
         let there = self.size.checked_sub(pos)?;
         let there = len.min(usize::try_from(there).unwrap_or(usize::MAX));
         let mut bytes = self.read(pos, there)?;
-        bytes.resize(len).ok()?;
+        self.faults.readable(bytes.resize(len))?;
         bytes[there..].fill(0x80);
         Some(bytes)
     }

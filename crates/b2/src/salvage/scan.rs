@@ -40,21 +40,8 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     let fits = match header.special() {
         Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
         Special::None => {
-            // Block starts, sizes of streams, a dictionary, checksums.
-            let overhead = 4 + 5 * usize::from(header.typesize).max(1);
-            let dict = match header.blosc2_flags & flags2::USE_DICT {
-                0 => 0,
-                _ => 4 + MAX_DICT_SIZE,
-            };
-            let sums = match header.has_checksums() {
-                true => TableLayout::of(&header).table_len(),
-                false => 0,
-            };
-            let most = header.nblocks.checked_mul(overhead);
-            let more = header.nbytes + HEADER + dict + sums;
-            let most = most.and_then(|most| most.checked_add(more));
             HEADER + 4 * header.nblocks < header.cbytes
-                && most.is_some_and(|most| header.cbytes <= most)
+                && most_cbytes(&header).is_some_and(|most| header.cbytes <= most)
         }
         Special::Value => true,
         _ => header.cbytes == HEADER,
@@ -66,6 +53,22 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
             && (frame.chunksize <= 0 || header.nbytes <= frame.chunksize as usize)
     });
     (sound && fits && belongs).then_some(header)
+}
+
+/// The most bytes of a chunk with this header; none if that is no number that a chunk can have.
+pub(super) fn most_cbytes(header: &ChunkHeader) -> Option<usize> {
+    // Block starts, sizes of streams, a dictionary, checksums.
+    let overhead = 4 + 5 * usize::from(header.typesize).max(1);
+    let dict = match header.blosc2_flags & flags2::USE_DICT {
+        0 => 0,
+        _ => 4 + MAX_DICT_SIZE,
+    };
+    let sums = match header.has_checksums() {
+        true => TableLayout::of(header).table_len(),
+        false => 0,
+    };
+    let more = header.nbytes + HEADER + dict + sums;
+    header.nblocks.checked_mul(overhead)?.checked_add(more)
 }
 
 /// Searches for chunks from `start` to `limit`.

@@ -3,6 +3,7 @@
 
 use super::ChunkLocation;
 use super::index::would_fit;
+use crate::faults::Faults;
 use oxiblosc_chunk::header::Special;
 
 /// The most arrangements that are tried with each kind of value. A wrong one fits by chance once in 2^32, so these are few enough.
@@ -15,6 +16,7 @@ pub(super) fn placed(
     count: usize,
     start: u64,
     sum: u32,
+    faults: &Faults,
 ) -> Option<Vec<ChunkLocation>> {
     let missing = count.checked_sub(found.len())?;
     let kinds: &[Special] = match missing {
@@ -29,7 +31,7 @@ pub(super) fn placed(
     for _ in 0..ways {
         for kind in kinds {
             let locations = arranged(found, &at, *kind, count);
-            if would_fit(&locations, start, sum) {
+            if would_fit(&locations, start, sum, faults) {
                 return Some(locations);
             }
         }
@@ -85,14 +87,15 @@ mod tests {
         let offsets = [0, zeros, 500, 1200, zeros, 1300];
         let sum = of_index(&Offsets::List(offsets.to_vec().into()).encode().unwrap());
         let found = [100, 600, 1300, 1400];
-        let locations = placed(&found, 6, 100, sum).unwrap();
+        let faults = Faults::new("a frame");
+        let locations = placed(&found, 6, 100, sum, &faults).unwrap();
         let special = ChunkLocation::Special(Special::Zero);
         let [a, b, c, d] = found.map(ChunkLocation::At);
         assert_eq!(locations, [a, special, b, c, special, d]);
         // Neither with another number of them, nor in another order.
-        assert_eq!(placed(&found, 5, 100, sum), None);
-        assert_eq!(placed(&[100, 1300, 600, 1400], 6, 100, sum), None);
+        assert_eq!(placed(&found, 5, 100, sum, &faults), None);
+        assert_eq!(placed(&[100, 1300, 600, 1400], 6, 100, sum, &faults), None);
         // There are too many ways.
-        assert_eq!(placed(&found, 60, 100, sum), None);
+        assert_eq!(placed(&found, 60, 100, sum, &faults), None);
     }
 }

@@ -88,5 +88,6 @@ fn is_manifest(frame: &Frame) -> bool {
     };
     let contexts = frame.contexts(1);
     let content = contexts.and_then(|contexts| vlmeta_content(&contexts, layer, MOST));
-    content.is_ok_and(|content| msgpack::show(&content) == Json::from("ctable"))
+    let content = frame.faults.readable(content);
+    content.is_some_and(|content| msgpack::show(&content) == Json::from("ctable"))
 }

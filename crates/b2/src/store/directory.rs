@@ -1,10 +1,10 @@
 //! The frames in a directory and its subdirectories.
 
 use crate::failure::{Failure, Result};
-use crate::source::frame_file;
+use crate::paths::{frame_file, is_file};
 use oxiblosc_frame::header::Header;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Extensions of the files that python-blosc2 puts there.
@@ -22,9 +22,11 @@ pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
             let path = entry.path();
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
             let is_folder = entry.file_type().map_err(failed)?.is_dir();
-            if is_folder && !frame_file(&path).is_file() {
+            let failed = |error| Failure::at(&path, &error);
+            let is_sparse = || frame_file(&path).and_then(|file| is_file(&file));
+            if is_folder && !is_sparse().map_err(failed)? {
                 folders.push((name + "/", path));
-            } else if is_folder || is_frame(&path) {
+            } else if is_folder || is_frame(&path).map_err(failed)? {
                 files.push((name, path));
             }
         }
@@ -34,17 +36,22 @@ pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
 }
 
 /// Whether a file should be a frame, by its name or its magic. There may be others, such as lock files.
-fn is_frame(path: &Path) -> bool {
+fn is_frame(path: &Path) -> io::Result<bool> {
     // Reading a pipe or a device may block, or never end.
-    if !path.is_file() {
-        return false;
+    if !is_file(path)? {
+        return Ok(false);
+    }
+    if has_ending(path) {
+        return Ok(true);
     }
     let mut front = Vec::new();
-    let mut has_magic = || {
-        let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut front));
-        read.is_ok() && Header::has_magic(&front)
+    match File::open(path) {
+        Ok(file) => file.take(16).read_to_end(&mut front)?,
+        // It need not be a frame.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(false),
+        Err(error) => return Err(error),
     };
-    has_ending(path) || has_magic()
+    Ok(Header::has_magic(&front))
 }
 
 /// Whether a file should be a frame by its name.

@@ -36,7 +36,11 @@ struct Reader {
 impl Embedded {
     /// Lists the members of an EmbedStore. The error says what is wrong with the list.
     pub fn open(frame: Frame) -> Result<(Self, Vec<Member>), String> {
-        let told = |error| format!("the list of embedded keys: {}", describe(error));
+        let faults = frame.faults.clone();
+        let told = |error| {
+            faults.note(error);
+            format!("the list of embedded keys: {}", describe(error))
+        };
         let contexts = frame.contexts(1).map_err(told)?;
         let mut members = Vec::new();
         if let Some(layer) = frame.vlmetalayers.iter().find(|layer| layer.name == MAP) {
@@ -144,6 +148,7 @@ impl ByteSource for Arc<Embedded> {
 mod tests {
     use super::super::window::Counting;
     use super::*;
+    use crate::faults::Faults;
     use crate::library::{ChunkInput, Place};
     use std::sync::atomic::Ordering;
 
@@ -181,7 +186,7 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         let len = bytes.len() as u64;
         let file = window::window(Counting(bytes, Arc::clone(&read)), 0..len).expect("a file");
-        let frame = Frame::open_in(file).expect("opened");
+        let frame = Frame::open_in(file, &Faults::new("a file")).expect("opened");
         let (embedded, _) = Embedded::open(frame).expect("no list");
         let all = window(&Arc::new(embedded), 0..data.len() as u64).expect("a file");
         let mut part = vec![0; 32 << 10];

@@ -19,8 +19,10 @@ pub(crate) mod window;
 pub use contents::{Kind, kind_of};
 
 use crate::failure::{Failure, Result};
+use crate::faults::Faults;
 use crate::input::Input;
-use crate::source::{Frame, frame_file};
+use crate::paths::is_file;
+use crate::source::Frame;
 use archive::{Archive, Entry, Unreadable};
 use embedded::Embedded;
 use oxiblosc_error::Error;
@@ -57,6 +59,8 @@ pub struct Store {
     pub notes: Vec<String>,
     /// What is wrong with the store itself.
     pub problems: Vec<String>,
+    /// Errors of reading it that show no damage.
+    faults: Faults,
 }
 
 /// A frame of a store, or another file in an archive.
@@ -113,40 +117,51 @@ impl Store {
     pub fn open(input: &Input) -> Result<Option<Self>> {
         let path = input.path();
         let has_ending = |ending: &str| path.extension().is_some_and(|known| known == ending);
-        if path.is_dir() {
-            let is_frame = frame_file(path).is_file();
-            if is_frame || !(path.join(EMBEDDED).is_file() || has_ending("b2d")) {
+        if input.is_dir()? {
+            let is_there = |file: &Path| is_file(file).map_err(|error| Failure::at(file, &error));
+            let is_frame = is_there(&input.frame_file()?)?;
+            if is_frame || !(is_there(&path.join(EMBEDDED))? || has_ending("b2d")) {
                 return Ok(None);
             }
-            return Self::in_directory(path).map(Some);
+            return Self::in_directory(input).map(Some);
         }
         let mut front = Vec::new();
-        input.open()?.take(4).read_to_end(&mut front)?;
+        let read = input.open()?.take(4).read_to_end(&mut front);
+        read.map_err(|error| Failure::at(path, &error))?;
         if front.starts_with(b"PK") || has_ending("b2z") {
             return Self::in_archive(input).map(Some);
         }
-        let frame = Frame::open(path).ok();
+        let faults = input.faults();
+        let frame = faults.readable(Frame::open(path, faults));
+        faults.check()?;
         let kind = frame.as_ref().map(kind_of);
+        faults.check()?;
         match (frame, kind) {
-            (Some(frame), Some(kind)) if kind.is_store() => Ok(Some(Self::in_file(frame))),
+            (Some(frame), Some(kind)) if kind.is_store() => {
+                let store = Self::in_file(frame, faults);
+                faults.check().map(|()| Some(store))
+            }
             _ => Ok(None),
         }
     }
 
-    fn in_directory(path: &Path) -> Result<Self> {
-        let mut store = Self::empty(Form::Directory);
-        for (name, path) in directory::files(path)? {
+    fn in_directory(input: &Input) -> Result<Self> {
+        let faults = input.faults();
+        let mut store = Self::empty(Form::Directory, faults);
+        for (name, path) in directory::files(input.path())? {
             if name == EMBEDDED {
-                store.embed(Frame::open(&path));
+                store.embed(Frame::open(&path, faults));
             }
             store.add(name, MemberLocation::Path(path));
         }
+        faults.check()?;
         Ok(store.complete())
     }
 
     fn in_archive(input: &Input) -> Result<Self> {
         let (archive, entries, problem) = Archive::open(input)?;
-        let mut store = Self::empty(Form::Archive(archive));
+        let faults = input.faults();
+        let mut store = Self::empty(Form::Archive(archive), faults);
         store.problems.extend(problem);
         for entry in store.latest(entries) {
             let is_packed = matches!(entry.place, Err(Unreadable::Packed(_)));
@@ -166,10 +181,11 @@ impl Store {
             if entry.name == EMBEDDED
                 && let Some(file) = store.storage(&place)
             {
-                store.embed(file.and_then(Frame::open_in));
+                store.embed(file.and_then(|file| Frame::open_in(file, faults)));
             }
             store.add(entry.name, place);
         }
+        faults.check()?;
         Ok(store.complete())
     }
 
@@ -202,12 +218,13 @@ impl Store {
         let mut front = [0; 16];
         let read = self
             .storage(place)
-            .is_some_and(|file| file.and_then(|file| file.read_at(0, &mut front)).is_ok());
-        read && Header::has_magic(&front)
+            .map(|file| file.and_then(|file| file.read_at(0, &mut front)));
+        let read = read.and_then(|read| self.faults.readable(read));
+        read.is_some() && Header::has_magic(&front)
     }
 
-    fn in_file(frame: Frame) -> Self {
-        let mut store = Self::empty(Form::File);
+    fn in_file(frame: Frame, faults: &Faults) -> Self {
+        let mut store = Self::empty(Form::File, faults);
         store.embed(Ok(frame));
         store.refuse_overlaps();
         store
@@ -235,8 +252,9 @@ impl Store {
         }
     }
 
-    fn empty(form: Form) -> Self {
+    fn empty(form: Form, faults: &Faults) -> Self {
         Self {
+            faults: faults.clone(),
             form,
             embedded: None,
             kind: Kind::EmbedStore,
@@ -249,7 +267,9 @@ impl Store {
 
     /// Lists what is in the EmbedStore. If it cannot be opened, it is reported as damaged later, like any other member.
     fn embed(&mut self, frame: std::result::Result<Frame, Error>) {
-        let Ok(frame) = frame else { return };
+        let Some(frame) = self.faults.readable(frame) else {
+            return;
+        };
         self.kind = kind_of(&frame);
         match Embedded::open(frame) {
             Ok((embedded, members)) => {
@@ -318,15 +338,26 @@ impl Store {
         }
     }
 
-    /// Opens a member.
-    pub fn frame(&self, member: &Member) -> std::result::Result<Frame, Unopened> {
-        let damaged = |error| Unopened::Damaged(crate::failure::describe(error));
+    /// Opens a member. The inner error says why it has no data that can be read.
+    pub fn frame(&self, member: &Member) -> Result<std::result::Result<Frame, Unopened>> {
+        let opened = self.open_frame(member);
+        self.faults.check().map(|()| opened)
+    }
+
+    fn open_frame(&self, member: &Member) -> std::result::Result<Frame, Unopened> {
+        let faults = &self.faults;
+        let damaged = |error| {
+            faults.note(error);
+            Unopened::Damaged(crate::failure::describe(error))
+        };
         match &member.place {
-            MemberLocation::Path(path) => Frame::open(path).map_err(damaged),
+            MemberLocation::Path(path) => Frame::open(path, faults).map_err(damaged),
             MemberLocation::Elsewhere(address) => Err(Unopened::Elsewhere(address.clone())),
             MemberLocation::Nowhere(why) => Err(Unopened::Damaged((*why).to_string())),
             place => match self.storage(place) {
-                Some(file) => file.and_then(Frame::open_in).map_err(damaged),
+                Some(file) => file
+                    .and_then(|file| Frame::open_in(file, faults))
+                    .map_err(damaged),
                 None => Err(damaged(Error::FileOpen)),
             },
         }
@@ -335,7 +366,7 @@ impl Store {
     /// Compressed bytes of a member in the store; 0 if it is not in the store.
     pub fn size(&self, member: &Member) -> u64 {
         match &member.place {
-            MemberLocation::Path(path) => crate::output::size_of(path),
+            MemberLocation::Path(path) => self.faults.size_of(path),
             MemberLocation::Archive(range, _) | MemberLocation::Embedded(range) => {
                 range.end - range.start
             }

@@ -1,0 +1,221 @@
+//! Errors that show no damage: there is not enough memory, or the system cannot read a file that is there.
+//!
+//! Many readers take whatever they cannot read as damaged, and go on. They note such errors here first, and the command, before it believes that
+//! anything is damaged or writes its output, asks whether there were any.
+
+use crate::failure::{Failure, Result, explain};
+use crate::paths::is_dir;
+use oxiblosc_error::Error;
+use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::{Backend, Mode, Storage, Written};
+use oxiblosc_memory::{Buffer, Shared, shared_dyn};
+use oxiblosc_system::files::stat;
+use std::ffi::CStr;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The first error that shows no damage, of everything that reads one input.
+#[derive(Clone)]
+pub struct Faults(Arc<Noted>);
+
+struct Noted {
+    /// The name of the input in messages.
+    name: String,
+    /// The message about the first error.
+    first: OnceLock<String>,
+}
+
+/// Whether an error is that of this run, and says nothing about the data.
+pub fn is_fault(error: Error) -> bool {
+    matches!(
+        error,
+        Error::MemoryAlloc | Error::ThreadCreate | Error::Lock | Error::PluginIo
+    )
+}
+
+impl Faults {
+    /// None yet, of what reads the input with this name.
+    pub fn new(name: &str) -> Self {
+        let (name, first) = (name.to_string(), OnceLock::new());
+        Self(Arc::new(Noted { name, first }))
+    }
+
+    /// Notes that the system could not do something with a file.
+    pub fn note_file(&self, name: &str, error: &io::Error) {
+        let line = || format!("{name}: {}", explain(error));
+        self.0.first.get_or_init(line);
+    }
+
+    /// Notes an error, unless it shows damage.
+    pub fn note(&self, error: Error) {
+        if is_fault(error) {
+            let line = || format!("{}: {}", self.0.name, crate::failure::describe(error));
+            self.0.first.get_or_init(line);
+        }
+    }
+
+    /// The value, or none if it is damaged. An error that shows no damage is noted.
+    pub fn readable<T>(&self, result: std::result::Result<T, Error>) -> Option<T> {
+        result.inspect_err(|error| self.note(*error)).ok()
+    }
+
+    /// The size of a file, or of all files in a directory, in bytes. 0 if it is not known, which is noted.
+    pub fn size_of(&self, path: &Path) -> u64 {
+        let size = crate::output::size_of(path);
+        size.unwrap_or_else(|error| {
+            self.note_file(&path.display().to_string(), &error);
+            0
+        })
+    }
+
+    /// Whether a path leads to a directory. That the system cannot say is noted.
+    pub fn is_dir(&self, path: &Path) -> std::result::Result<bool, Error> {
+        is_dir(path).map_err(|error| {
+            self.note_file(&path.display().to_string(), &error);
+            Error::FileOpen
+        })
+    }
+
+    /// Fails if any error was noted.
+    pub fn check(&self) -> Result<()> {
+        match self.0.first.get() {
+            Some(line) => Err(Failure::message(line.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// The error again, if it shows damage; otherwise the failure of the command.
+    pub fn damage(&self, error: Error) -> Result<Error> {
+        self.note(error);
+        self.check().map(|()| error)
+    }
+
+    /// Opens a file for reading, whose errors are noted. That nothing is there is damage.
+    pub fn open(&self, path: &CStr) -> std::result::Result<Shared<dyn Storage>, Error> {
+        let opened = Filesystem.open(path, Mode::Read);
+        // To be asked for before anything else is called.
+        let why = io::Error::last_os_error();
+        let name = String::from_utf8_lossy(path.to_bytes()).into_owned();
+        let file = opened.inspect_err(|error| {
+            if *error == Error::FileOpen && !is_missing(path) {
+                self.note_file(&name, &why);
+            }
+        })?;
+        let faults = self.clone();
+        shared_dyn!(WatchedFile { file, name, faults } => dyn Storage)
+    }
+
+    /// A back end that opens files for reading only, by [`Self::open`]. An unfinished change of another process is rolled back in memory, not
+    /// in the file.
+    pub fn backend(&self) -> std::result::Result<Shared<dyn Backend>, Error> {
+        oxiblosc_io::shared(ReadOnly(self.clone()))
+    }
+}
+
+/// Whether nothing is at a path.
+fn is_missing(path: &CStr) -> bool {
+    let missing = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+    stat(path, true).is_err_and(|error| missing.contains(&error.kind()))
+}
+
+struct ReadOnly(Faults);
+
+impl Backend for ReadOnly {
+    fn open(&self, path: &CStr, mode: Mode) -> std::result::Result<Shared<dyn Storage>, Error> {
+        match mode {
+            Mode::Read => self.0.open(path),
+            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FileOpen),
+        }
+    }
+
+    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
+        Filesystem.identity(path)
+    }
+
+    fn is_filesystem(&self) -> bool {
+        true
+    }
+}
+
+/// A file that is read. If bytes cannot be read although the file has them, that is noted.
+struct WatchedFile {
+    file: Shared<dyn Storage>,
+    name: String,
+    faults: Faults,
+}
+
+impl WatchedFile {
+    /// Notes why a read failed, unless the file ends before. `pos` and `len` say what was read.
+    fn failed(&self, pos: u64, len: usize) {
+        let why = io::Error::last_os_error();
+        let end = pos.saturating_add(len as u64);
+        let is_there = self.file.size().is_ok_and(|size| end <= size);
+        // A directory in the place of a file is damage.
+        if is_there && why.kind() != ErrorKind::IsADirectory {
+            self.faults.note_file(&self.name, &why);
+        }
+    }
+}
+
+impl Storage for WatchedFile {
+    fn size(&self) -> std::result::Result<u64, Error> {
+        self.file.size().inspect_err(|_| {
+            let why = io::Error::last_os_error();
+            self.faults.note_file(&self.name, &why);
+        })
+    }
+
+    fn read_at(&self, pos: u64, into: &mut [u8]) -> std::result::Result<(), Error> {
+        let len = into.len();
+        self.file
+            .read_at(pos, into)
+            .inspect_err(|_| self.failed(pos, len))
+    }
+
+    fn append_to(&self, into: &mut Buffer, pos: u64, len: usize) -> std::result::Result<(), Error> {
+        self.file
+            .append_to(into, pos, len)
+            .inspect_err(|error| match error {
+                Error::MemoryAlloc => self.faults.note(*error),
+                _ => self.failed(pos, len),
+            })
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> std::result::Result<(), Error> {
+        Err(Error::FileWrite)
+    }
+
+    fn truncate(&self, _: u64) -> std::result::Result<(), Error> {
+        Err(Error::FileTruncate)
+    }
+
+    fn sync(&self) -> std::result::Result<(), Error> {
+        Ok(())
+    }
+
+    fn lock_exclusive(&self) -> std::result::Result<(), Error> {
+        self.file.lock_exclusive()
+    }
+
+    fn try_lock_exclusive(&self) -> bool {
+        self.file.try_lock_exclusive()
+    }
+
+    fn lock_shared(&self, timeout: Duration) -> bool {
+        self.file.lock_shared(timeout)
+    }
+
+    fn unlock(&self) {
+        self.file.unlock();
+    }
+
+    fn identity(&self) -> Option<(u64, u64)> {
+        self.file.identity()
+    }
+
+    fn written(&self) -> Option<Written> {
+        self.file.written()
+    }
+}
