@@ -59,8 +59,11 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
     match header.special() {
         Special::Unknown(_) => return Err(all(Error::Data)),
         Special::None => {}
-        // It has no blocks.
-        _ => return Ok(()),
+        // It has no blocks. No writer puts anything behind the header of those without a value: these are bytes of a chunk whose header is damaged.
+        Special::Zero | Special::Nan | Special::Uninit if header.cbytes > header.overhead() => {
+            return Err(all(Error::InvalidHeader));
+        }
+        Special::Zero | Special::Nan | Special::Uninit | Special::Value => return Ok(()),
     }
     if header.nbytes <= WHOLE {
         let mut data = zeros(header.nbytes).map_err(all)?;

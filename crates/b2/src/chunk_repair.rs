@@ -4,13 +4,14 @@ use crate::check;
 use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
-use crate::salvage::{ChunkFinder, is_proven};
+use crate::salvage::{ChunkFinder, Front, Told, UsualFields, is_proven, is_sound};
 use crate::settings::Settings;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use oxiblosc_chunk::rebuild::{self, Rebuilt};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
+use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_memory::Buffer;
 
 /// The position of the size of an item in a chunk's header.
@@ -37,6 +38,8 @@ pub struct Verdict {
     pub front_wrong: bool,
     /// Whether the chunk was left out, since its size is unknown.
     pub missing: bool,
+    /// What was put right in its header, in words.
+    pub corrected: Option<String>,
 }
 
 impl Verdict {
@@ -51,6 +54,7 @@ impl Verdict {
             fits: state == Integrity::Intact,
             front_wrong: false,
             missing: false,
+            corrected: None,
         }
     }
 
@@ -71,8 +75,12 @@ pub struct ChunkRepair<'a> {
     pub contexts: &'a mut SuperChunk,
     /// How the new frame's chunks are compressed.
     pub settings: &'a Settings,
+    /// The parameters of the frame.
+    pub parameters: &'a Parameters,
     /// Headers of intact chunks of the frame, one of each kind.
     pub templates: &'a [ChunkHeader],
+    /// What the headers of most of its chunks say.
+    pub usual: &'a UsualFields,
     /// Where errors are noted that show no damage.
     pub faults: &'a Faults,
     /// Whether the order of the chunks is certain.
@@ -130,13 +138,12 @@ impl ChunkRepair<'_> {
         {
             return self.proven(&chunk, proven);
         }
-        let Some(chunk) = read else {
-            return lost();
-        };
-        match ChunkHeader::parse(&chunk) {
-            Ok(header) if header.has_checksums() => self.doubtful(&header, &chunk),
-            Ok(header) => self.unchecked(&header, chunk),
-            Err(_) => lost(),
+        let header = read.as_ref().map(|chunk| ChunkHeader::parse(chunk));
+        match (read, header) {
+            (Some(chunk), Some(Ok(header))) if header.has_checksums() => {
+                self.doubtful(&header, &chunk)
+            }
+            (read, _) => self.unchecked(read, place, chunks),
         }
     }
 
@@ -234,18 +241,82 @@ impl ChunkRepair<'_> {
         }
     }
 
-    /// A chunk without checksums.
-    fn unchecked(&mut self, header: &ChunkHeader, mut chunk: Buffer) -> Kept {
-        if check::item_size(&chunk, self.settings.typesize).is_err() {
-            chunk[TYPESIZE] = self.settings.typesize as u8;
+    /// A chunk without checksums, or bytes that are no chunk since its header is damaged.
+    fn unchecked(&mut self, read: Option<Buffer>, place: u64, chunks: &ChunkFinder) -> Kept {
+        if let Some(chunk) = read.as_deref()
+            && self.is_right(chunk)
+        {
+            let (kept, blocks) = (self.copied(chunk), ChunkHeader::parse(chunk));
+            let nblocks = blocks.map_or(0, |header| header.nblocks);
+            return (kept, Verdict::whole(Integrity::Unknown, nblocks));
         }
+        if let Some(corrected) = self.with_field_corrected(place, chunks) {
+            return corrected;
+        }
+        let Some(mut chunk) = read else {
+            return lost();
+        };
+        let mut what = None;
+        if check::item_size(&chunk, self.settings.typesize).is_err() {
+            let (before, size) = (chunk[TYPESIZE], self.settings.typesize as u8);
+            chunk[TYPESIZE] = size;
+            what = Some(format!("size of items {size} in place of {before}"));
+        }
+        let nbytes = ChunkHeader::parse(&chunk).map(|header| header.nbytes).ok();
         if self
             .expected
-            .is_some_and(|expected| expected != header.nbytes)
+            .is_some_and(|expected| Some(expected) != nbytes)
         {
             return lost();
         }
-        self.checked(&chunk, self.expected, Integrity::Unknown)
+        let (chunk, verdict) = self.checked(&chunk, self.expected, Integrity::Unknown);
+        let corrected = what.filter(|_| chunk.is_some());
+        (
+            chunk,
+            Verdict {
+                corrected,
+                ..verdict
+            },
+        )
+    }
+
+    /// Whether a chunk can be decompressed, and belongs to the frame as far as its header and the size of its data tell.
+    fn is_right(&self, chunk: &[u8]) -> bool {
+        if !is_sound(chunk) || check::item_size(chunk, self.settings.typesize).is_err() {
+            return false;
+        }
+        match check::chunk(self.contexts, chunk, self.expected) {
+            Ok(()) => true,
+            Err(damage) => {
+                self.faults.note(damage.error);
+                false
+            }
+        }
+    }
+
+    /// The chunk at a place with one field of its header put right, for which the frame or its other chunks tell another value.
+    fn with_field_corrected(&self, place: u64, chunks: &ChunkFinder) -> Option<Kept> {
+        let mut room = chunks.room(place)?;
+        let front: Front = room.first_chunk().copied()?;
+        let told = Told {
+            parameters: self.parameters,
+            usual: self.usual,
+            nbytes: self.expected,
+            cbytes: Some(room.len()),
+        };
+        told.corrections(&front).into_iter().find_map(|correction| {
+            room[..front.len()].copy_from_slice(&correction.front);
+            let header = ChunkHeader::parse(&room).ok()?;
+            let chunk = room.get(..header.cbytes)?;
+            if header.has_checksums() || !self.is_right(chunk) {
+                return None;
+            }
+            let verdict = Verdict {
+                corrected: Some(correction.what),
+                ..Verdict::whole(Integrity::Unknown, header.nblocks)
+            };
+            Some((self.copied(chunk), verdict))
+        })
     }
 
     /// A copy of a chunk.

@@ -10,7 +10,9 @@ use crate::library::{Place, SuperChunk, c_path};
 use crate::output::{Output, print_line, print_text};
 use crate::progress::ByteProgress;
 use crate::report::Report;
-use crate::salvage::{self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes};
+use crate::salvage::{
+    self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes, UsualFields,
+};
 use crate::settings::Settings;
 use crate::source::{
     contexts, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
@@ -121,6 +123,7 @@ fn rebuild(
     let faults = chunks.faults();
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let templates = salvage::templates(&salvage.locations, chunks);
+    let usual = UsualFields::of(&salvage.locations, chunks);
     let settings = Settings {
         checksums: !templates.is_empty() || salvage.parts.has_checksums(),
         ..settings_of(header, threads)
@@ -135,7 +138,9 @@ fn rebuild(
                 let mut repair = ChunkRepair {
                     contexts: &mut contexts,
                     settings: &settings,
+                    parameters: &header.parameters,
                     templates: &templates,
+                    usual: &usual,
                     faults,
                     in_order: salvage.in_order,
                     metalayers: salvage.parts.header == Integrity::Intact,

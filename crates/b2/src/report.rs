@@ -44,6 +44,7 @@ impl Report<'_> {
                 && verdict.is_uniform()
                 && !verdict.front_wrong
                 && !verdict.front_one_bit
+                && verdict.corrected.is_none()
         };
         self.verdicts.iter().all(fine)
             && self.salvage.notes.is_empty()
@@ -93,6 +94,7 @@ impl Report<'_> {
             print_line(&format!("wrong, and lost: {}", named(&wrong)));
         }
         self.print_blocks();
+        self.print_corrected();
         let all = self.verdicts.iter().enumerate();
         let missing: Vec<usize> = all
             .filter(|(_, verdict)| verdict.missing)
@@ -135,6 +137,20 @@ impl Report<'_> {
         }
     }
 
+    /// Prints what was put right in the headers of chunks.
+    fn print_corrected(&self) {
+        let all = self.verdicts.iter().enumerate();
+        let corrected =
+            all.filter_map(|(nchunk, verdict)| Some((nchunk, verdict.corrected.as_ref()?)));
+        for (nchunk, what) in corrected.clone().take(RANGES) {
+            print_line(&format!("chunk {nchunk}: its header was put right: {what}"));
+        }
+        let count = corrected.count();
+        if count > RANGES {
+            print_line(&format!("headers of {count} chunks were put right in all"));
+        }
+    }
+
     /// The report for a program.
     pub fn json(&self) -> Json {
         let parts = &self.salvage.parts;
@@ -152,6 +168,10 @@ impl Report<'_> {
                 ("front_wrong", Json::from(verdict.front_wrong)),
                 ("front_one_bit", Json::from(verdict.front_one_bit)),
                 ("left_out", Json::from(verdict.missing)),
+                (
+                    "corrected",
+                    verdict.corrected.as_deref().map_or(Json::Null, Json::from),
+                ),
             ])
         });
         let notes = self.salvage.notes.iter().chain(&self.salvage.lost);

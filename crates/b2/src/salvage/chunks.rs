@@ -1,6 +1,6 @@
 //! Reads the chunks of a damaged frame, in a file or in a directory.
 
-use super::{ChunkLocation, HEADER, RolledBackFile};
+use super::{ChunkLocation, Front, HEADER, RolledBackFile};
 use crate::faults::Faults;
 use crate::library::c_path;
 use oxiblosc_chunk::Chunk;
@@ -84,9 +84,15 @@ impl<'a> ChunkFinder<'a> {
         })
     }
 
+    /// The header of a chunk as bytes.
+    pub fn front(&self, place: u64) -> Option<Front> {
+        let front = self.in_file(place, |image, pos| image.read(pos, HEADER))?;
+        front.first_chunk().copied()
+    }
+
     /// The header of a chunk, and whether its checksum proves it.
     pub fn header(&self, place: u64) -> Option<(ChunkHeader, bool)> {
-        let front = self.in_file(place, |image, pos| image.read(pos, HEADER))?;
+        let front = self.front(place)?;
         let header = ChunkHeader::parse(&front).ok()?;
         let proven = header.has_checksums() && is_proven(&self.read(place)?);
         Some((header, proven))

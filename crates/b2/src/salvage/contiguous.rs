@@ -1,13 +1,14 @@
 //! Damaged frames in a single file.
 
+use super::budget::ScanBudget;
 use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or, nothing};
 use super::index::{SalvagedIndex, would_fit};
 use super::order::arrange;
-use super::scan::{Scan, header_from, plausible, scan};
+use super::scan::{Scan, header_from, mended, plausible, scan};
 use super::{
-    ChunkFinder, ChunkLocation, HEADER, PartStates, RolledBackFile, Salvage, shortfall, specials,
-    start,
+    ChunkFinder, ChunkLocation, HEADER, PartStates, RolledBackFile, Salvage, Told, UsualFields,
+    shortfall, specials, start,
 };
 use crate::failure::Result;
 use crate::faults::Faults;
@@ -107,7 +108,7 @@ impl<'a> Surroundings<'a> {
                 index.filter(|index| index.is_whole() && index.state != Integrity::Damaged)?;
             let locations = index.locations(Some(header), start);
             let trusted = self.state == Integrity::Intact && index.state == Integrity::Intact;
-            if !trusted && !lead_to_chunks(&locations, self.image, header) {
+            if !trusted && !lead_to_chunks(&locations, self.image, header, self.limit) {
                 return None;
             }
             locations
@@ -344,26 +345,64 @@ fn start_of(
     Some((start, sure && !proven.is_empty()))
 }
 
-/// Whether each offset of an index leads to a chunk, and no two of them overlap. An index without a checksum may be damaged and look right.
-fn lead_to_chunks(locations: &[ChunkLocation], image: &RolledBackFile, header: &Header) -> bool {
-    let mut ends = Vec::new();
-    for location in locations {
+/// Whether each offset of an index leads to a chunk that ends before `limit`, and no two of them overlap. An index without a checksum may be
+/// damaged and look right. One field of a chunk's header may be damaged if the chunk fills the space up to the next one.
+fn lead_to_chunks(
+    locations: &[ChunkLocation],
+    image: &RolledBackFile,
+    header: &Header,
+    limit: u64,
+) -> bool {
+    let (mut ends, mut fronts, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
+    for (nchunk, location) in locations.iter().enumerate() {
         match location {
             ChunkLocation::At(pos) => {
                 let room = image.size.saturating_sub(*pos);
-                let front = image.read(*pos, HEADER);
-                let Some(chunk) = front.and_then(|front| plausible(&front, room, Some(header)))
-                else {
+                let Some(front) = image.read(*pos, HEADER) else {
                     return false;
                 };
-                ends.push((*pos, *pos + chunk.cbytes as u64));
+                let chunk = plausible(&front, room, Some(header));
+                match chunk {
+                    Some(chunk) => {
+                        ends.push((*pos, *pos + chunk.cbytes as u64));
+                        fronts.extend(front.first_chunk().copied());
+                    }
+                    None => doubtful.push((nchunk, *pos)),
+                }
             }
             ChunkLocation::Special(_) => {}
             ChunkLocation::Lost => return false,
         }
     }
+    let usual = UsualFields::among(&fronts);
+    let mut budget = ScanBudget::of(image.size);
+    let mut starts: Vec<u64> = ends.iter().map(|(pos, _)| *pos).collect();
+    starts.extend(doubtful.iter().map(|(_, pos)| *pos).chain([limit]));
+    starts.sort_unstable();
+    for (nchunk, pos) in doubtful {
+        let next = starts.partition_point(|start| *start <= pos);
+        let room = starts.get(next).map_or(0, |next| next - pos);
+        let told = Told {
+            parameters: &header.parameters,
+            usual: &usual,
+            nbytes: nbytes_of(header, nchunk),
+            cbytes: usize::try_from(room).ok(),
+        };
+        if mended(image, pos, header, &told, &mut budget).is_none() {
+            return false;
+        }
+        ends.push((pos, pos + room));
+    }
     ends.sort_unstable();
     ends.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+}
+
+/// Bytes of data of a chunk, as the header of its frame says; none if its chunks differ in size.
+fn nbytes_of(header: &Header, nchunk: usize) -> Option<usize> {
+    let size = u64::try_from(header.chunksize).ok().filter(|n| *n > 0)?;
+    let start = size.checked_mul(nchunk as u64)?;
+    let rest = u64::try_from(header.nbytes).ok()?.checked_sub(start)?;
+    usize::try_from(rest.min(size)).ok()
 }
 
 /// Whether these are all chunks in the file, and checksums prove some of them. Then an index without a checksum is right, too, since a

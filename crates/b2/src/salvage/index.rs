@@ -1,7 +1,7 @@
 //! The index of a damaged frame.
 
 use super::budget::ScanBudget;
-use super::scan::plausible;
+use super::scan::{most_cbytes, plausible};
 use super::{ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, location};
 use crate::faults::Faults;
 use crate::integrity::Integrity;
@@ -12,6 +12,8 @@ use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
 
+/// The position of the size of an item in a chunk's header.
+const TYPESIZE: usize = 3;
 /// Bytes that are searched at a time.
 const WINDOW: usize = 1 << 20;
 
@@ -72,13 +74,40 @@ impl SalvagedIndex {
         pos: u64,
         sum: Option<u32>,
     ) -> Option<Self> {
-        let chunk = image.chunk(pos)?;
-        let header = ChunkHeader::parse(&chunk).ok()?;
-        let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
-        if !numbers || header.nbytes == 0 || !has_room(&header) {
+        let mut front = image.read(pos, HEADER)?;
+        // The size of an offset is known, so it is put right if it is damaged.
+        let is_mended = usize::from(front[TYPESIZE]) != WIDTH;
+        front[TYPESIZE] = WIDTH as u8;
+        let header = ChunkHeader::parse(&front).ok()?;
+        let is_possible = most_cbytes(&header).is_some_and(|most| header.cbytes <= most);
+        let numbers = header.nbytes.is_multiple_of(WIDTH) && header.nbytes > 0;
+        if !numbers || !is_possible || !has_room(&header) {
             return None;
         }
-        let right = sum.is_some_and(|sum| of_index(&chunk) == sum);
+        let mut chunk = image.bytes(pos, header.cbytes)?;
+        chunk[TYPESIZE] = WIDTH as u8;
+        let index = Self::of_chunk(image, contexts, (pos, &header, &chunk), sum)?;
+        // Other bytes than an index would not make offsets that are all different, as those of chunks are.
+        let is_index =
+            index.state == Integrity::Intact || (index.is_whole() && index.is_distinct());
+        (!is_mended || is_index).then_some(index)
+    }
+
+    /// The offsets of two chunks are never the same, unless they are of special values.
+    fn is_distinct(&self) -> bool {
+        let mut places = self.places();
+        places.sort_unstable();
+        places.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
+    /// Decodes the index in a chunk with this position and header, and checks it against the checksum `sum`.
+    fn of_chunk(
+        image: &RolledBackFile,
+        contexts: &SuperChunk,
+        (pos, header, chunk): (u64, &ChunkHeader, &[u8]),
+        sum: Option<u32>,
+    ) -> Option<Self> {
+        let right = sum.is_some_and(|sum| of_index(chunk) == sum);
         let state = match sum {
             Some(_) if right => Integrity::Intact,
             Some(_) => Integrity::Damaged,
@@ -92,7 +121,7 @@ impl SalvagedIndex {
             state,
             growing,
         };
-        let decoded = Offsets::decode(&chunk, None, FrameKind::Contiguous, chunk.len() as u64);
+        let decoded = Offsets::decode(chunk, None, FrameKind::Contiguous, chunk.len() as u64);
         if let Some(offsets) = faults.readable(decoded) {
             // If all offsets are the same there may be very many. Then none of them leads to a chunk, and the first ones are enough.
             let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
@@ -104,10 +133,10 @@ impl SalvagedIndex {
         let mut offsets = Vec::new();
         let room = header.blocksize_field().min(WINDOW);
         let mut data = faults.readable(crate::library::zeros(room))?;
-        let parsed = faults.readable(Chunk::parse(&header, &chunk))?;
-        for range in crate::check::blocks(&header)? {
+        let parsed = faults.readable(Chunk::parse(header, chunk))?;
+        for range in crate::check::blocks(header)? {
             let count = range.len() / WIDTH;
-            let read = crate::check::block(contexts, (&parsed, &chunk), range.clone(), &mut data);
+            let read = crate::check::block(contexts, (&parsed, chunk), range.clone(), &mut data);
             match faults.readable(read) {
                 Some(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
                     let mut offset = [0; WIDTH];

@@ -10,6 +10,7 @@
 //! - [`start`]: where the header ended
 //! - [`order`]: the order of the chunks
 //! - [`specials`]: chunks of special values, which only the index named
+//! - [`fields`]: fields of the chunks' headers that can be put right
 //! - [`agree`]: corrects a damaged header by the chunks
 //! - [`contiguous`](fn@contiguous), [`directory`]: frames in a file, and in a directory
 
@@ -19,6 +20,7 @@ mod chunks;
 mod contiguous;
 mod directory;
 mod end;
+mod fields;
 mod header;
 mod index;
 mod order;
@@ -31,7 +33,9 @@ pub use agree::{Sizes, agree};
 pub use chunks::{ChunkFinder, is_proven, templates};
 pub use contiguous::contiguous;
 pub use directory::sparse;
+pub use fields::{Front, Told, UsualFields};
 pub use rolled_back::RolledBackFile;
+pub use scan::is_sound;
 
 use crate::integrity::Integrity;
 use crate::text::bytes;

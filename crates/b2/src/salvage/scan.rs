@@ -2,7 +2,7 @@
 
 use super::budget::ScanBudget;
 use super::index::SalvagedIndex;
-use super::{HEADER, RolledBackFile, start};
+use super::{Front, HEADER, RolledBackFile, Told, UsualFields, start};
 use crate::library::SuperChunk;
 use oxiblosc_chunk::checksum::TableLayout;
 use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
@@ -55,6 +55,27 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     (sound && fits && belongs).then_some(header)
 }
 
+/// Whether a writer makes chunks with such a header.
+pub fn is_sound(chunk: &[u8]) -> bool {
+    plausible(chunk, u64::MAX, None).is_some()
+}
+
+/// The header at `pos` with one field put right, if such a chunk ends exactly where the room that is `told` ends.
+pub(super) fn mended(
+    image: &RolledBackFile,
+    pos: u64,
+    frame: &Header,
+    told: &Told,
+    budget: &mut ScanBudget,
+) -> Option<ChunkHeader> {
+    let front: Front = image.read(pos, HEADER)?.first_chunk().copied()?;
+    let room = told.cbytes? as u64;
+    let corrections = told.corrections(&front).into_iter();
+    let mut headers =
+        corrections.filter_map(|correction| plausible(&correction.front, room, Some(frame)));
+    headers.find(|header| header.cbytes as u64 == room && starts_well(header, image, pos, budget))
+}
+
 /// The most bytes of a chunk with this header; none if that is no number that a chunk can have.
 pub(super) fn most_cbytes(header: &ChunkHeader) -> Option<usize> {
     // Block starts, sizes of streams, a dictionary, checksums.
@@ -94,6 +115,15 @@ pub(super) fn scan(
             }
         }
         if let Some(header) = plausible(&front, limit - pos, frame) {
+            scan.chunks.push((pos, header));
+            pos += header.cbytes as u64;
+            continue;
+        }
+        // One field of the header of the chunk right behind another one may be damaged.
+        let follows = frame.zip(scan.end_of_last()).filter(|(_, end)| *end == pos);
+        if let Some((frame, _)) = follows
+            && let Some(header) = scan.mended_at(image, pos, limit, frame, &mut budget)
+        {
             scan.chunks.push((pos, header));
             pos += header.cbytes as u64;
             continue;
@@ -204,6 +234,44 @@ impl Scan {
         }
         let (_, hits, _) = start::find(None, &places, &self.spans(), pos)?;
         (hits * 2 > places.len()).then_some(index)
+    }
+
+    /// The position behind the last chunk.
+    fn end_of_last(&self) -> Option<u64> {
+        let (pos, header) = self.chunks.last()?;
+        pos.checked_add(header.cbytes as u64)
+    }
+
+    /// The header at `pos`, behind the chunks that were found, with one field put right. The next chunk follows it, or `limit`.
+    fn mended_at(
+        &self,
+        image: &RolledBackFile,
+        pos: u64,
+        limit: u64,
+        frame: &Header,
+        budget: &mut ScanBudget,
+    ) -> Option<ChunkHeader> {
+        let (last, _) = self.chunks.last()?;
+        let before: Front = image.read(*last, HEADER)?.first_chunk().copied()?;
+        let front = image.read(pos, HEADER)?;
+        // Where it ends: as its own header says, if that is not what is damaged, or at the limit.
+        let said = u32::from_le_bytes([front[12], front[13], front[14], front[15]]);
+        let leads_on = |room: u64| {
+            room == limit - pos
+                || image
+                    .read(pos + room, HEADER)
+                    .is_some_and(|next| plausible(&next, limit - pos - room, Some(frame)).is_some())
+        };
+        let mut rooms = [u64::from(said), limit - pos].into_iter();
+        let room = rooms.find(|room| *room <= limit - pos && leads_on(*room))?;
+        let told = Told {
+            parameters: &frame.parameters,
+            usual: &UsualFields::among(&[before]),
+            // It is one between others.
+            nbytes: usize::try_from(frame.chunksize).ok().filter(|n| *n > 0),
+            cbytes: usize::try_from(room).ok(),
+        };
+        mended(image, pos, frame, &told, budget)
     }
 
     /// The position of the first chunk.

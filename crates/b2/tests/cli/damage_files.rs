@@ -307,6 +307,16 @@ impl Original {
         (pos, cbytes)
     }
 
+    /// The index of the file with the n-th stored chunk.
+    pub fn file(&self, n: usize) -> usize {
+        self.places[n].0
+    }
+
+    /// The number of stored chunks.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
     /// The index of the file with the header.
     pub fn front(&self) -> usize {
         let front = self

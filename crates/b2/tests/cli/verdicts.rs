@@ -196,3 +196,70 @@ fn chunks_that_only_the_index_told_are_found() {
         assert!(json.contains("\"right\": 16"), "{sparse}: {json}");
     }
 }
+
+/// Without checksums, one damaged field of a chunk's header is put right if the frame or its other chunks tell it.
+#[test]
+fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
+    let folder = Folder::new("field");
+    for (kind, sparse) in [
+        (0, false),
+        (1, false),
+        (3, false),
+        (5, false),
+        (7, false),
+        (0, true),
+        (1, true),
+    ] {
+        let original = Original::new(&folder, kind, sparse, false);
+        let (front, (index, _)) = (original.front(), original.tail());
+        let count = original.count();
+        for nth in [0, 1, count / 2, count - 1] {
+            let (file, pos) = (original.file(nth), original.place(nth).0);
+            // The size of items, of data, and of the chunk; the codec.
+            for (at, value) in [
+                (3, 0),
+                (3, 1),
+                (3, 16),
+                (3, 255),
+                (4, 0x5a),
+                (6, 0x77),
+                (12, 0x5a),
+                (14, 0x40),
+                (2, 0),
+            ] {
+                // Another codec, and the same flags.
+                let old = original.files[file].1[pos + at];
+                let value = if at == 2 { old ^ 0xa0 } else { value };
+                for is_index_gone in [false, true] {
+                    let mut files = original.files.clone();
+                    if files[file].1[pos + at] == value {
+                        continue;
+                    }
+                    // Without an index, only a chunk between others is known to be one.
+                    let is_between = !sparse && nth > 0 && nth + 1 < count;
+                    if is_index_gone && (!is_between || at != 3) {
+                        continue;
+                    }
+                    files[file].1[pos + at] = value;
+                    if is_index_gone {
+                        files[front].1[index..index + 40].fill(0xcc);
+                    }
+                    let about = format!("{kind} {sparse}, chunk {nth}, {at}: {value}");
+                    let (text, json, back) = repaired(&folder, &files);
+                    assert!(back == original.content.chunks, "{about}: {text}");
+                    let corrected = back.len() - json.matches("\"corrected\": null").count();
+                    // A chunk that calls itself longer than it is can be decompressed as it is, and one without compressed blocks by
+                    // any codec.
+                    if corrected == 0 && matches!(at, 2 | 12 | 14) {
+                        continue;
+                    }
+                    assert_eq!(corrected, 1, "{about}: {json}");
+                    assert!(json.contains("\"complete\": false"), "{about}: {json}");
+                    let said = format!("chunk {nth}: its header was put right: ");
+                    assert!(text.contains(&said), "{about}: {text}");
+                    assert!(at != 3 || text.contains("size of items"), "{about}: {text}");
+                }
+            }
+        }
+    }
+}
