@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Result, describe};
 use crate::faults::Faults;
 use crate::library::zeros;
+use crate::memory;
 use crate::paths::{frame_file, is_dir};
 use crate::scratch::ScratchFolder;
 use crate::source::REPAIR;
@@ -48,6 +49,7 @@ impl PipedInput {
     /// Opens the pipe or character device at `path`; `-` is standard input. None for files, directories and disks, which can be read at
     /// any position.
     pub fn at(path: &Path) -> Result<Option<Self>> {
+        memory::reads(path);
         let stream = |name: String, rest| Self {
             name,
             front: Vec::new(),

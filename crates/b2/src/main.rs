@@ -5,7 +5,7 @@
 //! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`integrity`]: reading frames, whole or damaged
 //! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
-//! - [`faults`]: errors that show no damage; [`report`]: the report of `repair`
+//! - [`faults`]: errors that show no damage; [`memory`]: the end when there is no memory; [`report`]: the report of `repair`
 //! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
 //! - [`npy`], [`msgpack`], [`json`]: other file formats
 //! - [`input`], [`output`], [`paths`], [`placing`], [`scratch`]: files and pipes; [`progress`], [`picture`], [`plot`], [`text`]: what people see
@@ -27,6 +27,7 @@ mod integrity;
 mod json;
 mod library;
 mod listing;
+mod memory;
 mod msgpack;
 mod npy;
 mod output;
@@ -61,7 +62,11 @@ const DAMAGED: u8 = 1;
 /// The exit code when a command failed, when its output could not be written, or when its arguments are wrong.
 const FAILED: u8 = 2;
 
+#[global_allocator]
+static ALLOCATOR: oxiblosc_startup::Allocator = oxiblosc_startup::Allocator;
+
 fn main() -> ExitCode {
+    memory::prepare();
     output::prepare();
     let outcome = match Cli::try_parse() {
         Ok(cli) => run(&cli.command),

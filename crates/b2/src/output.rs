@@ -326,12 +326,55 @@ pub fn has_write_error() -> bool {
 
 /// Prints a message to standard error.
 pub fn print_error(text: &str) {
-    // If this cannot be written either, only the exit code is left.
-    let _ = writeln!(io::stderr(), "b2: {}", one_line(text));
+    print_error_about("", text);
+}
+
+/// Prints a message about a file to standard error. Allocates nothing and waits for no lock, so that it can say that there is no memory.
+pub fn print_error_about(file: &str, text: &str) {
+    let mut line = ErrorLine {
+        bytes: [0; 1024],
+        len: 0,
+    };
+    let parts = ["b2: ", file, if file.is_empty() { "" } else { ": " }, text];
+    parts.iter().for_each(|part| line.add(part));
+    line.add_byte(b'\n');
+    line.write();
+}
+
+/// A line for standard error, which is written in as few parts as possible.
+struct ErrorLine {
+    bytes: [u8; 1024],
+    len: usize,
+}
+
+impl ErrorLine {
+    /// Adds text, without control characters.
+    fn add(&mut self, text: &str) {
+        for c in text.chars() {
+            let shown = if c.is_control() { ' ' } else { c };
+            let mut bytes = [0; 4];
+            let bytes = shown.encode_utf8(&mut bytes).bytes();
+            bytes.for_each(|byte| self.add_byte(byte));
+        }
+    }
+
+    fn add_byte(&mut self, byte: u8) {
+        if self.len == self.bytes.len() {
+            self.write();
+        }
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    fn write(&mut self) {
+        // If this cannot be written either, only the exit code is left.
+        oxiblosc_startup::write_to_stderr(&self.bytes[..self.len]);
+        self.len = 0;
+    }
 }
 
 /// A message without control characters. Names of files may contain line ends, and bytes that a terminal takes as commands.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let chars = text.chars();
     chars
         .map(|c| if c.is_control() { ' ' } else { c })

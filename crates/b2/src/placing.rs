@@ -29,6 +29,17 @@ pub fn is_frame_or_empty(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Whether nothing is in a directory but files of a frame, perhaps not all of them.
+pub fn has_only_files_of_frame(path: &Path) -> io::Result<bool> {
+    let header = frame_file(path)?;
+    for entry in std::fs::read_dir(path)? {
+        if !is_of_frame(&entry?, &header)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Whether a directory entry is one of the files of a frame. `header` is the path of the file with its header.
 fn is_of_frame(entry: &DirEntry, header: &Path) -> io::Result<bool> {
     let name = entry.file_name();

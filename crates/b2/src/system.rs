@@ -24,17 +24,30 @@ impl GivenRights {
     }
 }
 
+/// The result of locking a folder.
+#[cfg_attr(windows, allow(dead_code, reason = "folders cannot be locked there"))]
+pub enum Lock {
+    /// It is locked.
+    Taken,
+    /// Another program has it locked, or has removed it.
+    Lost,
+    /// Folders cannot be locked here.
+    None,
+}
+
 #[cfg(unix)]
 mod kind {
     use super::GivenRights;
+    use super::Lock;
+    use crate::memory;
     use crate::paths::is_dir;
     use oxiblosc_io::attributes::acl;
-    use oxiblosc_startup::{stdin_was_closed, stdout_was_closed};
-    use oxiblosc_system::files::give_acl;
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+    use oxiblosc_startup::{FAILED, aborts, exit_now, stdin_was_closed, stdout_was_closed};
+    use oxiblosc_system::files::{give_acl, identity, identity_at};
+    use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
-    use std::fs::{DirBuilder, File, Metadata, Permissions};
+    use std::fs::{DirBuilder, File, Metadata, Permissions, TryLockError};
     use std::io::{self, Read, Write};
     use std::os::fd::AsFd;
     use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, chown};
@@ -68,12 +81,38 @@ mod kind {
         DirBuilder::new().mode(0o700).create(path)
     }
 
-    /// Files that are kept open, so that closing them lets the process open others.
-    pub type Reserve = [File; 2];
+    /// Files that are kept open, so that closing them lets the process open others. The first one holds the lock of a folder.
+    pub type Reserve = Option<[File; 2]>;
 
     /// Opens as many files as are needed to remove a directory and one in it.
     pub fn reserve(path: &Path) -> io::Result<Reserve> {
-        Ok([File::open(path)?, File::open(path)?])
+        Ok(Some([File::open(path)?, File::open(path)?]))
+    }
+
+    /// No files.
+    pub fn no_reserve() -> Reserve {
+        None
+    }
+
+    /// Locks the folder at a path, which `reserve` has opened, until that is closed.
+    pub fn lock(path: &Path, reserve: &Reserve) -> Lock {
+        let Some([folder, _]) = reserve else {
+            return Lock::None;
+        };
+        match folder.try_lock() {
+            Ok(()) => match (identity(folder), identity_at(path)) {
+                (Ok(locked), Ok(there)) if locked == there => Lock::Taken,
+                _ => Lock::Lost,
+            },
+            Err(TryLockError::WouldBlock) => Lock::Lost,
+            Err(TryLockError::Error(_)) => Lock::None,
+        }
+    }
+
+    /// Locks a folder that no other program has locked. None for others.
+    pub fn abandoned(path: &Path) -> Option<File> {
+        let folder = File::open(path).ok()?;
+        folder.try_lock().ok().map(|()| folder)
     }
 
     /// Whether it is a block device, such as a disk.
@@ -129,19 +168,26 @@ mod kind {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             let ignored = ignored();
-            let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ];
+            let signals = [SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ];
             let watched = signals.iter().filter(|n| ignored >> (**n - 1) & 1 == 0);
             // If this fails a signal leaves the temporary folders behind.
             if let Ok(mut signals) = Signals::new(watched) {
                 let wait = move || {
                     let ending = |signal: &i32| *signal != SIGXFSZ;
                     for signal in signals.forever().filter(ending) {
+                        if signal == SIGABRT {
+                            memory::release();
+                            run();
+                            exit_now(FAILED);
+                        }
                         run();
                         // Ends the program as the signal would have.
                         let _ = emulate_default_handler(signal);
                     }
                 };
-                let _ = std::thread::Builder::new().spawn(wait);
+                if std::thread::Builder::new().spawn(wait).is_ok() {
+                    let _ = aborts::wait_for_watcher();
+                }
             }
         });
     }
@@ -157,7 +203,7 @@ mod kind {
 
 #[cfg(windows)]
 mod kind {
-    use super::GivenRights;
+    use super::{GivenRights, Lock};
     use crate::paths::is_dir;
     use std::fs::{File, Metadata};
     use std::io::{self, IsTerminal, Write};
@@ -192,6 +238,20 @@ mod kind {
 
     pub fn reserve(_path: &Path) -> io::Result<Reserve> {
         Ok(Reserve)
+    }
+
+    pub fn no_reserve() -> Reserve {
+        Reserve
+    }
+
+    /// Folders cannot be locked.
+    pub fn lock(_path: &Path, _reserve: &Reserve) -> Lock {
+        Lock::None
+    }
+
+    /// Nothing: folders cannot be locked, so it is not known which are still used.
+    pub fn abandoned(_path: &Path) -> Option<File> {
+        None
     }
 
     /// Whether it is a block device: never on this system.

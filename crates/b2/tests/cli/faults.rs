@@ -236,6 +236,11 @@ fn most(variable: &str, few: usize) -> usize {
 }
 
 #[test]
+fn an_allocation_fails() {
+    Scene::new("no-memory").sweep("memory", most("OXIBLOSC_OOM", 40));
+}
+
+#[test]
 fn a_file_cannot_be_opened() {
     Scene::new("no-file").sweep("open", most("OXIBLOSC_FAULTS", 40));
 }
@@ -248,4 +253,57 @@ fn a_file_cannot_be_read() {
 #[test]
 fn a_file_cannot_be_written() {
     Scene::new("no-write").sweep("write", most("OXIBLOSC_FAULTS", 40));
+}
+
+#[test]
+fn a_name_cannot_be_made() {
+    Scene::new("no-name").sweep("name", most("OXIBLOSC_FAULTS", 40));
+}
+
+/// The address space is limited in steps, from too little for the loader to enough.
+#[test]
+fn little_memory() {
+    let scene = Scene::new("little-memory");
+    let before = tree(&scene.work);
+    for args in &scene.commands {
+        let limited = |kilobytes: u64| {
+            let mut shell = Command::new("sh");
+            let limit = format!("ulimit -v {kilobytes}; exec \"$0\" \"$@\"");
+            shell.args(["-c", &limit]).arg(env!("CARGO_BIN_EXE_b2"));
+            shell.args(args);
+            scene.run(&mut shell)
+        };
+        let whole = limited(4 << 20);
+        assert!(matches!(whole.code, Some(0 | 1)), "{args:?}: {}", whole.err);
+        let mut failed = 0;
+        // Returns whether it was done. The loader and the shell end with other codes, before anything is done.
+        let mut done_with = |kilobytes: u64| {
+            let about = format!("{kilobytes} KB, {args:?}");
+            let ended = limited(kilobytes);
+            if !matches!(ended.code, Some(0..=2)) {
+                assert!(ended.made.is_empty(), "{about}: {:?}", ended.made.keys());
+                return false;
+            }
+            let has_failed = scene.check(&about, &whole, &ended, &before);
+            failed += usize::from(has_failed);
+            !has_failed
+        };
+        let (mut few, mut many) = (1 << 10, 4 << 20);
+        while many - few > 16 {
+            let middle = u64::midpoint(few, many);
+            match done_with(middle) {
+                true => many = middle,
+                false => few = middle,
+            }
+        }
+        // Just below what it needs, and a little above: more is asked for where there is more.
+        let step = match most("OXIBLOSC_OOM", 0) {
+            0 => 160,
+            _ => 8,
+        };
+        for kilobytes in (many.saturating_sub(4 << 10)..many + 512).step_by(step) {
+            done_with(kilobytes);
+        }
+        assert!(failed > 0, "{args:?}");
+    }
 }

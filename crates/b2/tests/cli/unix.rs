@@ -280,6 +280,8 @@ fn a_signal_leaves_nothing_behind() {
         ("HUP", &compress),
         ("QUIT", &compress),
         ("TERM", &sparse),
+        // As the C library and Rust's runtime raise it where they cannot go on.
+        ("ABRT", &compress),
         // The input of a pipe is being copied to a temporary file, or compressed.
         ("INT", &["compress", "-", "-o", &to]),
         ("INT", &["decompress", "-", "-o", &to]),
@@ -396,6 +398,53 @@ fn few_files_and_no_room_leave_nothing_behind() {
         assert_eq!(fs::read(&to).expect("there"), b"kept");
         assert_eq!(folder.count(), count + 1, "{args:?}: {err}");
         fs::remove_file(&to).expect("removed");
+    }
+}
+
+/// Nothing can be done when a process is killed, so the next one does it.
+#[test]
+fn what_a_killed_process_left_is_removed_by_the_next() {
+    let folder = Folder::new("killed");
+    let [endless, to] = ["endless", "to"].map(|name| folder.path(name));
+    File::create(&endless)
+        .and_then(|file| file.set_len(1 << 40))
+        .expect("a sparse file");
+    let file = folder.write("data", &series(10_000));
+    let unfinished = || -> Vec<std::ffi::OsString> {
+        let names = fs::read_dir(folder.path(".")).expect("a folder");
+        let names = names.map(|entry| entry.expect("an entry").file_name());
+        names
+            .filter(|name| name.as_encoded_bytes().starts_with(b".b2-"))
+            .collect()
+    };
+    let start = |more: &[&str]| {
+        let args = [
+            "compress", &endless, "-o", &to, "--chunks", "1M", "-c", "lz4",
+        ];
+        let before = unfinished();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_b2"));
+        let child = command.args(args).args(more).stderr(Stdio::null()).spawn();
+        let began = std::time::Instant::now();
+        while unfinished().iter().all(|name| before.contains(name)) {
+            assert!(began.elapsed() < Duration::from_secs(60), "nothing is made");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        child.expect("the tool starts")
+    };
+    for more in [&[][..], &["--sparse"]] {
+        let mut killed = start(more);
+        killed.kill().expect("killed");
+        killed.wait().expect("it ends");
+        assert_eq!(unfinished().len(), 1);
+        // That of a process that still runs stays.
+        let mut running = start(more);
+        b2(&["compress", &file, "-f"]).ended(0);
+        assert_eq!(unfinished().len(), 1);
+        running.kill().expect("killed");
+        running.wait().expect("it ends");
+        b2(&["compress", &file, "-f"]).ended(0);
+        assert_eq!(unfinished().len(), 0);
     }
 }
 
