@@ -34,7 +34,7 @@ const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
 /// [`decode_short`] is called after this many consecutive sequences that it could decode. After a call that did not pay the threshold is
 /// twice as high, up to `MAX_SHORT_RUN`, and after one that did it is 1: most likely the sequence at which it ended was an exception.
-const SHORT_RUN: usize = 8;
+const SHORT_RUN: usize = 24;
 const MAX_SHORT_RUN: usize = 1024;
 /// A call of [`decode_short`] pays if it decodes this many bytes of the stream. Its end costs a mispredicted branch.
 const MIN_CALL_BYTES: usize = 96;
@@ -117,17 +117,12 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
 struct Limits {
     /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
     token: usize,
-    /// The last token for [`decode_short`], or 0. `decode_short::SRC_MARGIN` bytes of the stream lie there.
-    short_token: usize,
     /// The last position at which literals may end that a match follows. `MIN_REST` bytes of the stream lie there, so a distance can be read.
     distance: usize,
     /// The last position at which long literals may end. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
     literals: usize,
     /// The last position of the data at which a sequence may begin. `DST_MARGIN` bytes of the data lie there, and it is less than `wanted`.
     out: usize,
-    /// The last position of the data at which a sequence for [`decode_short`] may begin, or 0. `decode_short::DST_MARGIN` bytes of the data
-    /// lie there.
-    short_out: usize,
     /// The last position of the data at which long literals may end. `DST_MARGIN` bytes of the data lie there.
     literals_out: usize,
     /// The last position of the data at which a match may end: as near the end of the data as the format allows, if there is padding for
@@ -146,14 +141,11 @@ impl Limits {
         let distance = src_len.checked_sub(MIN_REST)?;
         let token = src.len().checked_sub(SRC_MARGIN)?.min(distance);
         let literals_out = dst_len.checked_sub(DST_MARGIN)?;
-        let out = literals_out.min(wanted.saturating_sub(1));
         Some(Limits {
             token,
-            short_token: src_len.saturating_sub(decode_short::SRC_MARGIN),
             distance,
             literals: src.len().saturating_sub(LITERAL_STEP).min(distance),
-            out,
-            short_out: out.min(dst_len.saturating_sub(decode_short::DST_MARGIN)),
+            out: literals_out.min(wanted.saturating_sub(1)),
             literals_out,
             match_out: (dst_len - LAST_LITERALS).min(dst.len() - MATCH_OVERRUN),
         })
@@ -226,7 +218,10 @@ pub(super) fn decode(
             if short_run >= run_threshold {
                 // Out of line, since the loop is for streams in which calls are rare.
                 cold_path();
-                let (before, lasts) = (at, (limits.short_token, limits.short_out));
+                let before = at;
+                let last_token = src_len.saturating_sub(decode_short::SRC_MARGIN);
+                let last_out = dst_len.saturating_sub(decode_short::DST_MARGIN);
+                let lasts = (last_token, limits.out.min(last_out));
                 // SAFETY: both limits leave their margins, or are 0 and less than the positions. `SHORT_RUN` matches were decoded or more, so
                 // `out` is at least `LONG_STEP` (asserted above).
                 (at, out) = unsafe {
@@ -256,11 +251,9 @@ pub(super) fn decode(
         }
         at = next;
         out = end + len;
-        short_run = if len <= LONGEST_MATCH {
-            short_run + 1
-        } else {
-            0
-        };
+        if len > LONGEST_MATCH {
+            short_run = 0;
+        }
     }
     (at, out)
 }
