@@ -152,6 +152,52 @@ impl Limits {
     }
 }
 
+/// When [`decode_short`] is called, and with what. This is not among the local variables of [`decode`], as it has no registers to spare.
+struct ShortCalls {
+    /// After how many consecutive short sequences it is called.
+    threshold: usize,
+    /// The last positions at which its sequences may begin. `decode_short::SRC_MARGIN` bytes of the stream and `decode_short::DST_MARGIN` of the
+    /// data lie there, or they are 0.
+    lasts: (usize, usize),
+    /// Whether the lengths of matches were predictable.
+    predictable: bool,
+}
+
+impl ShortCalls {
+    #[inline(always)]
+    fn new(limits: &Limits, src_len: usize, dst_len: usize) -> Self {
+        let last_out = dst_len.saturating_sub(decode_short::DST_MARGIN);
+        ShortCalls {
+            threshold: SHORT_RUN,
+            lasts: (
+                src_len.saturating_sub(decode_short::SRC_MARGIN),
+                limits.out.min(last_out),
+            ),
+            predictable: true,
+        }
+    }
+
+    /// Calls [`decode_short`] and sets the threshold by whether that paid.
+    ///
+    /// # Safety
+    /// `src` and `dst` are the buffers that `new` was given the lengths of, with their padding, and `LONG_STEP <= out`.
+    #[inline(never)]
+    unsafe fn call(
+        &mut self,
+        src: &[u8],
+        dst: UncheckedDst,
+        from: (usize, usize),
+    ) -> (usize, usize) {
+        // SAFETY: both last positions leave their margins, or are 0 and less than the positions; `LONG_STEP <= out` (# Safety).
+        let (at, out) = unsafe { decode_short(src, dst, from, self.lasts, &mut self.predictable) };
+        self.threshold = match at - from.0 < MIN_CALL_BYTES {
+            true => (2 * self.threshold).clamp(SHORT_RUN, MAX_SHORT_RUN),
+            false => 1,
+        };
+        (at, out)
+    }
+}
+
 /// Whether both buffers have the margins at these positions that [`decode`] needs.
 #[inline(always)]
 pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, usize)) -> bool {
@@ -177,8 +223,7 @@ pub(super) fn decode(
         return (at, out);
     };
     let mut dst = UncheckedDst::new(dst);
-    let (mut short_run, mut run_threshold) = (0, SHORT_RUN);
-    let mut predictable = true;
+    let (mut short_run, mut calls) = (0, ShortCalls::new(&limits, src_len, dst_len));
     while at <= limits.token && out <= limits.out {
         let token = usize::from(src[at]);
         let mut next = at + 1;
@@ -215,23 +260,12 @@ pub(super) fn decode(
             at = next;
             out = end + match_code + MIN_MATCH;
             short_run += 1;
-            if short_run >= run_threshold {
+            if short_run >= calls.threshold {
                 // Out of line, since the loop is for streams in which calls are rare.
                 cold_path();
-                let before = at;
-                let last_token = src_len.saturating_sub(decode_short::SRC_MARGIN);
-                let last_out = dst_len.saturating_sub(decode_short::DST_MARGIN);
-                let lasts = (last_token, limits.out.min(last_out));
-                // SAFETY: both limits leave their margins, or are 0 and less than the positions. `SHORT_RUN` matches were decoded or more, so
-                // `out` is at least `LONG_STEP` (asserted above).
-                (at, out) = unsafe {
-                    decode_short(src, dst.reborrow(), (at, out), lasts, &mut predictable)
-                };
+                // SAFETY: `SHORT_RUN` matches were decoded or more, so `out` is at least `LONG_STEP` (asserted above).
+                (at, out) = unsafe { calls.call(src, dst.reborrow(), (at, out)) };
                 short_run = 0;
-                run_threshold = match at - before < MIN_CALL_BYTES {
-                    true => (2 * run_threshold).clamp(SHORT_RUN, MAX_SHORT_RUN),
-                    false => 1,
-                };
             }
             continue;
         }
