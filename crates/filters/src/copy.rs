@@ -1,8 +1,6 @@
 //! A copy whose speed depends neither on the addresses of the two buffers nor on their size.
 
-use super::simd;
-#[cfg(target_arch = "x86_64")]
-use std::sync::atomic::{AtomicU8, Ordering};
+use super::{cpu, simd};
 
 /// From this length on [`copy`] uses vectors instead of `memcpy`.
 const SHORT: usize = 2048;
@@ -14,9 +12,10 @@ const PIECE: usize = 128 << 10;
 /// Copies `src` into the first `src.len()` bytes of `dst`.
 ///
 /// From about 2 KiB on, the C library's `memcpy` uses `rep movsb` on many CPUs. For data outside of the caches that is the fastest way on some
-/// CPUs (by a tenth to a third on AMD's family 26), but for data in the caches vectors are faster. On other CPUs `rep movsb` runs at a twentieth
-/// of its speed if the destination is a little behind the source, modulo the page size, as when a buffer is copied behind a header. For data
-/// that fit into the caches, and on these CPUs, this function moves vectors and prefetches the destination.
+/// CPUs (by a tenth to a third on AMD's family 26), but for data in the caches vectors are faster. On Zen 3 and 4 `rep movsb` runs at a twentieth
+/// of its speed if the destination is a little behind the source, modulo the page size, as when a buffer is copied behind a header
+/// (<https://sourceware.org/bugzilla/show_bug.cgi?id=30994>). For data that fit into the caches, and on these two, this function moves
+/// vectors and prefetches the destination.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -33,7 +32,7 @@ pub fn copy(src: &[u8], dst: &mut [u8]) {
 /// [`copy`] for lengths of at least `SHORT`.
 #[inline(never)]
 fn copy_more(src: &[u8], dst: &mut [u8]) {
-    if src.len() < LONG || (is_a_little_behind(src, dst) && slow_where_little_behind()) {
+    if src.len() < LONG || (is_a_little_behind(src, dst) && cpu::is_zen3_or_4()) {
         simd::best().copy(src, dst);
     } else {
         for (from, to) in src.chunks(PIECE).zip(dst.chunks_mut(PIECE)) {
@@ -46,33 +45,6 @@ fn copy_more(src: &[u8], dst: &mut [u8]) {
 fn is_a_little_behind(src: &[u8], dst: &[u8]) -> bool {
     const PAGE: usize = 4096;
     dst.as_ptr().addr().wrapping_sub(src.as_ptr().addr()) % PAGE < PAGE / 4
-}
-
-/// Whether `rep movsb` is slow on this CPU if the destination is a little behind the source: on AMD's family 25, which is Zen 3 and 4
-/// (<https://sourceware.org/bugzilla/show_bug.cgi?id=30994>).
-#[cfg(target_arch = "x86_64")]
-fn slow_where_little_behind() -> bool {
-    use core::arch::x86_64::__cpuid;
-    /// Cached, since CPUID is slow in virtual machines: 0 if not known yet, 1 for no, 2 for yes.
-    static ANSWER: AtomicU8 = AtomicU8::new(0);
-    let answer = match ANSWER.load(Ordering::Relaxed) {
-        0 => {
-            let (vendor, version) = (__cpuid(0), __cpuid(1).eax);
-            let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
-            let family = (version >> 8 & 0xf) + (version >> 20 & 0xff);
-            let slow = name.as_flattened() == b"AuthenticAMD" && family == 25;
-            let answer = 1 + u8::from(slow);
-            ANSWER.store(answer, Ordering::Relaxed);
-            answer
-        }
-        known => known,
-    };
-    answer == 2
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn slow_where_little_behind() -> bool {
-    false
 }
 
 #[cfg(test)]

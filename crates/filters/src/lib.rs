@@ -17,6 +17,7 @@
 pub mod bitshuffle;
 pub mod bytedelta;
 mod copy;
+mod cpu;
 pub mod crc32c;
 pub mod delta;
 pub mod int_trunc;
