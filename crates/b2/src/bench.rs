@@ -88,6 +88,12 @@ impl Sample {
     fn nbytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
+
+    /// The size of the largest chunk.
+    fn largest(&self) -> usize {
+        let sizes = self.chunks.iter().map(|chunk| chunk.len());
+        sizes.max().unwrap_or(0)
+    }
 }
 
 /// Runs the command.
@@ -196,12 +202,7 @@ fn ways(typesize: i32, threads: i16) -> Vec<Settings> {
 
 /// Settings with other sizes of blocks: for the way that compresses best, and for the quickest one that compresses at least half as well.
 fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
-    let largest = sample
-        .chunks
-        .iter()
-        .map(|chunk| chunk.len())
-        .max()
-        .unwrap_or(0);
+    let largest = sample.largest();
     let Some(smallest) = rows.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else {
         return Vec::new();
     };
@@ -243,13 +244,7 @@ fn measure(
         }
         Ok(())
     })?;
-    let largest = sample
-        .chunks
-        .iter()
-        .map(|chunk| chunk.len())
-        .max()
-        .unwrap_or(0);
-    let mut data = zeros(largest)?;
+    let mut data = zeros(sample.largest())?;
     let decompress = shortest(|| {
         for chunk in &chunks {
             contexts.decompress(chunk, &mut data)?;

@@ -6,18 +6,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Compiles the library that lets calls fail.
-fn compiled(folder: &Folder) -> PathBuf {
-    let library = PathBuf::from(folder.path("faults.so"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/faults.c");
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut compiler = Command::new(compiler);
-    let compiler = compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
-    let done = compiler.args([&library, Path::new(source)]).arg("-ldl");
-    assert!(done.status().is_ok_and(|status| status.success()));
-    library
-}
-
 /// All files and directories below one, and what is in them.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut all = BTreeMap::new();
@@ -189,7 +177,7 @@ impl Scene {
 
     /// Lets each call of a kind fail in turn, or every `step`th one.
     fn sweep(&self, kind: &str, most: usize) {
-        let library = compiled(&self.folder);
+        let library = crate::shim::compile("cli/faults.c", Path::new(&self.folder.path("")));
         let before = tree(&self.work);
         for (nth, args) in self.commands.iter().enumerate() {
             let count = self.folder.path("count");

@@ -5,17 +5,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn compiled(folder: &Folder) -> PathBuf {
-    let library = PathBuf::from(folder.path("synced.so"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/synced.c");
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut compiler = Command::new(compiler);
-    let compiler = compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
-    let done = compiler.args([&library, Path::new(source)]).arg("-ldl");
-    assert!(done.status().is_ok_and(|status| status.success()));
-    library
-}
-
 /// Checks the log of a run whose output is in `folder`. Returns what was not synced, or not in time.
 fn wrong(log: &str, folder: &Path) -> Option<String> {
     let mut unsynced = BTreeSet::new();
@@ -49,7 +38,7 @@ fn wrong(log: &str, folder: &Path) -> Option<String> {
 #[test]
 fn what_is_made_is_on_the_disk() {
     let folder = Folder::new("synced");
-    let shim = compiled(&folder);
+    let shim = crate::shim::compile("cli/synced.c", Path::new(&folder.path("")));
     let data = series(50_000);
     let file = folder.write("data", &data);
     let array = folder.write("array.npy", &npy("<i4", false, "(100, 500)", &data));

@@ -62,7 +62,8 @@ struct Decoded {
 /// `predictable` says whether the lengths of matches can be predicted, as far as it is known, and is updated.
 ///
 /// # Safety
-/// `SRC_MARGIN` bytes of `src` lie at `last_token`, and `DST_MARGIN` bytes of `dst` at `last_out`; `LONG_STEP <= out`.
+/// `SRC_MARGIN` bytes of `src` lie at `last_token`, or it is less than `at`; `DST_MARGIN` bytes of `dst` lie at `last_out`, or it is less than
+/// `out`; `LONG_STEP <= out`.
 #[inline(never)]
 pub(super) unsafe fn decode_short(
     src: &[u8],
@@ -79,7 +80,7 @@ pub(super) unsafe fn decode_short(
         };
         let end = last_out.min(out + piece);
         let (from, lasts, dst) = ((at, out), (last_token, end), dst.reborrow());
-        // SAFETY: the same conditions (# Safety); a lower last position has at least as many bytes, and `out` only grows.
+        // SAFETY: the same conditions (# Safety), since `end` is at most `last_out`, and `at` and `out` only grow.
         let decoded = unsafe {
             match *predictable {
                 true => decode_predictable(src, dst, from, lasts),
@@ -114,7 +115,7 @@ unsafe fn decode_predictable(
     let without_literals = black_box(WITHOUT_LITERALS);
     while at <= last_token && out <= last_out {
         debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
-        // SAFETY: `at <= last_token`, so `SRC_MARGIN` bytes lie at `at`: token and 16 bytes of literals. More than 16 lie at `out`.
+        // SAFETY: `at <= last_token` and `out <= last_out`, so the margins lie there (# Safety): token and 16 bytes of literals, and more than 16.
         let token = usize::from(unsafe {
             dst.store::<u128>(out, load(src, at + 1));
             load::<u8>(src, at)
@@ -173,7 +174,7 @@ unsafe fn decode_branchless(
     let without_literals = black_box(WITHOUT_LITERALS);
     while at <= last_token && out <= last_out {
         debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
-        // SAFETY: `at <= last_token`, so `SRC_MARGIN` bytes lie at `at`: token and 16 bytes of literals. More than 16 lie at `out`.
+        // SAFETY: `at <= last_token` and `out <= last_out`, so the margins lie there (# Safety): token and 16 bytes of literals, and more than 16.
         let token = usize::from(unsafe {
             dst.store::<u128>(out, load(src, at + 1));
             load::<u8>(src, at)
