@@ -2,19 +2,7 @@
 
    Every call that changes something under one folder is counted from shim_arm() on, and at call number `at` comes what
    `act` says. The calls of stdio count as the calls that they would come to. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include "../common/shim.h"
 
 enum act { COUNT, DIE, DIE_HALF, NO_SPACE, IO_ERROR };
 
@@ -43,14 +31,8 @@ static int inside(const char *path) {
 }
 
 static int inside_fd(int fd) {
-  char link[64], path[PATH_MAX];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t len = readlink(link, path, sizeof path - 1);
-  if (len < 0) {
-    return 0;
-  }
-  path[len] = 0;
-  return inside(path);
+  char path[PATH_MAX];
+  return inside(path_of(fd, path));
 }
 
 /* Whether this is the call: 0 to go on, 1 to write half and die, -1 to fail with errno. Does not return to die. */
@@ -72,16 +54,6 @@ static int event(int counts) {
     default:
       return 0;
   }
-}
-
-#define REAL(name) ((__typeof__(&name))real(#name))
-
-static void *real(const char *name) {
-  void *found = dlsym(RTLD_NEXT, name);
-  if (found == NULL) {
-    _exit(99);
-  }
-  return found;
 }
 
 /* For calls that are done or not, with nothing in between. */
@@ -106,14 +78,6 @@ ssize_t write(int fd, const void *from, size_t len) {
     default:
       return REAL(write)(fd, from, len);
   }
-}
-
-/* Whether bytes go over others in one page of a file: the system copies those as a whole, whenever it stops the process. */
-static int over_one_page(int fd, size_t len, off64_t where) {
-  const off64_t page = 4096;
-  struct stat file;
-  off64_t end = where + (off64_t)len;
-  return len > 0 && where / page == (end - 1) / page && fstat(fd, &file) == 0 && end <= file.st_size;
 }
 
 #define POSITIONED(name, type)                                      \
@@ -203,13 +167,7 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags) {
 
 #define OPENS(name)                                                     \
   int name(const char *path, int flags, ...) {                          \
-    mode_t mode = 0;                                                    \
-    if (flags & (O_CREAT | O_TMPFILE)) {                                \
-      va_list rest;                                                     \
-      va_start(rest, flags);                                            \
-      mode = va_arg(rest, mode_t);                                      \
-      va_end(rest);                                                     \
-    }                                                                   \
+    MODE_OF(flags, mode)                                                \
     WHOLE(CHANGES(path, flags), -1, REAL(name)(path, flags, mode))      \
   }
 OPENS(open)
@@ -217,13 +175,7 @@ OPENS(open64)
 
 #define OPENS_AT(name)                                                       \
   int name(int dir, const char *path, int flags, ...) {                      \
-    mode_t mode = 0;                                                         \
-    if (flags & (O_CREAT | O_TMPFILE)) {                                     \
-      va_list rest;                                                          \
-      va_start(rest, flags);                                                 \
-      mode = va_arg(rest, mode_t);                                           \
-      va_end(rest);                                                          \
-    }                                                                        \
+    MODE_OF(flags, mode)                                                     \
     int there = inside(path) || (armed && dir >= 0 && inside_fd(dir));       \
     there = there && (flags & (O_CREAT | O_TRUNC));                          \
     WHOLE(there, -1, REAL(name)(dir, path, flags, mode))                     \

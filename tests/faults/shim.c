@@ -3,23 +3,11 @@
    Every call on a file under one folder is counted from fault_arm() on, and the one with number `at` fails as `act` says:
    that one alone, all of its class from then on, or all of every class. fault_disarm() ends it; fault_class() tells of
    which class each counted call was. */
-#define _GNU_SOURCE
+#include "../common/shim.h"
+
 #include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 enum class { OPEN, READ, WRITE, TRUNCATE, SYNC, RENAME, UNLINK, MKDIR, CLOSE, MAP, UNMAP, STAT, LOCK, LIST, ATTRIBUTE, DUPLICATE };
 enum act { NOTHING, ERROR, SHORT, SHORT_THEN_ERROR };
@@ -62,17 +50,8 @@ static int inside(const char *path) {
 }
 
 static int inside_fd(int fd) {
-  char link[64], path[PATH_MAX];
-  if (!armed || fd < 0) {
-    return 0;
-  }
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t len = readlink(link, path, sizeof path - 1);
-  if (len < 0) {
-    return 0;
-  }
-  path[len] = 0;
-  return inside(path);
+  char path[PATH_MAX];
+  return armed && fd >= 0 && inside(path_of(fd, path));
 }
 
 /* What becomes of a call of this class, if it is one that counts. */
@@ -100,16 +79,6 @@ static enum answer ask(enum class class, int counts) {
   return act == NOTHING ? GO : FAIL;
 }
 
-static void *real(const char *name) {
-  void *found = dlsym(RTLD_NEXT, name);
-  if (found == NULL) {
-    _exit(99);
-  }
-  return found;
-}
-
-#define REAL(name) ((__typeof__(&name))real(#name))
-
 /* Half of a transfer, which is not nothing. */
 #define HALF_OF(len) ((len) > 1 ? (len) / 2 : (len))
 
@@ -134,14 +103,8 @@ ssize_t write(int fd, const void *from, size_t len) { TRANSFER(WRITE, fd, len, R
 READS(pread, off_t)
 READS(pread64, off64_t)
 
-/* Bytes that go over others in one page of a file are written all or not: a system copies them as a whole. */
-static size_t short_of(int fd, size_t len, off64_t where) {
-  const off64_t page = 4096;
-  struct stat file;
-  off64_t end = where + (off64_t)len;
-  int over_one_page = len > 0 && where / page == (end - 1) / page && syscall(SYS_fstat, fd, &file) == 0 && end <= file.st_size;
-  return over_one_page ? len : HALF_OF(len);
-}
+/* Half of a write, but all of one that is made all or not. */
+static size_t short_of(int fd, size_t len, off64_t where) { return over_one_page(fd, len, where) ? len : HALF_OF(len); }
 
 #define WRITES(name, type)                                            \
   ssize_t name(int fd, const void *from, size_t len, type where) {    \
@@ -250,15 +213,6 @@ int fclose(FILE *stream) {
   return REAL(fclose)(stream);
 }
 
-#define MODE_OF(flags, mode)               \
-  mode_t mode = 0;                         \
-  if ((flags) & (O_CREAT | O_TMPFILE)) {   \
-    va_list rest;                          \
-    va_start(rest, flags);                 \
-    mode = va_arg(rest, mode_t);           \
-    va_end(rest);                          \
-  }
-
 /* A directory is opened to be listed. */
 static enum class open_class(int flags) {
   return (flags & O_DIRECTORY) && (flags & O_TMPFILE) != O_TMPFILE ? LIST : OPEN;
@@ -287,21 +241,11 @@ DIR *opendir(const char *path) { WHOLE(LIST, inside(path), NULL, REAL(opendir)(p
 
 /* The entries of a directory are read by its number alone. */
 long syscall(long call, ...) {
-  static long (*real_syscall)(long, ...);
-  long a[6];
-  va_list rest;
-  va_start(rest, call);
-  for (int i = 0; i < 6; i++) {
-    a[i] = va_arg(rest, long);
-  }
-  va_end(rest);
-  if (real_syscall == NULL) {
-    real_syscall = REAL(syscall);
-  }
+  ARGUMENTS_OF(call, a)
   if (call == SYS_getdents64 && ask(LIST, inside_fd((int)a[0])) == FAIL) {
     return -1;
   }
-  return real_syscall(call, a[0], a[1], a[2], a[3], a[4], a[5]);
+  return real_syscall(call, a);
 }
 
 /* Only the commands that make descriptors and that lock are failed. */

@@ -3,36 +3,15 @@
    From shim_start() on, every call that changes something under one folder is made and written to a log: what was written
    and where, new lengths, new names, and what was synced. Nothing is truly synced: no power is cut here, and it would take
    its time. A record of the log is a line of text; the bytes that were written follow their line. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../common/shim.h"
+
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 static char folder[PATH_MAX];
 static int log_fd = -1;
 
 /* The exit code of a process that made a call which has no record. */
 #define UNKNOWN 98
-
-#define REAL(name) ((__typeof__(&name))real(#name))
-
-static void *real(const char *name) {
-  void *found = dlsym(RTLD_NEXT, name);
-  if (found == NULL) {
-    _exit(99);
-  }
-  return found;
-}
 
 static void put(const void *from, size_t len) {
   const char *at = from;
@@ -85,31 +64,16 @@ static const char *inside(const char *path) {
 
 static const char *inside_fd(int fd) {
   static __thread char path[PATH_MAX];
-  char link[64];
-  if (log_fd < 0) {
-    return NULL;
-  }
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t len = readlink(link, path, sizeof path - 1);
-  if (len < 0) {
-    return NULL;
-  }
-  path[len] = 0;
-  return inside(path);
+  return log_fd < 0 ? NULL : inside(path_of(fd, path));
 }
 
 /* A path relative to an open directory, made whole. */
 static const char *whole(int dir, const char *path, char *room) {
-  char link[64];
-  if (path[0] == '/' || dir == AT_FDCWD) {
+  if (path[0] == '/' || dir == AT_FDCWD || path_of(dir, room) == NULL) {
     return path;
   }
-  snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
-  ssize_t len = readlink(link, room, PATH_MAX - 1);
-  if (len < 0) {
-    return path;
-  }
-  snprintf(room + len, (size_t)(PATH_MAX - len), "/%s", path);
+  size_t len = strlen(room);
+  snprintf(room + len, PATH_MAX - len, "/%s", path);
   return room;
 }
 
@@ -217,13 +181,7 @@ static int opened(const char *path, int flags, int was_there, int fd) {
 
 #define OPENS(name)                                                      \
   int name(const char *path, int flags, ...) {                           \
-    mode_t mode = 0;                                                     \
-    if (flags & (O_CREAT | O_TMPFILE)) {                                 \
-      va_list rest;                                                      \
-      va_start(rest, flags);                                             \
-      mode = va_arg(rest, mode_t);                                       \
-      va_end(rest);                                                      \
-    }                                                                    \
+    MODE_OF(flags, mode)                                                 \
     int was_there = access(path, F_OK) == 0;                             \
     return opened(path, flags, was_there, REAL(name)(path, flags, mode)); \
   }
@@ -233,13 +191,7 @@ OPENS(open64)
 #define OPENS_AT(name)                                                               \
   int name(int dir, const char *path, int flags, ...) {                              \
     char room[2 * PATH_MAX];                                                         \
-    mode_t mode = 0;                                                                 \
-    if (flags & (O_CREAT | O_TMPFILE)) {                                             \
-      va_list rest;                                                                  \
-      va_start(rest, flags);                                                         \
-      mode = va_arg(rest, mode_t);                                                   \
-      va_end(rest);                                                                  \
-    }                                                                                \
+    MODE_OF(flags, mode)                                                             \
     const char *at = whole(dir, path, room);                                         \
     int was_there = access(at, F_OK) == 0;                                           \
     return opened(at, flags, was_there, REAL(name)(dir, path, flags, mode));         \

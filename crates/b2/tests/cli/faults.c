@@ -3,22 +3,7 @@
    FAULTS_KIND is the kind of call: memory (an allocation), open, read, write, name (a directory or a name is made, moved or looked at).
    FAULTS_AT is the number of the call of this kind that fails, from 1 on; 0 for none. FAULTS_FOLDER is the path of a directory: calls on files elsewhere
    are not counted. FAULTS_COUNT is a file to which the number of calls is written at the end. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#include "../../../../tests/common/shim.h"
 
 static char kind[16], folder[PATH_MAX], count_file[PATH_MAX];
 static long fail_at, calls;
@@ -63,11 +48,8 @@ static int fd_is_inside(int fd) {
   if (fd <= STDERR_FILENO) {
     return 0;
   }
-  char path[PATH_MAX], link[64];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t len = readlink(link, path, sizeof path - 1);
-  path[len < 0 ? 0 : len] = 0;
-  return is_inside(path);
+  char path[PATH_MAX];
+  return is_inside(path_of(fd, path));
 }
 
 #define PATH_CALL(what, path, error)      \
@@ -106,19 +88,11 @@ int posix_memalign(void **to, size_t align, size_t size) {
   return *to == NULL ? ENOMEM : 0;
 }
 
-#define MODE                              \
-  mode_t mode = 0;                        \
-  if (flags & (O_CREAT | O_TMPFILE)) {    \
-    va_list rest;                         \
-    va_start(rest, flags);                \
-    mode = va_arg(rest, mode_t);          \
-    va_end(rest);                         \
-  }
 int open(const char *path, int flags, ...) {
-  MODE PATH_CALL("open", path, EMFILE) return REAL(open)(path, flags, mode);
+  MODE_OF(flags, mode) PATH_CALL("open", path, EMFILE) return REAL(open)(path, flags, mode);
 }
 int open64(const char *path, int flags, ...) {
-  MODE PATH_CALL("open", path, EMFILE) return REAL(open64)(path, flags, mode);
+  MODE_OF(flags, mode) PATH_CALL("open", path, EMFILE) return REAL(open64)(path, flags, mode);
 }
 
 ssize_t read(int fd, void *to, size_t len) { FILE_CALL("read", fd, EIO) return REAL(read)(fd, to, len); }
@@ -177,20 +151,10 @@ int stat64(const char *restrict path, struct stat64 *restrict there) {
   PATH_CALL("name", path, EIO) return REAL(stat64)(path, there);
 }
 long syscall(long number, ...) {
-  static long (*real)(long, ...);
-  long given[6];
-  va_list rest;
-  va_start(rest, number);
-  for (int i = 0; i < 6; i++) {
-    given[i] = va_arg(rest, long);
-  }
-  va_end(rest);
-  if (real == NULL) {
-    real = dlsym(RTLD_NEXT, "syscall");
-  }
+  ARGUMENTS_OF(number, given)
   if (number == SYS_renameat2 && is_inside((const char *)given[1]) && fails("name")) {
     errno = EIO;
     return -1;
   }
-  return real(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+  return real_syscall(number, given);
 }

@@ -1,21 +1,6 @@
 /* Preloaded into the tool. Logs, in order, which files it changes, which it syncs, and which names it gives. SYNCED_LOG is the path of the
    log, SYNCED_FAIL that of a directory for which syncing fails. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#include "../../../../tests/common/shim.h"
 
 static void line(const char *what, const char *path, const char *to) {
   const char *log = getenv("SYNCED_LOG");
@@ -28,18 +13,10 @@ static void line(const char *what, const char *path, const char *to) {
   close(fd);
 }
 
-static const char *path_of(int fd) {
-  static __thread char path[PATH_MAX];
-  char link[64];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t len = readlink(link, path, sizeof path - 1);
-  path[len < 0 ? 0 : len] = 0;
-  return path;
-}
-
 static void changed(int fd) {
-  const char *path = path_of(fd);
-  if (path[0] == '/' && strncmp(path, "/dev/", 5) != 0) {
+  char room[PATH_MAX];
+  const char *path = path_of(fd, room);
+  if (path != NULL && path[0] == '/' && strncmp(path, "/dev/", 5) != 0) {
     line("change", path, "");
   }
 }
@@ -78,7 +55,11 @@ int chmod(const char *path, mode_t mode) {
 }
 
 static int synced(int fd, const char *what) {
-  const char *path = path_of(fd), *fail = getenv("SYNCED_FAIL");
+  char room[PATH_MAX];
+  const char *path = path_of(fd, room), *fail = getenv("SYNCED_FAIL");
+  if (path == NULL) {
+    _exit(99);
+  }
   if (fail != NULL && strcmp(path, fail) == 0) {
     errno = EIO;
     return -1;
@@ -99,15 +80,9 @@ int linkat(int in, const char *from, int of, const char *to, int flags) {
   return REAL(linkat)(in, from, of, to, flags);
 }
 long syscall(long number, ...) {
-  long given[6];
-  va_list rest;
-  va_start(rest, number);
-  for (int i = 0; i < 6; i++) {
-    given[i] = va_arg(rest, long);
-  }
-  va_end(rest);
+  ARGUMENTS_OF(number, given)
   if (number == SYS_renameat2) {
     line("name", (const char *)given[1], (const char *)given[3]);
   }
-  return REAL(syscall)(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+  return real_syscall(number, given);
 }
