@@ -375,6 +375,10 @@ mod tests {
             check(Change::Delete(0), 1 << 27),
             Err(Error::MaxBufsizeExceeded)
         );
+    }
+
+    #[test]
+    fn many_offsets_are_listed_if_their_chunks_have_bytes() {
         let runs = |count| Offsets::Runs(Runs::rising(count).unwrap());
         let few = MAX_LISTED;
         // Chunks of 40 bytes each.
@@ -383,6 +387,7 @@ mod tests {
             apart.push(40 * nchunk).unwrap();
         }
         let apart = Offsets::Runs(apart);
+        let item = ChangedChunk::Stored(&[]);
         for change in [Change::Nothing, Change::Delete(0), Change::Append(item)] {
             assert_eq!(change.check(&runs(few)), Ok(()));
             let refused = change.check(&runs(few + 1));
