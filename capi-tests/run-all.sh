@@ -10,9 +10,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 cd "$root" || exit 1
 mkdir -p "$target"
 
-results=()
-failed=0
-
 # check <what> <command...>: one step, whose outcome the summary shows.
 check() {
   local what=$1 started=$SECONDS outcome=passed
@@ -26,13 +23,6 @@ rust_components() {
   cargo fmt --version && cargo clippy --version && return
   command -v rustup >/dev/null || die "cargo fmt or cargo clippy is missing, and there is no rustup to get it with"
   rustup component add rustfmt clippy
-}
-
-installed() {
-  wait "$installing"
-  local outcome=$?
-  cat "$target/build.log"
-  return "$outcome"
 }
 
 c_programs() {
@@ -51,8 +41,7 @@ run_labelled() {
 # models <cargo's arguments...>: tests under the model checker, of which there have to be some.
 models() {
   local log=$target/models.log
-  RUSTFLAGS="--cfg loom -D warnings" CARGO_TARGET_DIR=$target/models CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_DEBUG=0 \
-    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 timeout 600 cargo test --release "$@" >"$log" 2>&1
+  RUSTFLAGS="--cfg loom -D warnings" CARGO_TARGET_DIR=$target/models timeout 600 cargo test --profile checked "$@" >"$log" 2>&1
   local outcome=$?
   cat "$log"
   [ $outcome = 0 ] && grep -q '^test result: ok\. [1-9]' "$log"
@@ -82,30 +71,52 @@ if [ -z "${LIBCLANG_PATH:-}" ]; then
 fi
 echo "LIBCLANG_PATH=${LIBCLANG_PATH:-(not set)}"
 
-step "The reference library to compare with, and plugins to load"
+step "The reference library to compare with"
 need_reference
-need_plugins
 
-# Cargo builds what is installed beside the next steps: half of that time is linking, which takes one processor.
-build_and_install >"$target/build.log" 2>&1 &
-installing=$!
+# One test of a crate after the other leaves much of two processors idle, and so does linking. So there are two rows of steps, and what the
+# second one says is shown behind the first.
+crates() {
+  step "Plugins to load"
+  need_plugins
+  check "cargo fmt" cargo fmt --all --check
+  check "cargo clippy" cargo clippy --workspace --profile checked --all-targets --quiet -- -D warnings
+  check "cargo test" cargo test --workspace --profile checked --no-fail-fast
+  check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --workspace --profile checked --test crash --test power sweep
+}
 
-check "cargo fmt" cargo fmt --all --check
-check "cargo clippy" cargo clippy --workspace --profile checked --all-targets --quiet -- -D warnings
-check "cargo test" cargo test --workspace --profile checked --no-fail-fast
-check "Models of the locks" lock_models
-check "The fuzz targets compile" fuzz_targets
-check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --workspace --profile checked --test crash --test power sweep
-check "Build and install into ${prefix#"$root"/}" installed
-check "Compile the C programs against what is installed" c_programs
-check "C programs: shared library, static library, under valgrind" run_labelled 'shared|static|memcheck'
-check "Programs in other languages" run_labelled ffi
-check "What is installed: names, links, symbols, pkg-config" run_labelled package
-check "What is installed, as packagers look at it: licences, hardening, symbols file, wheel" packaging/check-installed.sh
-check "Other systems and processors: Windows under wine, musl, macOS, AArch64 under qemu" capi-tests/toolchains.sh --quick
-# The others take minutes: see the scripts.
-check "A client: PyTables, HDF5 files by one library and read by the other" capi-tests/clients/pytables.sh --quick
+others() {
+  check "Build and install into ${prefix#"$root"/}" build_and_install
+  check "Compile the C programs against what is installed" c_programs
+  check "C programs: shared library, static library, under valgrind" run_labelled 'shared|static|memcheck'
+  check "Programs in other languages" run_labelled ffi
+  check "What is installed: names, links, symbols, pkg-config" run_labelled package
+  check "What is installed, as packagers look at it: licences, hardening, symbols file, wheel" packaging/check-installed.sh
+  check "Other systems and processors: Windows under wine, musl, macOS, AArch64 under qemu" capi-tests/toolchains.sh --quick
+  # The others take minutes: see the scripts.
+  check "A client: PyTables, HDF5 files by one library and read by the other" capi-tests/clients/pytables.sh --quick
+  check "Models of the locks" lock_models
+  check "The fuzz targets compile" fuzz_targets
+}
+
+# row <steps>: those steps, in a process of their own, and the summary in a file.
+row() (
+  results=() failed=0
+  "$1"
+  printf '%s\n' "${results[@]}" >"$target/$1.summary"
+  exit $failed
+)
+
+rm -f "$target"/{crates,others}.summary
+row others >"$target/others.log" 2>&1 &
+beside=$!
+# What runs beside does not get an interruption from the keyboard.
+trap 'kill 0' INT
+failed=0
+row crates || failed=1
+wait $beside || failed=1
+cat "$target/others.log"
 
 printf '\n=== Summary  [%02d:%02d]\n' $((SECONDS / 60)) $((SECONDS % 60))
-printf '%s\n' "${results[@]}"
+cat "$target"/{crates,others}.summary || failed=1
 exit $failed

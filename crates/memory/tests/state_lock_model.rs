@@ -1,6 +1,6 @@
 //! The lock on the state of a super-chunk: every interleaving of small scenes, found by the model checker.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p oxiblosc-memory --test state_lock_model`
+//! `RUSTFLAGS="--cfg loom" cargo test --profile checked -p oxiblosc-memory --test state_lock_model`
 #![cfg(loom)]
 
 use loom::sync::Arc;
