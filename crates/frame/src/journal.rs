@@ -30,7 +30,7 @@ pub struct Patch {
 
 impl Patch {
     /// The position behind its last byte.
-    fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.pos + self.bytes.len() as u64
     }
 }

@@ -36,6 +36,9 @@ pub struct Memory {
     checksums: ChecksumScope,
     /// Which parts of the chunks were checked since they came into the buffer.
     checked: CheckedChunks,
+    /// The places of chunks that share bytes with others, in ascending order; none if that was not looked for yet. No change makes chunks share
+    /// bytes, but the index of a frame that was opened may.
+    shared: Option<List<i64>>,
 }
 
 impl Memory {
@@ -54,6 +57,7 @@ impl Memory {
             loose: false,
             checksums: ChecksumScope::None,
             checked: CheckedChunks::default(),
+            shared: Some(List::new()),
             bytes: Buffer::copy_of(&bytes)?.into(),
         })
     }
@@ -79,6 +83,7 @@ impl Memory {
                 loose: false,
                 checksums,
                 checked: CheckedChunks::default(),
+                shared: None,
                 bytes,
             },
             loaded,
@@ -180,6 +185,67 @@ impl Memory {
         }
     }
 
+    /// Whether chunk `nchunk` can be changed in place: it has bytes, and shares none with another chunk.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn is_alone(&mut self, nchunk: usize) -> Result<bool> {
+        let Ok(ChunkPlace::At(place)) = self.offsets.place(nchunk) else {
+            return Ok(false);
+        };
+        let shared = match self.shared.take() {
+            Some(known) => known,
+            None => self.find_shared()?,
+        };
+        let is_shared = shared.binary_search(&(place as i64)).is_ok();
+        self.shared = Some(shared);
+        Ok(!is_shared)
+    }
+
+    /// The places of chunks that share bytes with others, in ascending order. Chunks that cannot be read are taken to be as short as possible.
+    fn find_shared(&self) -> Result<List<i64>> {
+        let mut shared = List::new();
+        if let Offsets::Repeated { offset, count } = self.offsets {
+            if count > 1 {
+                shared.push(offset)?;
+            }
+            return Ok(shared);
+        }
+        let mut places = self.offsets.places().list()?;
+        if !places.is_sorted() {
+            places.sort_unstable();
+        }
+        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
+        let mut header = ChunkHeader::EMPTY;
+        // The place before, whether its chunk shares bytes, and the end of all chunks so far.
+        let (mut last, mut end) = (None, 0);
+        for place in places {
+            let chunk = data.get(place as usize..).unwrap_or_default();
+            let is_readable = header.read(chunk, true).is_ok() && header.cbytes <= chunk.len();
+            let len = match is_readable {
+                true => header.cbytes,
+                false => EXTENDED_HEADER_LENGTH,
+            };
+            let overlaps = place < end;
+            if let Some((before, false)) = last
+                && overlaps
+            {
+                shared.push(before)?;
+            }
+            if overlaps && shared.last() != Some(&(place as i64)) {
+                shared.push(place as i64)?;
+            }
+            last = Some((place as i64, overlaps));
+            end = end.max(place + len as u64);
+        }
+        Ok(shared)
+    }
+
+    /// Forgets where chunks share bytes, after a change that may have moved them. That none do stays known.
+    fn forget_shared(&mut self) {
+        self.shared.take_if(|shared| !shared.is_empty());
+    }
+
     /// The bytes of chunk `nchunk`, to be changed in place. The caller must leave a valid chunk of the same length with correct checksums, as it
     /// is not checked again.
     ///
@@ -246,6 +312,7 @@ impl Memory {
         self.data_len = packed.len() - self.header_len;
         self.bytes = packed.into();
         self.checked = CheckedChunks::default();
+        self.forget_shared();
         self.whole = false;
         Ok(())
     }

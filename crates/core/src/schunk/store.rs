@@ -180,13 +180,18 @@ impl ChunkStore {
     }
 
     /// Whether these edits can be made in place.
-    pub fn can_edit(&self, nchunk: usize, edits: &[Edit]) -> bool {
-        match self {
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn can_edit(&mut self, nchunk: usize, edits: &[Edit]) -> Result<bool> {
+        Ok(match self {
             Self::Separate(_) => true,
-            Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
-            Self::Disk(disk) => lock(disk).is_alone(nchunk),
+            Self::Memory(memory) => {
+                edits.iter().all(|edit| edit.len == edit.new.len()) && memory.is_alone(nchunk)?
+            }
+            Self::Disk(disk) => unlocked(disk).is_alone(nchunk),
             Self::Staged(_) => false,
-        }
+        })
     }
 
     /// Whether chunks of this storage can be edited in place at all.
@@ -210,8 +215,10 @@ impl ChunkStore {
     /// [`Error::InvalidParam`] for chunks that do not exist or cannot be edited in place, [`Error::MemoryAlloc`].
     pub fn prepare_edits(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
+            if !self.can_edit(*nchunk, list)? {
+                return Err(Error::InvalidParam);
+            }
             match self {
-                _ if !self.can_edit(*nchunk, list) => return Err(Error::InvalidParam),
                 Self::Separate(chunks) => {
                     let more: usize = list.iter().map(|edit| edit.new.len()).sum();
                     let less: usize = list.iter().map(|edit| edit.len).sum();

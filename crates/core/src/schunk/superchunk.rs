@@ -7,6 +7,8 @@ mod failing_files;
 mod opening;
 mod reading;
 #[cfg(test)]
+mod shared_bytes;
+#[cfg(test)]
 mod tests;
 
 pub use changing::Changing;

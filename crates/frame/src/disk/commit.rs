@@ -285,6 +285,10 @@ impl Disk {
             patches.push(Patch { pos, bytes })?;
         }
         sort_by_key(&mut patches, |patch| patch.pos);
+        if patches.windows(2).any(|two| two[0].end() > two[1].pos) {
+            // Chunks overlap. A record of their old bytes would not be valid, so the change could not be rolled back.
+            return Err(Error::InvalidHeader);
+        }
         let DeferredWrites {
             first: last,
             mut rest,

@@ -59,6 +59,7 @@ impl Memory {
             }
             delta.apply(&mut self.offsets)?;
         }
+        self.forget_shared();
         if self.offsets.is_empty() {
             self.data_len = 0;
             self.open_end()?;
@@ -112,14 +113,20 @@ impl Memory {
         Ok(at)
     }
 
-    /// The chunks that are replaced in their places. None if they share bytes with each other: then the new chunks are written behind the
+    /// The chunks that are replaced in their places. None if any shares bytes with another chunk: then the new chunks are written behind the
     /// others.
-    fn replaced<'a>(&self, items: &[(usize, ChangedChunk<'a>)]) -> Result<Option<Replacement<'a>>> {
+    fn replaced<'a>(
+        &mut self,
+        items: &[(usize, ChangedChunk<'a>)],
+    ) -> Result<Option<Replacement<'a>>> {
         let mut over = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
             let ChunkPlace::At(place) = self.offsets.place(*nchunk)? else {
                 continue;
             };
+            if !self.is_alone(*nchunk)? {
+                return Ok(None);
+            }
             over.push_within_capacity(Replaced {
                 at: place as usize,
                 len: self.stored_len(*nchunk)?,

@@ -130,7 +130,7 @@ impl State {
             let old = self.chunk_info(nchunk)?;
             let info = match update {
                 ChunkUpdate::Edits(list) if list.is_empty() => continue,
-                ChunkUpdate::Edits(list) if self.store.can_edit(nchunk, &list) => {
+                ChunkUpdate::Edits(list) if self.store.can_edit(nchunk, &list)? => {
                     let info = info_after(&old, &list)?;
                     edits.push((nchunk, list))?;
                     info

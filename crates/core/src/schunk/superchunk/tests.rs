@@ -58,13 +58,13 @@ fn window() -> (Box<dyn Host>, Arc<AtomicUsize>) {
     (Box::new(window), calls_left)
 }
 
-fn temporary(name: &str) -> PathBuf {
+pub(super) fn temporary(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("oxiblosc-{name}-{}", std::process::id()));
     remove(&path);
     path
 }
 
-fn remove(path: &Path) {
+pub(super) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
     let _ = std::fs::remove_file(path.with_extension("b2lock"));
 }
