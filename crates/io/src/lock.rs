@@ -3,9 +3,10 @@
 //!
 //! The lock is the system's advisory lock on the whole lock file (`flock`): shared for readers, exclusive for a writer. Eight bytes at offset
 //! 8 of the lock file count the writers, in the machine's byte order: each process that takes the exclusive lock adds one, so a handle that
-//! finds another count than it last saw knows that the frame has changed. In a file that is too short the count is zero.
+//! finds another count than it last saw knows that the frame has changed. In a file that is too short the count is zero. A file that is longer
+//! is no lock file: its name may be a link, and what it leads to must not be overwritten.
 
-use super::file::{read_up_to, write_up_to};
+use super::file::write_up_to;
 use super::{operation, turnstile};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
@@ -315,15 +316,25 @@ impl SidecarLock {
 /// The count of writers in a lock file; 0 if the file is too short for one.
 ///
 /// # Errors
-/// [`Error::Lock`] if it cannot be read. To begin at 0 again would repeat counts that other handles have seen.
+/// [`Error::Lock`] if it cannot be read. To begin at 0 again would repeat counts that other handles have seen. Also for a file that is longer
+/// than a lock file.
 fn count_in(file: &File) -> Result<u64> {
-    let mut count = [0; 8];
-    if read_up_to(file, COUNT, &mut count) == 8 {
-        return Ok(u64::from_ne_bytes(count));
+    let (mut bytes, mut have) = ([0; 9], 0);
+    while have < 8 {
+        match files::read_at(file, &mut bytes[have..], COUNT + have as u64) {
+            Ok(0) => break,
+            Ok(more) => have += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
     }
-    match file.metadata() {
-        Ok(there) if there.len() < COUNT + 8 => Ok(0),
-        _ => Err(Error::Lock),
+    match (have, bytes) {
+        (8, [count @ .., _]) => Ok(u64::from_ne_bytes(count)),
+        (9, _) => Err(Error::Lock),
+        _ => match file.metadata() {
+            Ok(there) if there.len() < COUNT + 8 => Ok(0),
+            _ => Err(Error::Lock),
+        },
     }
 }
 
@@ -425,6 +436,27 @@ mod tests {
             one.unlock();
             seen += u64::from(exclusive);
             assert_eq!(count(&name), seen);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_lock_file_is_not_written_to() {
+        let folder = Folder::new("nolockfile");
+        let (name, target) = (folder.path("a.b2lock"), folder.path("text"));
+        for len in 0..40 {
+            let text = vec![b'x'; len];
+            std::fs::write(path(&target), &text).expect("writes");
+            let _ = std::fs::remove_file(path(&name));
+            std::os::unix::fs::symlink(path(&target), path(&name)).expect("links");
+            let mut lock = lock_at(&name);
+            for exclusive in [false, true] {
+                let locked = lock.lock(exclusive).map(|_| lock.unlock());
+                let expected = if len > 16 { Err(Error::Lock) } else { Ok(()) };
+                assert_eq!(locked, expected, "{len} bytes");
+            }
+            let is_same = std::fs::read(path(&target)).expect("there") == text;
+            assert_eq!(is_same, len > 16, "{len} bytes");
         }
     }
 
