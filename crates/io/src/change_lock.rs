@@ -38,20 +38,61 @@ fn holder(identity: Option<(u64, u64)>) -> u64 {
 }
 
 /// The pauses between attempts, which become longer.
-struct Pauses(Duration);
+pub(crate) struct Pauses(Duration);
 
 impl Pauses {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Duration::from_micros(20))
     }
 
     /// Waits, and returns how long that took, which is longer than the pause on a busy machine.
-    fn wait(&mut self) -> Duration {
+    pub(crate) fn wait(&mut self) -> Duration {
         const MOST: Duration = Duration::from_millis(1);
         let since = Instant::now();
         std::thread::sleep(self.0);
         self.0 = MOST.min(2 * self.0);
         since.elapsed()
+    }
+}
+
+/// Who has to be waited for.
+#[derive(Clone, Copy)]
+enum WaitsFor {
+    /// Another user of this lock.
+    Holder,
+    /// A program that has locked the whole file.
+    Stranger,
+    /// The user of another lock of the whole file, by `flock`.
+    Whole,
+}
+
+/// A thread that waits for the lock.
+pub(crate) struct Waiting {
+    pauses: Pauses,
+    /// How long it may wait for other users of this lock, if there is a limit.
+    timeout: Option<Duration>,
+    now: WaitsFor,
+    /// How long it has waited for each of [`WaitsFor`].
+    waited: [Duration; 3],
+}
+
+impl Waiting {
+    pub(crate) fn new(timeout: Option<Duration>) -> Self {
+        Self {
+            pauses: Pauses::new(),
+            timeout,
+            now: WaitsFor::Holder,
+            waited: [Duration::ZERO; 3],
+        }
+    }
+
+    fn waited(&self, whom: WaitsFor) -> Duration {
+        self.waited[whom as usize]
+    }
+
+    /// Waits before the next attempt.
+    pub(crate) fn pause(&mut self) {
+        self.waited[self.now as usize] += self.pauses.wait();
     }
 }
 
@@ -84,34 +125,57 @@ impl ChangeLock {
     /// [`Error::Lock`]: another program holds both kinds of locks of the whole file, this thread holds the lock through another open file,
     /// or the wait was too long.
     pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<()> {
+        let mut waiting = Waiting::new(operation::timeout(1));
+        while !self.attempt(file, identity, &mut waiting)? {
+            waiting.pause();
+        }
+        Ok(())
+    }
+
+    /// An attempt of [`Self::take`], which does not wait. Returns whether the lock was taken. Otherwise the caller calls [`Waiting::pause`] and tries
+    /// again.
+    ///
+    /// # Errors
+    /// As for [`Self::take`].
+    pub fn attempt(
+        &self,
+        file: &File,
+        identity: Option<(u64, u64)>,
+        waiting: &mut Waiting,
+    ) -> Result<bool> {
         let holder = holder(identity);
-        let known = self.uses_flock.load(Ordering::Relaxed);
-        let (mut pauses, mut strange) = (Pauses::new(), Duration::ZERO);
-        let (timeout, mut waited) = (operation::timeout(1), Duration::ZERO);
-        loop {
-            match self.try_now(file) {
-                Ok(()) => {
-                    self.uses_flock.store(false, Ordering::Relaxed);
-                    break;
+        match self.try_now(file) {
+            Ok(()) => self.uses_flock.store(false, Ordering::Relaxed),
+            Err(Blocked::Stranger) => {
+                let known = self.uses_flock.load(Ordering::Relaxed);
+                if !known && waiting.waited(WaitsFor::Stranger) < TIMEOUT {
+                    waiting.now = WaitsFor::Stranger;
+                    return Ok(false);
                 }
-                Err(Blocked::Stranger) if known || strange >= TIMEOUT => {
-                    self.take_whole(file)?;
-                    self.uses_flock.store(true, Ordering::Relaxed);
-                    break;
+                if !self.try_whole(file) {
+                    waiting.now = WaitsFor::Whole;
+                    let is_too_long = waiting.waited(WaitsFor::Whole) >= TIMEOUT;
+                    return if is_too_long {
+                        Err(Error::Lock)
+                    } else {
+                        Ok(false)
+                    };
                 }
-                Err(Blocked::Stranger) => strange += pauses.wait(),
-                Err(Blocked::Holder) => {
-                    let has = |there: &AtomicU64| there.load(Ordering::Relaxed) == holder;
-                    if HOLDERS.iter().any(has) || timeout.is_some_and(|most| waited >= most) {
-                        return Err(Error::Lock);
-                    }
-                    strange = Duration::ZERO;
-                    waited += pauses.wait();
+                self.uses_flock.store(true, Ordering::Relaxed);
+            }
+            Err(Blocked::Holder) => {
+                let has = |there: &AtomicU64| there.load(Ordering::Relaxed) == holder;
+                let waited = waiting.waited(WaitsFor::Holder);
+                if HOLDERS.iter().any(has) || waiting.timeout.is_some_and(|most| waited >= most) {
+                    return Err(Error::Lock);
                 }
+                waiting.waited[WaitsFor::Stranger as usize] = Duration::ZERO;
+                waiting.now = WaitsFor::Holder;
+                return Ok(false);
             }
         }
         self.set_holder(holder);
-        Ok(())
+        Ok(true)
     }
 
     /// Locks the byte, if neither another thread nor another open file has locked it.
@@ -141,18 +205,6 @@ impl ChangeLock {
             false => Err(Blocked::Holder),
         };
         self.among_threads(take).is_ok()
-    }
-
-    /// Takes the lock with `flock`, and waits for it.
-    fn take_whole(&self, file: &File) -> Result<()> {
-        let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
-        while !self.try_whole(file) {
-            if waited >= TIMEOUT {
-                return Err(Error::Lock);
-            }
-            waited += pauses.wait();
-        }
-        Ok(())
     }
 
     /// Takes the lock exclusively if it is free. Returns whether it did.

@@ -2,7 +2,7 @@
 //! parent died with a lock, they would keep it.
 
 use super::Map;
-use crate::change_lock::ChangeLock;
+use crate::change_lock::{ChangeLock, Pauses, Waiting};
 use crate::operation;
 use crate::{Mode, Storage};
 use oxiblosc_error::{Error, Result};
@@ -74,16 +74,19 @@ impl MapLock {
         held
     }
 
-    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. It waits for other threads, at most
-    /// for `timeout` if there is one.
+    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. `how` returns whether it was taken,
+    /// and does not wait, as the state is locked meanwhile. Waits for other threads of this process, until `end` if that is given. Returns whether
+    /// the lock was taken.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] if other threads hold it until `end`; those of `how`.
     fn take_by(
         &self,
         map: &Map,
-        timeout: Option<Duration>,
-        how: impl FnOnce(&ChangeLock, &File) -> Result<()>,
-    ) -> Result<()> {
+        end: Option<Instant>,
+        how: impl FnOnce(&ChangeLock, &File) -> Result<bool>,
+    ) -> Result<bool> {
         let (mut held, thread) = (self.held(), thread::number());
-        let end = timeout.map(|timeout| Instant::now() + timeout);
         while held.count > 0 && held.thread != thread {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
@@ -109,11 +112,13 @@ impl MapLock {
                 // A child of the process that opened the map shares the mapped file, and so its locks, with the parent.
                 None => return Err(Error::Lock),
             };
-            how(&held.lock, file)?;
+            if !how(&held.lock, file)? {
+                return Ok(false);
+            }
         }
         held.thread = thread;
         held.count += 1;
-        Ok(())
+        Ok(true)
     }
 
     /// Opens the file of the map again. None if the path leads to another file by now.
@@ -128,21 +133,31 @@ impl MapLock {
     }
 
     pub(super) fn take(&self, map: &Map) -> Result<()> {
-        self.take_by(map, operation::timeout(1), |lock, file| {
-            lock.take(file, map.identity())
-        })
+        let timeout = operation::timeout(1);
+        let end = timeout.map(|timeout| Instant::now() + timeout);
+        let mut waiting = Waiting::new(timeout);
+        while !self.take_by(map, end, |lock, file| {
+            lock.attempt(file, map.identity(), &mut waiting)
+        })? {
+            waiting.pause();
+        }
+        Ok(())
     }
 
     pub(super) fn try_take(&self, map: &Map) -> bool {
-        let taken = |done| if done { Ok(()) } else { Err(Error::Lock) };
-        let how = |lock: &ChangeLock, file: &File| taken(lock.try_take(file, map.identity()));
-        self.take_by(map, Some(Duration::ZERO), how).is_ok()
+        let how = |lock: &ChangeLock, file: &File| Ok(lock.try_take(file, map.identity()));
+        self.take_by(map, Some(Instant::now()), how) == Ok(true)
     }
 
     pub(super) fn share(&self, map: &Map, timeout: Duration) -> bool {
-        let taken = |done| if done { Ok(()) } else { Err(Error::Lock) };
-        let how = |lock: &ChangeLock, file: &File| taken(lock.share(file, timeout));
-        self.take_by(map, Some(timeout), how).is_ok()
+        let (end, mut pauses) = (Instant::now() + timeout, Pauses::new());
+        let how = |lock: &ChangeLock, file: &File| Ok(lock.share(file, Duration::ZERO));
+        loop {
+            match self.take_by(map, Some(end), how) {
+                Ok(false) if Instant::now() < end => drop(pauses.wait()),
+                taken => return taken == Ok(true),
+            }
+        }
     }
 
     pub(super) fn release(&self, map: &Map) {

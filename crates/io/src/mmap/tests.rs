@@ -327,6 +327,22 @@ fn a_change_through_a_map_keeps_others_out() {
             assert_eq!(waits.join().expect("joins"), Ok(()));
         });
         one.unlock();
+        // While a thread waits, the others need not.
+        assert!(one.try_lock_exclusive());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| map.lock_exclusive().map(|()| map.unlock()));
+            std::thread::sleep(Duration::from_millis(30));
+            let looks = scope.spawn(|| {
+                let taken = map.try_lock_exclusive();
+                taken || map.lock_shared(Duration::from_millis(5))
+            });
+            std::thread::sleep(Duration::from_millis(300));
+            let ended = looks.is_finished();
+            assert!(!waits.is_finished());
+            one.unlock();
+            assert_eq!(waits.join().expect("joins"), Ok(()));
+            assert!(ended && !looks.join().expect("joins"));
+        });
         // Also if it uses the same map.
         assert_eq!(map.lock_exclusive(), Ok(()));
         std::thread::scope(|scope| {
