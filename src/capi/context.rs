@@ -418,11 +418,11 @@ pub unsafe extern "C" fn blosc2_set_maskout(
         let len = size(nblocks)?;
         // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.
         let mask = unsafe { bytes(maskout.cast(), len)? };
-        ctx.clear_maskout();
         let mut copy = Buffer::zeroed(len.max(1))?;
         for (to, from) in copy.iter_mut().zip(mask) {
             *to = u8::from(*from != 0);
         }
+        ctx.clear_maskout();
         ctx.block_maskout.set(copy.into_raw().cast());
         ctx.block_maskout_nitems.set(nblocks);
         Ok(0)
