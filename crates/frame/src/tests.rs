@@ -27,6 +27,7 @@ mod hooked;
 mod killed;
 mod model;
 mod nested;
+mod one_step;
 /// Not on Windows, where modification times are updated late: so it cannot be known whether a writer is at work.
 #[cfg(unix)]
 mod torn;

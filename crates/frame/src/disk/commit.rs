@@ -126,8 +126,14 @@ impl Disk {
                     self.cut_behind(file);
                     return Err(error);
                 }
-                file.write_at(pos, &new)
-                    .inspect_err(|_| self.undo(file, &prepared.record, None))?;
+                if let Err(error) = file.write_at(pos, &new) {
+                    if !self.undo(file, &prepared.record, None) {
+                        // Some bytes may be new. If a record can be written elsewhere, readers restore the old ones.
+                        let record = prepared.record.encode().ok().zip(prepared.record.pos());
+                        let _ = record.map(|(bytes, pos)| file.write_at(pos, &bytes));
+                    }
+                    return Err(error);
+                }
             }
             None => self.write_with_record(file, prepared, extent.frame_len)?,
         }
@@ -228,7 +234,7 @@ impl Disk {
                 .and_then(|()| file.write_at(pos, &bytes))
                 .and_then(|()| file.sync());
             match again {
-                Ok(()) => self.undo(file, &record, last),
+                Ok(()) => drop(self.undo(file, &record, last)),
                 Err(_) => self.stale = true,
             }
             return Err(error);
@@ -351,8 +357,9 @@ impl Disk {
         }
     }
 
-    /// Undoes a change of this handle that could not be committed. If that fails, its record stays, and `self.stale` is set.
-    fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<FileWrite>) {
+    /// Undoes a change of this handle that could not be committed. Returns whether that was possible. If not, its record stays, if it has one, and
+    /// `self.stale` is set.
+    fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<FileWrite>) -> bool {
         let durable = self.options.durable;
         // Without the byte at `last`, the record is valid if this is interrupted.
         let record_is_valid = match last {
@@ -366,6 +373,7 @@ impl Disk {
             .and_then(|()| file.truncate(self.base + record.old_len))
             .and_then(|()| if durable { file.sync() } else { Ok(()) });
         self.stale |= undone.is_err();
+        undone.is_ok()
     }
 }
 
