@@ -1,5 +1,6 @@
 //! Temporary folders for unfinished outputs. They are removed when the value is dropped, and when a signal, or lack of memory, ends the
-//! program. What is left of a program that was killed is removed when another one makes a folder beside it.
+//! program. What is left of a program that was killed is removed when another one makes a folder beside it, if its lock is free. Where there are no
+//! locks it stays: the number of a process would not tell whether it is in use, since that may be on another machine or in a container.
 
 use crate::memory;
 use crate::placing::has_only_files_of_frame;
