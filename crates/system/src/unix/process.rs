@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What stands between the directories of `PATH`.
 pub const PATH_SEPARATOR: u8 = b':';
@@ -24,7 +24,7 @@ pub fn on_fork(in_child: extern "C" fn()) -> bool {
 }
 
 /// What a program writes to its output, until a time, as much as there is room for; how many bytes that was. None if it cannot be
-/// started or its output does not end in time.
+/// started or its output does not end in time. A program that goes on after that is killed.
 pub fn output(
     program: &CStr,
     arguments: &[&CStr; 3],
@@ -36,13 +36,28 @@ pub fn output(
     let child = spawn(program, arguments, input.as_raw_fd())?;
     drop(input);
     let len = read_until(output.as_raw_fd(), room, until);
-    if len.is_none() {
+    if len.is_none() || !ends_until(child, until) {
         // SAFETY: the group of this process's own child, which was not waited for. It has what the program itself started, too.
         unsafe { libc::kill(-child, libc::SIGKILL) };
+        // SAFETY: this process's own child, which was killed, so it ends.
+        while unsafe { libc::waitpid(child, null_mut(), 0) } < 0 && interrupted() {}
     }
-    // SAFETY: this process's own child. It has closed its output or was killed, so it ends.
-    while unsafe { libc::waitpid(child, null_mut(), 0) } < 0 && interrupted() {}
     len
+}
+
+/// Waits for a child that has closed its output. Returns whether it ended in time, or somebody else has waited for it.
+fn ends_until(child: libc::pid_t, until: Instant) -> bool {
+    loop {
+        // SAFETY: this process's own child.
+        let ended = unsafe { libc::waitpid(child, null_mut(), libc::WNOHANG) };
+        if ended != 0 && !(ended < 0 && interrupted()) {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn interrupted() -> bool {
@@ -119,4 +134,32 @@ fn read_until(pipe: c_int, buffer: &mut [u8], until: Instant) -> Option<usize> {
     }
     // There may be more, which is not needed.
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a script writes, if the call ends soon after 300 ms at the latest.
+    fn said(script: &CStr) -> Option<Vec<u8>> {
+        let (since, patience) = (Instant::now(), Duration::from_millis(300));
+        let mut room = [0; 64];
+        let len = output(
+            c"/bin/sh",
+            &[c"-c", script, c"sh"],
+            &mut room,
+            since + patience,
+        );
+        assert!(since.elapsed() < 20 * patience, "{script:?}");
+        len.map(|len| room[..len].to_vec())
+    }
+
+    #[test]
+    fn programs_that_do_not_end_are_not_waited_for() {
+        assert_eq!(said(c"echo a").as_deref(), Some(&b"a\n"[..]));
+        assert_eq!(said(c"echo a; exec sleep 60"), None);
+        let closed = said(c"echo a; exec >&-; exec sleep 60");
+        assert_eq!(closed.as_deref(), Some(&b"a\n"[..]));
+        assert_eq!(said(c"sleep 60 & echo a"), None);
+    }
 }

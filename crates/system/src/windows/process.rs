@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::io::Read;
 use std::os::windows::io::AsRawHandle;
 use std::os::windows::process::CommandExt;
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ pub fn before_end(run: fn()) {
 }
 
 /// What a program writes to its output, until a time, as much as there is room for; how many bytes that was. None if it cannot be
-/// started or its output does not end in time.
+/// started or its output does not end in time. A program that goes on after that is killed.
 pub fn output(
     program: &CStr,
     arguments: &[&CStr; 3],
@@ -72,13 +72,22 @@ pub fn output(
         .stdout
         .take()
         .and_then(|pipe| read_until(pipe, room, until));
-    if len.is_none() {
+    if len.is_none() || !ends_until(&mut child, until) {
         // It may have ended meanwhile.
         let _ = child.kill();
+        let _ = child.wait();
     }
-    // It has closed its output or was killed, so it ends.
-    let _ = child.wait();
     len
+}
+
+/// Waits for a program that has closed its output. Returns whether it ended in time.
+fn ends_until(child: &mut Child, until: Instant) -> bool {
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < until => std::thread::sleep(PAUSE),
+            ended => return !matches!(ended, Ok(None)),
+        }
+    }
 }
 
 /// Reads to the end of a pipe, as much as there is room for; how much that was. None if the end did not come in time.
