@@ -25,6 +25,7 @@ mod costs;
 mod handles;
 mod hooked;
 mod killed;
+mod last_chunk;
 mod model;
 mod nested;
 mod one_step;

@@ -369,6 +369,8 @@ impl Disk {
         }
         if self.space.is_none() {
             let end = match self.kind {
+                // The index is where the chunks end. The last one, which may be damaged, or another may say otherwise.
+                FrameKind::Contiguous if self.view.capacity.is_none() => self.view.extent.cbytes,
                 FrameKind::Contiguous => self.data_end()?,
                 FrameKind::Sparse => 0,
             };
