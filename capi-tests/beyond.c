@@ -340,6 +340,37 @@ static void metalayers_of_views(void) {
   CHECK_EQ(b2nd_free_ctx(ctx), 0);
 }
 
+/* The reference takes a size that is too small for a block that is stored, and looks at the sizes of those blocks only that it reads. */
+static void sizes_in_lazy_chunks(void) {
+  enum { BLOCK = 1000, STORED = 2 * BLOCK, SIZES = 8 };
+  char path[] = "beyond-lazy";
+  blosc2_remove_urlpath(path);
+  blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+  cparams.typesize = 1;
+  cparams.clevel = 0;
+  cparams.blocksize = BLOCK;
+  blosc2_storage storage = {.contiguous = true, .urlpath = path, .cparams = &cparams};
+  blosc2_schunk *schunk = blosc2_schunk_new(&storage);
+  CHECK(schunk != NULL);
+  uint8_t *src = wave(STORED);
+  uint8_t item;
+  CHECK_EQ(blosc2_schunk_append_buffer(schunk, src, STORED), 1);
+  uint8_t *chunk;
+  bool needs_free;
+  const int cbytes = blosc2_schunk_get_lazychunk(schunk, 0, &chunk, &needs_free);
+  CHECK(cbytes > SIZES && needs_free);
+  CHECK_EQ(blosc2_getitem_ctx(schunk->dctx, chunk, cbytes, BLOCK, 1, &item, 1), 1);
+  CHECK_EQ(item, src[BLOCK]);
+  const int32_t size = 1;
+  memcpy(chunk + cbytes - SIZES, &size, sizeof size);
+  CHECK_EQ(blosc2_getitem_ctx(schunk->dctx, chunk, cbytes, 0, 1, &item, 1), BLOSC2_ERROR_INVALID_HEADER);
+  CHECK_EQ(blosc2_getitem_ctx(schunk->dctx, chunk, cbytes, BLOCK, 1, &item, 1), BLOSC2_ERROR_INVALID_HEADER);
+  free(chunk);
+  free(src);
+  blosc2_schunk_free(schunk);
+  CHECK_EQ(blosc2_remove_urlpath(path), 0);
+}
+
 int main(void) {
   blosc2_init();
   RUN(source_is_only_read);
@@ -355,6 +386,7 @@ int main(void) {
   RUN(borrowed_frame_that_was_changed);
   RUN(metalayers_of_views);
   RUN(little_left_of_a_directory);
+  RUN(sizes_in_lazy_chunks);
   /* qemu-user 7.2 ends such a child by an assertion of its own; toolchains.sh says when it is there. */
   if (getenv("OXIBLOSC_UNDER_QEMU") == NULL) RUN(child_of_a_process_with_threads);
   blosc2_destroy();

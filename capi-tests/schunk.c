@@ -109,6 +109,31 @@ static void chunks(void) {
   }
 }
 
+/* A lazy chunk ends with the size of each block. A size that no block can have is refused. */
+static void sizes_in_lazy_chunks(void) {
+  static const int32_t sizes[] = {0, -1, 100000, INT32_MAX};
+  for (int storage = 2; storage < NSTORAGES; storage++) {
+    blosc2_schunk *schunk = create(storage);
+    CHECK(schunk != NULL);
+    fill(schunk, 1);
+    uint8_t *chunk;
+    bool needs_free;
+    int32_t items[CHUNK_ITEMS];
+    const int cbytes = blosc2_schunk_get_lazychunk(schunk, 0, &chunk, &needs_free);
+    /* Header, start of the one block, index and offset of the chunk, and the size of the block. */
+    CHECK_EQ(cbytes, BLOSC_EXTENDED_HEADER_LENGTH + 4 + 12 + 4);
+    CHECK(needs_free);
+    CHECK_EQ(blosc2_decompress_ctx(schunk->dctx, chunk, cbytes, items, CHUNK_NBYTES), CHUNK_NBYTES);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      memcpy(chunk + cbytes - 4, &sizes[i], 4);
+      CHECK_EQ(blosc2_decompress_ctx(schunk->dctx, chunk, cbytes, items, CHUNK_NBYTES), BLOSC2_ERROR_INVALID_HEADER);
+      CHECK_EQ(blosc2_getitem_ctx(schunk->dctx, chunk, cbytes, 3, 1, items, 4), BLOSC2_ERROR_INVALID_HEADER);
+    }
+    free(chunk);
+    discard(schunk, storage);
+  }
+}
+
 static void slices(void) {
   for (int storage = 0; storage < NSTORAGES; storage++) {
     blosc2_schunk *schunk = create(storage);
@@ -224,6 +249,7 @@ static void special_values(void) {
 int main(void) {
   blosc2_init();
   RUN(chunks);
+  RUN(sizes_in_lazy_chunks);
   RUN(slices);
   RUN(metalayers);
   RUN(copies);

@@ -66,12 +66,17 @@ pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
 /// Reads the trailer of a whole lazy chunk.
 ///
 /// # Errors
-/// [`Error::ReadBuffer`] if `lazy` is cut short.
+/// [`Error::ReadBuffer`] if `lazy` is cut short; [`Error::InvalidHeader`] if the size of a block is not what the block starts say.
 pub fn trailer(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
     if lazy.len() < size(header) {
         return Err(Error::ReadBuffer);
     }
-    let trailer = &lazy[header.overhead() + table_len(header)..];
+    let (table, trailer) = lazy[header.overhead()..].split_at(table_len(header));
+    let expected = sizes(header, table)?;
+    let given = trailer[12..].chunks_exact(4).map(|size| i32_at(size, 0));
+    if !given.take(header.nblocks).eq(expected.iter().copied()) {
+        return Err(Error::InvalidHeader);
+    }
     let (low, high) = (i32_at(trailer, 4), i32_at(trailer, 8));
     Ok(LazyTrailer {
         nchunk: i32_at(trailer, 0),
@@ -242,6 +247,11 @@ mod tests {
                 offset: 5 << 32 | 0xffff_fff0
             })
         );
+        for size in [0, -1, 1, 55, 57, 5000, i32::MAX] {
+            let mut other = lazy.clone();
+            other[56..60].copy_from_slice(&i32::to_le_bytes(size));
+            assert_eq!(trailer(&header, &other), Err(Error::InvalidHeader));
+        }
         let short = &lazy[..lazy.len() - 1];
         assert_eq!(trailer(&header, short), Err(Error::ReadBuffer));
         let no_owner = || Err(Error::NullPointer);
