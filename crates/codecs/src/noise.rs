@@ -19,6 +19,7 @@ use oxiblosc_memory::List;
 use sampling::{NearRepeats, SampledPositions};
 use stretches::{adapt_short, merge};
 
+pub(super) use independent::shares_short_words;
 pub(super) use profile::{Distribution, distribution, has_noise, looks_uniform};
 pub(super) use stretches::{Method, Stretch};
 

@@ -182,7 +182,27 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
             .flat_map(|i| next(i, &mut numbers).to_le_bytes())
             .collect()
     };
+    // Categories that come several times in a row, and codes each of which is followed by one of three.
+    let mut in_runs = |values, longest| {
+        let (mut left, mut value) = (0, 0);
+        kind(&mut |_, numbers| {
+            if left == 0 {
+                left = 1 + numbers.below(longest);
+                value = numbers.below(values) as i64;
+            }
+            left -= 1;
+            value
+        })
+    };
+    let runs = [(200, 8), (40, 8), (10, 29), (3, 8)]
+        .map(|(values, longest)| ("categories", in_runs(values, longest)));
+    let mut code = 0;
+    let codes = kind(&mut |_, numbers| {
+        code = (7 * code + 1 + 13 * numbers.below(3) as i64) % 100;
+        code
+    });
     let kinds = [
+        ("codes", codes),
         (
             "sine",
             kind(&mut |i, _| (i as f64 * 0.0005).sin().to_bits() as i64),
@@ -208,7 +228,7 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
     let mut decoder = Decoder::new();
     for clevel in [1, 2, 3, 4, 5, 7, 8] {
         let (mut ours, mut theirs) = (0, 0);
-        for (name, data) in &kinds {
+        for (name, data) in kinds.iter().chain(&runs) {
             let (mut kind_ours, mut kind_theirs) = (0, 0);
             let block = shuffled(data, 8);
             let (content, len) = if clevel < 6 {

@@ -3,7 +3,9 @@
 //! The library chooses a search by level and length alone. So it tries as many candidates where they do not pay as elsewhere: where nothing is
 //! repeated, and where bytes have so few values that a match takes more bits than the entropy codes of its bytes.
 
-use super::super::noise::{Distribution, NoiseDetector, distribution, has_noise, looks_uniform};
+use super::super::noise::{
+    Distribution, NoiseDetector, distribution, has_noise, looks_uniform, shares_short_words,
+};
 use core::ffi::c_int;
 use core::ops::RangeInclusive;
 use oxiblosc_error::Result;
@@ -175,8 +177,7 @@ pub(super) fn plan(
     };
     if !block && distribution != Distribution::Uniform {
         let is_sampled = distribution != Distribution::Runs && collisions <= max_collisions(clevel);
-        let collisions = is_sampled.then_some(collisions);
-        return plan_for_plane(clevel, stream, skewed, collisions, noise);
+        return plan_for_plane(clevel, stream, skewed, (collisions, is_sampled), noise);
     }
     if clevel == 3 && distribution != Distribution::Uniform {
         return Ok(plan_for_block_at_level_3(
@@ -195,26 +196,37 @@ pub(super) fn plan(
     })
 }
 
-/// The plan for a plane whose bytes are not uniformly distributed. Its words are sampled if `collisions` is given.
+/// The plan for a plane whose bytes are not uniformly distributed. Two of its bytes are equal in `collisions` of 65,536 cases; its words are
+/// sampled if `is_sampled`.
 fn plan_for_plane(
     clevel: u8,
     stream: &[u8],
     skewed: bool,
-    collisions: Option<u64>,
+    (collisions, is_sampled): (u64, bool),
     noise: &mut NoiseDetector,
 ) -> Result<Plan> {
     // More repeated words than this, of 256, do not change the choice.
     let enough = if skewed || clevel == 3 { 32 } else { 256 };
-    let long_repeats = match collisions {
-        Some(collisions) => noise.long_repeats(stream, collisions, enough)?,
-        None => None,
+    let long_repeats = match is_sampled {
+        true => noise.long_repeats(stream, collisions, enough)?,
+        false => None,
     };
-    Ok(match long_repeats {
+    let plan = match long_repeats {
         Some(..=INDEPENDENT) => Plan::Literals,
         Some(230..) | None if clevel == 3 => Plan::Level,
         _ if skewed => plan_for_skewed_plane(clevel),
         Some(repeats) => plan_for_repeats_in_plane(clevel, repeats),
         None => Plan::Level,
+    };
+    if plan == Plan::Level || !shares_short_words(stream, collisions) {
+        return Ok(plan);
+    }
+    // Codes of single bytes would take more bits. At levels 3 and 4 the faster searches would miss these words, too.
+    Ok(match (clevel, long_repeats) {
+        (5, _) if skewed => plan_for_skewed_plane(clevel),
+        (5, Some(repeats)) => plan_for_repeats_in_plane(5, repeats),
+        (4, Some(repeats)) if !skewed => plan_for_repeats_in_plane(5, repeats),
+        _ => Plan::Level,
     })
 }
 
@@ -229,7 +241,8 @@ fn plan_for_fast_level(
         && matches!(
             noise.long_repeats(stream, collisions, INDEPENDENT)?,
             Some(..=INDEPENDENT)
-        );
+        )
+        && !shares_short_words(stream, collisions);
     Ok(match distribution {
         Distribution::Uniform => Plan::PlainLiterals,
         _ if independent => Plan::Literals,
