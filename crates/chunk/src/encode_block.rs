@@ -316,13 +316,13 @@ impl BlockEncoder<'_> {
         let stages = self.pipeline.stages();
         let is = |kind: fn(&Stage) -> bool| stages.iter().any(kind);
         if is(|stage| matches!(stage, Stage::BitShuffle)) {
-            StreamContent::Planes
+            StreamContent::BitPlanes
         } else if !is(|stage| matches!(stage, Stage::Shuffle(_))) {
             StreamContent::Unknown
         } else if self.split && stream.len() * self.params.typesize == self.params.blocksize {
             StreamContent::Plane
         } else {
-            StreamContent::Planes
+            StreamContent::BytePlanes
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod histogram;
 mod independent;
+mod literals;
 mod profile;
 mod sampling;
 mod short;

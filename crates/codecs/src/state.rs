@@ -16,8 +16,10 @@ pub enum StreamContent {
     /// One plane of shuffled numbers: one byte of each number. Zstd samples it, and chooses a search that finds about as much as the
     /// level's in less time.
     Plane,
-    /// Several planes of bytes or bits.
-    Planes,
+    /// Several planes of bytes.
+    BytePlanes,
+    /// Several planes of bits.
+    BitPlanes,
 }
 
 /// Compresses streams. One per worker. Earlier streams never influence the bytes of later ones.

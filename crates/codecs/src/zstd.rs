@@ -1,5 +1,6 @@
 //! Zstandard, by the Zstandard library.
 
+mod pieces;
 mod search;
 
 use core::ffi::{CStr, c_int, c_uint};
@@ -8,7 +9,7 @@ use core::ptr::NonNull;
 use super::StreamContent;
 use super::noise::NoiseDetector;
 use oxiblosc_error::{Error, Result};
-use search::Plan;
+use search::{Pieces, Plan};
 
 pub(super) use search::is_sampled;
 use zstd_sys as sys;
@@ -152,13 +153,7 @@ impl Compressor {
         let plan = match noise {
             Some(noise) => {
                 let may_store = dst.len() <= src.len();
-                search::plan(
-                    clevel,
-                    src,
-                    content == StreamContent::Plane,
-                    may_store,
-                    noise,
-                )?
+                search::plan(clevel, src, content, may_store, noise)?
             }
             None => Plan::Level,
         };
@@ -206,7 +201,7 @@ unsafe fn compress_by_plan(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<usize> {
-    let mut piece = src.len();
+    let mut pieces = Pieces::whole(src);
     match plan {
         Plan::Store => return Ok(0),
         Plan::Level => {
@@ -250,14 +245,14 @@ unsafe fn compress_by_plan(
         Plan::Search(search) => unsafe {
             set_parameters(cctx, level, &search.parameters(src.len()))
         },
-        Plan::SearchPieces(search, len) => {
+        Plan::SearchPieces(search, cut) => {
             // SAFETY: as above.
             unsafe { set_parameters(cctx, level, &search.parameters(src.len())) };
-            piece = len;
+            pieces = cut;
         }
     }
-    // SAFETY: as above.
-    unsafe { compress_pieces(cctx, piece, src, dst) }
+    // SAFETY: as above, and the plan set the parameters.
+    unsafe { pieces::compress(cctx, pieces, src, dst) }
 }
 
 /// `ZSTD_c_literalCompressionMode`. The value 2 stores literals as they are.
@@ -291,47 +286,6 @@ unsafe fn set_parameters(
         );
         for (parameter, value) in common.iter().chain(parameters) {
             sys::ZSTD_CCtx_setParameter(cctx, *parameter, *value);
-        }
-    }
-}
-
-/// Compresses a stream with the parameters of the context. Each `piece` bytes begin a new block, which has codes of its own.
-///
-/// # Safety
-/// `cctx` is a context that nothing else uses during the call.
-#[inline(never)]
-unsafe fn compress_pieces(
-    cctx: *mut sys::ZSTD_CCtx,
-    piece: usize,
-    src: &[u8],
-    dst: &mut [u8],
-) -> Result<usize> {
-    use sys::ZSTD_EndDirective::{ZSTD_e_end, ZSTD_e_flush};
-    let mut input = sys::ZSTD_inBuffer {
-        src: src.as_ptr().cast(),
-        size: 0,
-        pos: 0,
-    };
-    let mut output = sys::ZSTD_outBuffer {
-        dst: dst.as_mut_ptr().cast(),
-        size: dst.len(),
-        pos: 0,
-    };
-    // SAFETY: `cctx` is a context without another user (# Safety).
-    unsafe { sys::ZSTD_CCtx_setPledgedSrcSize(cctx, src.len() as u64) };
-    loop {
-        input.size = src.len().min(input.size + piece);
-        let whole = input.size == src.len();
-        let end = if whole { ZSTD_e_end } else { ZSTD_e_flush };
-        // SAFETY: as above. The library reads `src` up to `input.size`, which is at most its length, and writes to `dst` up to its
-        // length. Neither buffer moves between the calls, since both are borrowed.
-        let left = unsafe { sys::ZSTD_compressStream2(cctx, &mut output, &mut input, end) };
-        match left {
-            0 if whole => return Ok(output.pos),
-            0 => {}
-            // What is left does not fit.
-            left if !is_error(left) => return Ok(0),
-            code => return written(code),
         }
     }
 }

@@ -22,7 +22,7 @@ const MIN_WORDS: usize = 48;
 
 /// The shortest word length for which hardly any word is repeated by chance in a stream of `len` bytes. Two of its bytes are equal in
 /// `collisions` of 65,536 cases.
-fn word_len(len: usize, collisions: u64) -> Option<u32> {
+pub(super) fn word_len(len: usize, collisions: u64) -> Option<u32> {
     let mut expected = (len as u64 * WORDS_PER_CHANCE) << 16;
     (1..=MAX_WORD)
         .find(|_| {
@@ -33,7 +33,7 @@ fn word_len(len: usize, collisions: u64) -> Option<u32> {
 }
 
 #[inline(always)]
-fn hash(word: u128) -> u64 {
+pub(super) fn hash(word: u128) -> u64 {
     let folded = word as u64 ^ ((word >> 64) as u64).rotate_left(29);
     folded.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -132,7 +132,7 @@ pub(in super::super) fn shares_short_words(stream: &[u8], collisions: u64) -> bo
 /// Replaces each byte by one that depends on four bytes, itself and the next three, or on eight with `eight`. Each step doubles the number
 /// of bytes. The last bytes of a piece are left as they are in `mixed`.
 #[inline(never)]
-fn mix<'a>(piece: &[u8], eight: bool, mixed: &'a mut [u8]) -> &'a [u8] {
+pub(super) fn mix<'a>(piece: &[u8], eight: bool, mixed: &'a mut [u8]) -> &'a [u8] {
     const GROUP: usize = 64;
     let groups = mixed.as_chunks_mut::<GROUP>().0.iter_mut();
     for (group, mixed) in piece.windows(GROUP + 7).step_by(GROUP).zip(groups) {

@@ -234,7 +234,7 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
             let (content, len) = if clevel < 6 {
                 (StreamContent::Plane, block.len() / 8)
             } else {
-                (StreamContent::Planes, block.len())
+                (StreamContent::BytePlanes, block.len())
             };
             encoder.content = content;
             for stream in block.chunks(len) {

@@ -3,6 +3,7 @@
 //! The library chooses a search by level and length alone. So it tries as many candidates where they do not pay as elsewhere: where nothing is
 //! repeated, and where bytes have so few values that a match takes more bits than the entropy codes of its bytes.
 
+use super::super::StreamContent;
 use super::super::noise::{
     Distribution, NoiseDetector, distribution, has_noise, looks_uniform, shares_short_words,
 };
@@ -61,9 +62,33 @@ pub(super) enum Plan {
     Literals,
     /// Use this search.
     Search(Search),
-    /// Use this search in pieces of this length, each of which has entropy codes of its own. At the beginning of a piece the search tries every
-    /// position again.
-    SearchPieces(Search, usize),
+    /// Use this search in pieces, each of which has entropy codes of its own. At the beginning of a piece the search tries every position again.
+    SearchPieces(Search, Pieces),
+}
+
+/// The pieces into which a stream is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pieces {
+    /// The length of each.
+    pub(super) len: usize,
+    /// Which of them are written as entropy-coded literals, without a search: bit `n` for piece `n`.
+    pub(super) literals: u64,
+}
+
+impl Pieces {
+    /// All pieces are searched.
+    const SEARCHED: Self = Self {
+        len: PIECE,
+        literals: 0,
+    };
+
+    /// The whole stream is one piece, and searched.
+    pub(super) fn whole(stream: &[u8]) -> Self {
+        Self {
+            len: stream.len(),
+            ..Self::SEARCHED
+        }
+    }
 }
 
 impl Search {
@@ -80,7 +105,7 @@ impl Search {
         }
     }
 
-    const fn rows(strategy: ZSTD_strategy, attempts: c_int, min_match: c_int) -> Self {
+    pub(super) const fn rows(strategy: ZSTD_strategy, attempts: c_int, min_match: c_int) -> Self {
         Self {
             strategy,
             attempts,
@@ -141,12 +166,12 @@ pub(super) fn plan_for_length(clevel: u8, stream: &[u8]) -> Plan {
     }
 }
 
-/// Plans the compression of a stream that is one plane of bytes (`is_plane`) or several planes. Stores it only with `may_store`.
+/// Plans the compression of a stream that is one plane of bytes or several planes. Stores it only with `may_store`.
 #[inline(never)]
 pub(super) fn plan(
     clevel: u8,
     stream: &[u8],
-    is_plane: bool,
+    content: StreamContent,
     may_store: bool,
     noise: &mut NoiseDetector,
 ) -> Result<Plan> {
@@ -154,7 +179,7 @@ pub(super) fn plan(
     if !is_sampled(clevel, len) {
         return Ok(Plan::Level);
     }
-    let block = len >= BLOCK || !is_plane;
+    let block = len >= BLOCK || content != StreamContent::Plane;
     // For these no search is better than the library's. Only random streams are treated in a special way.
     let only_random = block && [1, 2, 4].contains(&clevel);
     if only_random && !looks_uniform(stream) {
@@ -190,7 +215,7 @@ pub(super) fn plan(
     };
     Ok(match clevel {
         ..=5 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
-        7.. => plan_for_large_block(clevel, repeats, collisions),
+        7.. => plan_for_large_block(clevel, (stream, content), repeats, collisions, noise)?,
         _ if block => plan_for_block(clevel, repeats),
         _ => plan_for_repeats_in_plane(clevel, repeats),
     })
@@ -279,7 +304,7 @@ fn plan_for_block_at_level_3(repeats: Option<usize>, collisions: u64) -> Plan {
     let few_values = collisions > 65_536 / 11;
     match repeats {
         Some(..4) => Plan::Search(Search::double_fast(4)),
-        Some(..48) => Plan::SearchPieces(Search::double_fast(4), PIECE),
+        Some(..48) => Plan::SearchPieces(Search::double_fast(4), Pieces::SEARCHED),
         Some(..200) if few_values => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
         None if collisions > 65_536 / 3 => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
         _ => Plan::Level,
@@ -296,19 +321,37 @@ fn plan_for_block(clevel: u8, repeats: usize) -> Plan {
 }
 
 /// The plan for a block at the levels that use large blocks. Entropy codes of its own for each piece gain as much as a longer search.
-fn plan_for_large_block(clevel: u8, repeats: usize, collisions: u64) -> Plan {
+fn plan_for_large_block(
+    clevel: u8,
+    (stream, content): (&[u8], StreamContent),
+    repeats: usize,
+    collisions: u64,
+    noise: &mut NoiseDetector,
+) -> Result<Plan> {
     let (many_values, few_values) = (collisions < 65_536 / 22, collisions > 65_536 * 2 / 5);
     // In these blocks longer searches find more.
     if repeats >= 100 && many_values || repeats >= 180 && few_values {
-        return Plan::Level;
+        return Ok(Plan::Level);
     }
     let attempts = match (clevel, repeats) {
         (7, ..77) => 5,
         (7, ..230) => 6,
         (8, ..77) => 6,
-        _ => return Plan::Level,
+        _ => return Ok(Plan::Level),
     };
-    Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5), PIECE)
+    let search = Search::rows(ZSTD_lazy2, attempts, 5);
+    // In planes of bits whole planes are alike, and no plane is of this kind.
+    let literals = match content {
+        StreamContent::BytePlanes => {
+            noise.literal_parts(stream, PIECE, max_collisions(clevel), INDEPENDENT)?
+        }
+        _ => 0,
+    };
+    let pieces = Pieces {
+        len: PIECE,
+        literals,
+    };
+    Ok(Plan::SearchPieces(search, pieces))
 }
 
 #[cfg(test)]
@@ -332,7 +375,10 @@ mod tests {
         super::plan(
             clevel,
             stream,
-            stream.len() < BLOCK,
+            match stream.len() < BLOCK {
+                true => StreamContent::Plane,
+                false => StreamContent::BytePlanes,
+            },
             true,
             &mut NoiseDetector::default(),
         )
@@ -352,7 +398,7 @@ mod tests {
                 [Plan::Store; 3]
             );
             let mut noise = NoiseDetector::default();
-            let roomy = super::plan(3, &stream, true, false, &mut noise).unwrap();
+            let roomy = super::plan(3, &stream, StreamContent::Plane, false, &mut noise).unwrap();
             assert!(matches!(roomy, Plan::Search(_)));
             assert_eq!(plan(3, &stream[..MIN_SAMPLED - 1]), Plan::Level, "short");
         }
@@ -381,8 +427,15 @@ mod tests {
             let repetitive = stream[..3000].repeat(20);
             let plans = [1, 2, 3, 4, 5].map(|level| plan(level, &repetitive));
             assert!(!plans.contains(&Plan::Literals), "{values} values");
-            let of_planes =
-                |level| super::plan(level, &stream, false, true, &mut NoiseDetector::default());
+            let of_planes = |level| {
+                super::plan(
+                    level,
+                    &stream,
+                    StreamContent::BytePlanes,
+                    true,
+                    &mut NoiseDetector::default(),
+                )
+            };
             let plans = [1, 2, 3, 4, 5].map(|level| of_planes(level).unwrap());
             assert!(!plans.contains(&Plan::Literals), "{values} values");
         }
@@ -424,14 +477,14 @@ mod tests {
         for piece in pieces {
             piece.copy_within(4096..5120, 10_000);
         }
-        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast, PIECE));
+        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast, Pieces::SEARCHED));
         let repetitive = random(3000, 100, 1).repeat(BLOCK.div_ceil(3000));
         assert_eq!(plan(3, &repetitive[..BLOCK]), Plan::Level);
         assert_eq!(plan(4, &block(BLOCK)), Plan::Level);
         for clevel in [7, 8] {
             assert!(matches!(
                 plan(clevel, &block(LARGE_BLOCK)),
-                Plan::SearchPieces(_, PIECE)
+                Plan::SearchPieces(..)
             ));
             assert_eq!(plan(clevel, &block(LARGE_BLOCK - 4)), Plan::Level);
         }
