@@ -20,7 +20,6 @@ use oxiblosc_memory::List;
 use sampling::{NearRepeats, SampledPositions};
 use stretches::{adapt_short, merge};
 
-pub(super) use independent::shares_short_words;
 pub(super) use profile::{Distribution, distribution, has_noise, looks_uniform};
 pub(super) use stretches::{Method, Stretch};
 
@@ -87,6 +86,8 @@ pub(super) struct NoiseDetector {
     positions: SampledPositions,
     /// The bytes by which [`repeats`](Self::repeats) and [`long_repeats`](Self::long_repeats) choose the words of a piece that are sampled.
     mixed_bytes: List<u8>,
+    /// How often a word of each hash occurs, for [`shares_short_words`](Self::shares_short_words).
+    short_words: List<u8>,
     short: short::ShortDetector,
     words: word_table::WordTable<16>,
     near: NearRepeats,

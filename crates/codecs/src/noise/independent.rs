@@ -102,31 +102,39 @@ impl NoiseDetector {
         self.mixed_bytes = mixed_bytes;
         Ok((words >= MIN_WORDS).then(|| 256 * repeats / words))
     }
-}
 
-/// Whether words of four bytes occur more often in a stream than they would if its bytes were independent, two of which are equal in `collisions`
-/// of 65,536 cases. A search finds such words, as in codes of categories that come several times in a row, even if no long word occurs twice.
-#[inline(never)]
-pub(in super::super) fn shares_short_words(stream: &[u8], collisions: u64) -> bool {
-    /// So many samples of so many bytes are looked at.
-    const SAMPLES: usize = 32;
-    const SAMPLE: usize = 64;
-    const SLOT_BITS: u32 = 15;
-    let mut counts = [0_u8; 1 << SLOT_BITS];
-    let (mut pairs, mut words) = (0_u64, 0_u64);
-    for sample in stream.chunks_exact((stream.len() / SAMPLES).max(SAMPLE)) {
-        for word in sample[..SAMPLE].array_windows() {
-            let hash = u32::from_le_bytes(*word).wrapping_mul(0x9E37_79B1);
-            let count = &mut counts[(hash >> (u32::BITS - SLOT_BITS)) as usize];
-            pairs += u64::from(*count);
-            *count = count.saturating_add(1);
-            words += 1;
+    /// Whether words of four bytes occur more often in a stream than they would if its bytes were independent, two of which are equal in
+    /// `collisions` of 65,536 cases. A search finds such words, as in codes of categories that come several times in a row, even if no long
+    /// word occurs twice.
+    #[inline(never)]
+    pub(in super::super) fn shares_short_words(
+        &mut self,
+        stream: &[u8],
+        collisions: u64,
+    ) -> Result<bool> {
+        /// So many samples of so many bytes are looked at.
+        const SAMPLES: usize = 32;
+        const SAMPLE: usize = 64;
+        const SLOT_BITS: u32 = 15;
+        // Not on the stack, which may be small.
+        self.short_words.clear();
+        self.short_words.resize(1 << SLOT_BITS, 0)?;
+        let counts = &mut self.short_words;
+        let (mut pairs, mut words) = (0_u64, 0_u64);
+        for sample in stream.chunks_exact((stream.len() / SAMPLES).max(SAMPLE)) {
+            for word in sample[..SAMPLE].array_windows() {
+                let hash = u32::from_le_bytes(*word).wrapping_mul(0x9E37_79B1);
+                let count = &mut counts[(hash >> (u32::BITS - SLOT_BITS)) as usize];
+                pairs += u64::from(*count);
+                *count = count.saturating_add(1);
+                words += 1;
+            }
         }
+        let all = words * words.saturating_sub(1) / 2;
+        let by_value = (0..size_of::<u32>()).fold(all, |pairs, _| (pairs * collisions) >> 16);
+        // Words of different bytes may share a slot. For independent bytes the number of pairs differs by a third from what is expected.
+        Ok(pairs > 2 * (by_value + (all >> SLOT_BITS)))
     }
-    let all = words * words.saturating_sub(1) / 2;
-    let by_value = (0..size_of::<u32>()).fold(all, |pairs, _| (pairs * collisions) >> 16);
-    // Words of different bytes may share a slot. For independent bytes the number of pairs differs by a third from what is expected.
-    pairs > 2 * (by_value + (all >> SLOT_BITS))
 }
 
 /// Replaces each byte by one that depends on four bytes, itself and the next three, or on eight with `eight`. Each step doubles the number
@@ -193,12 +201,18 @@ mod tests {
         assert_eq!(word_len(64 << 10, 65_536 / 2), None, "too long");
     }
 
+    fn shares_short_words(stream: &[u8], values: u32) -> bool {
+        NoiseDetector::default()
+            .shares_short_words(stream, 65_536 / u64::from(values))
+            .unwrap()
+    }
+
     #[test]
     fn short_words_are_found_where_bytes_depend_on_each_other() {
         for len in [16 << 10, 100_003] {
             for values in [3, 10, 40, 200] {
                 let stream = of(values, len, values.into());
-                let shares = |stream: &[u8]| shares_short_words(stream, 65_536 / u64::from(values));
+                let shares = |stream: &[u8]| shares_short_words(stream, values);
                 assert!(!shares(&stream), "{values}");
                 // Each byte up to eight times in a row.
                 let times = of(8, len, 1);

@@ -1,10 +1,11 @@
 //! Finds the parts of a stream whose bytes are independent of one another and that share no words with the rest: what a search finds there is due
 //! to chance, so that entropy codes alone are as small.
 
-use super::independent::{hash, mix, shares_short_words, word_len};
+use super::independent::{hash, mix, word_len};
 use super::{Distribution, NoiseDetector, PIECE, SearchParams, WORD_BITS, WORD_MASK};
 use super::{distribution, pieces};
 use oxiblosc_error::Result;
+use oxiblosc_memory::List;
 
 /// The lengths of words. Each part is judged by those of the shortest length that is hardly repeated by chance.
 const WORD_LENGTHS: [u32; 5] = [5, 6, 8, 11, 16];
@@ -45,14 +46,16 @@ impl NoiseDetector {
     ) -> Result<u64> {
         debug_assert!(part_len.is_multiple_of(PIECE));
         let stream = &stream[..stream.len().min(MAX_PARTS * part_len)];
-        let mut parts = [Part::default(); MAX_PARTS];
+        // Not on the stack, which may be small.
+        let mut parts = List::new();
+        parts.resize(MAX_PARTS, Part::default())?;
         for (part, bytes) in parts.iter_mut().zip(stream.chunks_exact(part_len)) {
             let (distribution, collisions) = distribution(bytes);
             let has_runs = matches!(distribution, Distribution::Runs | Distribution::Sparse);
             part.is_sampled = !has_runs && collisions >= MIN_COLLISIONS;
             if part.is_sampled
                 && collisions <= max_collisions
-                && !shares_short_words(bytes, collisions)
+                && !self.shares_short_words(bytes, collisions)?
             {
                 let len = word_len(stream.len(), collisions);
                 part.class = len.and_then(|len| WORD_LENGTHS.iter().position(|word| len < *word));
@@ -73,7 +76,7 @@ impl NoiseDetector {
         &mut self,
         stream: &[u8],
         part_len: usize,
-        parts: &mut [Part; MAX_PARTS],
+        parts: &mut [Part],
     ) -> Result<()> {
         let search = SearchParams {
             window: 4 * stream.len(),

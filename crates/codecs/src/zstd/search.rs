@@ -4,9 +4,7 @@
 //! repeated, and where bytes have so few values that a match takes more bits than the entropy codes of its bytes.
 
 use super::super::StreamContent;
-use super::super::noise::{
-    Distribution, NoiseDetector, distribution, has_noise, looks_uniform, shares_short_words,
-};
+use super::super::noise::{Distribution, NoiseDetector, distribution, has_noise, looks_uniform};
 use core::ffi::c_int;
 use core::ops::RangeInclusive;
 use oxiblosc_error::Result;
@@ -243,7 +241,7 @@ fn plan_for_plane(
         Some(repeats) => plan_for_repeats_in_plane(clevel, repeats),
         None => Plan::Level,
     };
-    if plan == Plan::Level || !shares_short_words(stream, collisions) {
+    if plan == Plan::Level || !noise.shares_short_words(stream, collisions)? {
         return Ok(plan);
     }
     // Codes of single bytes would take more bits. At levels 3 and 4 the faster searches would miss these words, too.
@@ -267,7 +265,7 @@ fn plan_for_fast_level(
             noise.long_repeats(stream, collisions, INDEPENDENT)?,
             Some(..=INDEPENDENT)
         )
-        && !shares_short_words(stream, collisions);
+        && !noise.shares_short_words(stream, collisions)?;
     Ok(match distribution {
         Distribution::Uniform => Plan::PlainLiterals,
         _ if independent => Plan::Literals,
