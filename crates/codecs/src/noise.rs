@@ -32,6 +32,8 @@ const MIN_SPARSE: usize = 4 * PIECE;
 /// An entry of the table of words has a word in this many low bits, and the number of its piece above them.
 const WORD_BITS: u32 = 40;
 const WORD_MASK: u64 = (1 << WORD_BITS) - 1;
+/// The factor of multiplicative hashes: 2^64 over the golden ratio.
+const HASH_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Properties of a codec's search for matches.
 #[derive(Clone, Copy)]
@@ -328,7 +330,7 @@ impl NoiseDetector {
                 .first_chunk()
                 .expect("`find` leaves seven bytes behind each position");
             let word = u64::from_le_bytes(*bytes) & mask;
-            let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
+            let hash = word.wrapping_mul(HASH_FACTOR) >> shift;
             let entry =
                 core::mem::replace(&mut self.table[hash as usize], word | this << WORD_BITS);
             // Whether a word is repeated is unpredictable, so there is no branch.

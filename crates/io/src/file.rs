@@ -179,8 +179,14 @@ pub fn written_after(file: &File, before: Written) -> Option<Written> {
 
 /// Reads from `pos` on until `buf` is full, the file ends or an error occurs. Returns the number of bytes read.
 pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
+    let all = buf.len();
+    read_at_least(file, pos, buf, all)
+}
+
+/// [`read_up_to`], but once `enough` bytes are read it does not ask for more.
+pub fn read_at_least(file: &File, pos: u64, buf: &mut [u8], enough: usize) -> usize {
     let mut done = 0;
-    while done < buf.len() {
+    while done < enough {
         match files::read_at(file, &mut buf[done..], pos.saturating_add(done as u64)) {
             Ok(0) => break,
             Ok(n) => done += n,

@@ -6,7 +6,7 @@
 //! finds another count than it last saw knows that the frame has changed. In a file that is too short the count is zero. A file that is longer
 //! is no lock file: its name may be a link, and what it leads to must not be overwritten.
 
-use super::file::write_up_to;
+use super::file::{read_at_least, write_up_to};
 use super::{operation, turnstile};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
@@ -319,16 +319,9 @@ impl SidecarLock {
 /// [`Error::Lock`] if it cannot be read. To begin at 0 again would repeat counts that other handles have seen. Also for a file that is longer
 /// than a lock file.
 fn count_in(file: &File) -> Result<u64> {
-    let (mut bytes, mut have) = ([0; 9], 0);
-    while have < 8 {
-        match files::read_at(file, &mut bytes[have..], COUNT + have as u64) {
-            Ok(0) => break,
-            Ok(more) => have += more,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
-        }
-    }
-    match (have, bytes) {
+    let mut bytes = [0; 9];
+    // The first read shows whether there is a ninth byte. No other one asks for it.
+    match (read_at_least(file, COUNT, &mut bytes, 8), bytes) {
         (8, [count @ .., _]) => Ok(u64::from_ne_bytes(count)),
         (9, _) => Err(Error::Lock),
         _ => match file.metadata() {

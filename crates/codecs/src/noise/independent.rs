@@ -5,7 +5,7 @@
 //! than codes for its bytes: it takes about the logarithm of the stream's length for the distance and a few bits for the length, and saves
 //! the logarithm of `1 / p` for each byte.
 
-use super::{NoiseDetector, PIECE, SearchParams, WORD_BITS, WORD_MASK, pieces};
+use super::{HASH_FACTOR, NoiseDetector, PIECE, SearchParams, WORD_BITS, WORD_MASK, pieces};
 use oxiblosc_error::Result;
 
 /// The shortest word. The library's searches find no shorter match, except of three bytes, which saves little.
@@ -35,7 +35,17 @@ pub(super) fn word_len(len: usize, collisions: u64) -> Option<u32> {
 #[inline(always)]
 pub(super) fn hash(word: u128) -> u64 {
     let folded = word as u64 ^ ((word >> 64) as u64).rotate_left(29);
-    folded.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    folded.wrapping_mul(HASH_FACTOR)
+}
+
+/// Notes that a word with this hash occurs in piece `this`, and returns the piece that the table has for it. The upper bits of the hash, above
+/// `shift`, select the slot, and 40 other bits stand for the word.
+#[inline(always)]
+pub(super) fn insert(table: &mut [u64], hash: u64, shift: u32, this: u64) -> Option<u64> {
+    let tag = (hash >> 8) & WORD_MASK;
+    let entry = &mut table[(hash >> shift) as usize];
+    let earlier = core::mem::replace(entry, tag | this << WORD_BITS);
+    (earlier & WORD_MASK == tag).then_some(earlier >> WORD_BITS)
 }
 
 impl NoiseDetector {
@@ -82,13 +92,9 @@ impl NoiseDetector {
                 let Some(bytes) = stream[at * PIECE + usize::from(position)..].first_chunk() else {
                     continue;
                 };
-                // The upper bits of the hash select the slot, and 40 other bits stand for the word.
                 let hash = hash(u128::from_le_bytes(*bytes) & mask);
-                let tag = (hash >> 8) & WORD_MASK;
-                let entry = &mut self.table[(hash >> shift) as usize];
-                let earlier = core::mem::replace(entry, tag | this << WORD_BITS);
-                repeats +=
-                    usize::from(earlier & WORD_MASK == tag && earlier >> WORD_BITS >= self.first);
+                let earlier = insert(&mut self.table, hash, shift, this);
+                repeats += usize::from(earlier.is_some_and(|piece| piece >= self.first));
                 words += 1;
             }
             // If two pieces have so few samples, they have a short period.

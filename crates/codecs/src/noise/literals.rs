@@ -1,8 +1,8 @@
 //! Finds the parts of a stream whose bytes are independent of one another and that share no words with the rest: what a search finds there is due
 //! to chance, so that entropy codes alone are as small.
 
-use super::independent::{hash, mix, word_len};
-use super::{Distribution, NoiseDetector, PIECE, SearchParams, WORD_BITS, WORD_MASK};
+use super::independent::{hash, insert, mix, word_len};
+use super::{Distribution, HASH_FACTOR, NoiseDetector, PIECE, SearchParams};
 use super::{distribution, pieces};
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
@@ -13,8 +13,6 @@ const WORD_LENGTHS: [u32; 5] = [5, 6, 8, 11, 16];
 const SAMPLING: usize = 64;
 /// The most words of a piece: where nearly all are alike, many more than usual may be chosen.
 const MAX_WORDS: usize = 4 * PIECE / SAMPLING;
-/// An odd number whose bits are random: 2^64 over the golden ratio.
-const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// The most parts. What lies behind them is not looked at.
 const MAX_PARTS: usize = u64::BITS as usize;
 /// Parts in which fewer bytes are equal are hardly smaller as entropy codes, and a search passes over them.
@@ -91,10 +89,9 @@ impl NoiseDetector {
         mixed_bytes.clear();
         mixed_bytes.resize(2 * PIECE, 0)?;
         for (at, piece) in pieces(stream).enumerate() {
-            let part_of =
-                |entry: u64| ((entry >> WORD_BITS) - self.first) as usize * PIECE / part_len;
+            let part_of = |piece: u64| (piece - self.first) as usize * PIECE / part_len;
             let this = self.first + at as u64;
-            let nth = part_of(this << WORD_BITS);
+            let nth = part_of(this);
             if !parts[nth].is_sampled {
                 continue;
             }
@@ -108,11 +105,10 @@ impl NoiseDetector {
                 for (class, len) in WORD_LENGTHS.iter().enumerate() {
                     let hash = hash(word & (u128::MAX >> (128 - 8 * len)));
                     // Its length tells a word from a longer one that ends with zeros.
-                    let hash = (hash ^ hash >> 32 ^ u64::from(*len)).wrapping_mul(FACTOR);
-                    let tag = (hash >> 8) & WORD_MASK;
-                    let entry = &mut self.table[(hash >> shift) as usize];
-                    let earlier = core::mem::replace(entry, tag | this << WORD_BITS);
-                    if earlier & WORD_MASK == tag && earlier >> WORD_BITS >= self.first {
+                    let hash = (hash ^ hash >> 32 ^ u64::from(*len)).wrapping_mul(HASH_FACTOR);
+                    if let Some(earlier) = insert(&mut self.table, hash, shift, this)
+                        && earlier >= self.first
+                    {
                         parts[part_of(earlier)].repeats[class] += 1;
                         parts[nth].repeats[class] += 1;
                     }

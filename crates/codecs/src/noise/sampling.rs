@@ -1,6 +1,6 @@
 //! Which words of a piece are looked up: the sampled ones, and all words near its start.
 
-use super::PIECE;
+use super::{HASH_FACTOR, PIECE};
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
@@ -43,7 +43,7 @@ impl NearRepeats {
         let mut count = 0;
         for at in 1..tested.len().saturating_sub(7) {
             let word = word_at(at);
-            let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Self::TABLE_BITS);
+            let hash = word.wrapping_mul(HASH_FACTOR) >> (u64::BITS - Self::TABLE_BITS);
             let earlier = core::mem::replace(&mut table[hash as usize], at as u16);
             count += usize::from(word_at(earlier.into()) == word);
         }

@@ -1,5 +1,5 @@
-//! Compresses a stream in pieces, each of which is a block of its own. The library asks this code for the matches of each block; for most it
-//! has none and leaves the search to the library, and for others it says that there is none.
+//! Compresses a stream in pieces, each of which is a block of its own. For pieces of literals a sequence producer tells the library that there
+//! are no matches; the library searches the others itself.
 
 use core::ffi::{c_int, c_void};
 

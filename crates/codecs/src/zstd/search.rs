@@ -338,7 +338,7 @@ fn plan_for_large_block(
         _ => return Ok(Plan::Level),
     };
     let search = Search::rows(ZSTD_lazy2, attempts, 5);
-    // In planes of bits whole planes are alike, and no plane is of this kind.
+    // Planes of bits are often like each other, so that no piece of them is found: looking for one would only take time.
     let literals = match content {
         StreamContent::BytePlanes => {
             noise.literal_parts(stream, PIECE, max_collisions(clevel), INDEPENDENT)?
