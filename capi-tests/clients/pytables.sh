@@ -9,6 +9,12 @@ source "$(dirname "$0")/common.sh"
 need_packages python3 python3-venv
 python_with tables==3.11.1
 
+# PyTables makes chunks of Blosc2 as large as the processor's last cache, whose size it reads from this file if it is there, and each append
+# compresses its chunk anew. With the 272 MB of some servers a test takes up to a quarter of a minute, and all take hours.
+export HOME=$work/home
+mkdir -p "$HOME"
+echo '{"l2_cache_size": 1048576, "l3_cache_size": 8388608}' >"$HOME/.pytables-cpuinfo.json"
+
 # with <library> <command...>: the command with the library preloaded; without a library as the wheel has it.
 with() {
   local library=$1
