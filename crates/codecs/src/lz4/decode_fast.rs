@@ -12,7 +12,7 @@
 
 use core::hint::cold_path;
 
-use super::decode_short::{self, LONG_STEP, LONGEST_MATCH, decode_short};
+use super::decode_short::{self, LONG_STEP, Recent, decode_branchless, decode_predictable};
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
 use crate::copy::{copy_all, replicate};
 use crate::unaligned::load;
@@ -27,22 +27,22 @@ const LITERAL_STEP: usize = 64;
 /// The most literals that a token encodes without extra bytes.
 const MAX_SHORT_LITERALS: usize = RUN_MASK - 1;
 /// The most bytes that [`repeat_short`](UncheckedDst::repeat_short) writes.
-const SHORT_MATCH_STEP: usize = 24;
+pub(super) const SHORT_MATCH_STEP: usize = 24;
 /// The most bytes that a sequence without extra bytes writes: its literals, and a match in fixed steps.
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// The most bytes that any sequence writes before the end of its match is checked: a step of literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
-/// [`decode_short`] is called after this many consecutive sequences that it could decode. After a call that did not pay the threshold is
-/// twice as high, up to `MAX_SHORT_RUN`, and after one that did it is 1: most likely the sequence at which it ended was an exception.
-const SHORT_RUN: usize = 24;
-const MAX_SHORT_RUN: usize = 1024;
-/// A call of [`decode_short`] pays if it decodes this many bytes of the stream. Its end costs a mispredicted branch.
-const MIN_CALL_BYTES: usize = 96;
-// Sixteen bytes of literals are stored before their number is known, and a short match follows without another check. A call of
-// `decode_short` requires `LONG_STEP` bytes of data, which so many matches have.
-const _: () = assert!(
-    16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN && LONG_STEP <= SHORT_RUN * MIN_MATCH
-);
+/// The general loop decodes this much of the data before the short loops are tried; twice as much, up to `MAX_GENERAL_PIECE`, each time that
+/// they did not pay.
+const MIN_GENERAL_PIECE: usize = 512;
+const MAX_GENERAL_PIECE: usize = 16 << 10;
+/// So much of the data the short loops decode before it is decided anew which of them: at first, and later.
+const FIRST_SHORT_PIECE: usize = 1 << 10;
+const SHORT_PIECE: usize = 8 << 10;
+// Sixteen bytes of literals are stored before their number is known, and a short match follows without another check. The short loops
+// require `LONG_STEP` bytes of data.
+const _: () =
+    assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN && LONG_STEP <= MIN_GENERAL_PIECE);
 
 impl UncheckedDst<'_> {
     /// Copies the first `len` of `bytes` to `at`. For a `len` up to 32 it copies 32 bytes, if `bytes` has as many.
@@ -68,7 +68,7 @@ impl UncheckedDst<'_> {
     /// # Safety
     /// `1 <= distance <= at`, and `at + SHORT_MATCH_STEP <= self.len()`.
     #[inline(always)]
-    unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
+    pub(super) unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
         debug_assert!(1 <= distance && distance <= at && at + SHORT_MATCH_STEP <= self.len());
         let from = at - distance;
         // SAFETY: `from` is not negative since `distance <= at` (# Safety). Loads end at `from + 18`, before `at + 18`. Stores end at
@@ -111,7 +111,7 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
     usize::MAX / 2
 }
 
-/// The last positions at which the steps of [`decode`] may happen. `src` and `dst` are the buffers with padding; the stream and the data
+/// The last positions at which the steps of [`decode_general`] may happen. `src` and `dst` are the buffers with padding; the stream and the data
 /// are without it.
 #[derive(Clone, Copy)]
 struct Limits {
@@ -121,10 +121,8 @@ struct Limits {
     distance: usize,
     /// The last position at which long literals may end. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
     literals: usize,
-    /// The last position of the data at which a sequence may begin. `DST_MARGIN` bytes of the data lie there, and it is less than `wanted`.
+    /// The last position of the data at which a sequence may begin, or long literals may end. `DST_MARGIN` bytes of the data lie there.
     out: usize,
-    /// The last position of the data at which long literals may end. `DST_MARGIN` bytes of the data lie there.
-    literals_out: usize,
     /// The last position of the data at which a match may end: as near the end of the data as the format allows, if there is padding for
     /// the overrun. `MATCH_OVERRUN` bytes of `dst` lie there.
     match_out: usize,
@@ -133,68 +131,16 @@ struct Limits {
 impl Limits {
     /// `None` if one of the buffers is shorter than its margin.
     #[inline(always)]
-    fn new(
-        (src, src_len): (&[u8], usize),
-        (dst, dst_len): (&[u8], usize),
-        wanted: usize,
-    ) -> Option<Self> {
+    fn new((src, src_len): (&[u8], usize), (dst, dst_len): (&[u8], usize)) -> Option<Self> {
         let distance = src_len.checked_sub(MIN_REST)?;
         let token = src.len().checked_sub(SRC_MARGIN)?.min(distance);
-        let literals_out = dst_len.checked_sub(DST_MARGIN)?;
         Some(Limits {
             token,
             distance,
             literals: src.len().saturating_sub(LITERAL_STEP).min(distance),
-            out: literals_out.min(wanted.saturating_sub(1)),
-            literals_out,
+            out: dst_len.checked_sub(DST_MARGIN)?,
             match_out: (dst_len - LAST_LITERALS).min(dst.len() - MATCH_OVERRUN),
         })
-    }
-}
-
-/// When [`decode_short`] is called, and with what. This is not among the local variables of [`decode`], as it has no registers to spare.
-struct ShortCalls {
-    /// After how many consecutive short sequences it is called.
-    threshold: usize,
-    /// The last positions at which its sequences may begin. `decode_short::SRC_MARGIN` bytes of the stream and `decode_short::DST_MARGIN` of the
-    /// data lie there, or they are 0.
-    lasts: (usize, usize),
-    /// Whether the lengths of matches were predictable.
-    predictable: bool,
-}
-
-impl ShortCalls {
-    #[inline(always)]
-    fn new(limits: &Limits, src_len: usize, dst_len: usize) -> Self {
-        let last_out = dst_len.saturating_sub(decode_short::DST_MARGIN);
-        ShortCalls {
-            threshold: SHORT_RUN,
-            lasts: (
-                src_len.saturating_sub(decode_short::SRC_MARGIN),
-                limits.out.min(last_out),
-            ),
-            predictable: true,
-        }
-    }
-
-    /// Calls [`decode_short`] and sets the threshold by whether that paid.
-    ///
-    /// # Safety
-    /// `src` and `dst` are the buffers that `new` was given the lengths of, with their padding, and `LONG_STEP <= out`.
-    #[inline(never)]
-    unsafe fn call(
-        &mut self,
-        src: &[u8],
-        dst: UncheckedDst,
-        from: (usize, usize),
-    ) -> (usize, usize) {
-        // SAFETY: both last positions leave their margins, or are 0 and less than the positions; `LONG_STEP <= out` (# Safety).
-        let (at, out) = unsafe { decode_short(src, dst, from, self.lasts, &mut self.predictable) };
-        self.threshold = match at - from.0 < MIN_CALL_BYTES {
-            true => (2 * self.threshold).clamp(SHORT_RUN, MAX_SHORT_RUN),
-            false => 1,
-        };
-        (at, out)
     }
 }
 
@@ -209,37 +155,97 @@ pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, us
 /// sequence that begins near an end, or behind the first `wanted` bytes of the data, or that may be invalid. Returns where that sequence
 /// begins, in stream and data. All data before it are decoded; bytes behind it may have been overwritten.
 ///
-/// It is not inlined, so that the compiler keeps all values of its loop in registers.
+/// There are two kinds of loops: one that decodes any sequence, and those of `decode_short.rs`, which are faster where sequences are short,
+/// and leave each exception to the general one. They are used as long as that pays.
 #[inline(never)]
-pub(super) fn decode(
+pub(super) fn decode<const WITH_DICT: bool>(
+    dict: &[u8],
+    src: PaddedSrc,
+    mut dst: PaddedDst,
+    (mut at, mut out): (usize, usize),
+    wanted: usize,
+) -> (usize, usize) {
+    let last_out = wanted.saturating_sub(1);
+    let (padded_src, src_len) = src.with_padding();
+    let short_last_token = src_len.saturating_sub(decode_short::SRC_MARGIN);
+    let short_last_out = dst.size().saturating_sub(decode_short::DST_MARGIN);
+    let mut general_piece = MIN_GENERAL_PIECE;
+    let mut predictable = true;
+    loop {
+        let end = last_out.min(out + general_piece);
+        (at, out) = decode_general::<WITH_DICT>(dict, src, dst.reborrow(), (at, out), end);
+        if out <= end || out > last_out {
+            return (at, out);
+        }
+        // Now `out` is more than `MIN_GENERAL_PIECE`.
+        let (mut recent, mut piece) = (Recent::default(), FIRST_SHORT_PIECE);
+        while recent.pays() && at <= short_last_token && out <= short_last_out.min(last_out) {
+            let end = short_last_out.min(last_out).min(out + piece);
+            let (start, lasts) = (at, (short_last_token, end));
+            let all = UncheckedDst::new(dst.reborrow().with_padding().0);
+            // SAFETY: the last positions leave both margins, or are 0, which is less than `at` and `out`: the general loop decoded a sequence.
+            // `LONG_STEP <= MIN_GENERAL_PIECE < out`.
+            (at, out) = unsafe {
+                match predictable {
+                    true => decode_predictable(padded_src, all, (at, out), lasts, &mut recent),
+                    false => decode_branchless(padded_src, all, (at, out), lasts, &mut recent),
+                }
+            };
+            recent.read += at - start;
+            if out <= end && at <= short_last_token {
+                recent.exceptions += 1;
+                let exception = (at, out);
+                (at, out) = decode_general::<WITH_DICT>(dict, src, dst.reborrow(), exception, out);
+                if out == exception.1 {
+                    return exception;
+                }
+            }
+            predictable = recent.predictable().unwrap_or(predictable);
+            recent.forget();
+            piece = SHORT_PIECE;
+        }
+        general_piece = match recent.pays() {
+            true => MIN_GENERAL_PIECE,
+            false => (2 * general_piece).min(MAX_GENERAL_PIECE),
+        };
+    }
+}
+
+/// Decodes any sequences like [`decode`], as long as they begin at `last_out` of the data or before. Without a dictionary (`WITH_DICT` is
+/// false, and `dict` is empty) the loop needs fewer registers.
+#[inline(never)]
+fn decode_general<const WITH_DICT: bool>(
     dict: &[u8],
     src: PaddedSrc,
     dst: PaddedDst,
     (mut at, mut out): (usize, usize),
-    wanted: usize,
+    last_out: usize,
 ) -> (usize, usize) {
+    let dict = if WITH_DICT { dict } else { &[] };
     let ((src, src_len), (dst, dst_len)) = (src.with_padding(), dst.with_padding());
-    let Some(limits) = Limits::new((src, src_len), (dst, dst_len), wanted) else {
+    let Some(limits) = Limits::new((src, src_len), (dst, dst_len)) else {
         return (at, out);
     };
+    let last_out = last_out.min(limits.out);
     let mut dst = UncheckedDst::new(dst);
-    let (mut short_run, mut calls) = (0, ShortCalls::new(&limits, src_len, dst_len));
-    while at <= limits.token && out <= limits.out {
-        let token = usize::from(src[at]);
+    while at <= limits.token && out <= last_out {
         let mut next = at + 1;
-        let mut literals = token >> 4;
         // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN` bytes.
-        unsafe { dst.store::<u128>(out, load(src, next)) };
+        let token = usize::from(unsafe {
+            dst.store::<u128>(out, load(src, next));
+            load::<u8>(src, at)
+        });
+        let mut literals = token >> 4;
         if literals == RUN_MASK {
             // This is not rare. `cold_path` only moves it out of line, so that the path without extra bytes has no jump.
             cold_path();
             // SAFETY: `src_len` is at least `MIN_REST`, so both `src_len - 16` and 0 are less than it.
             literals +=
                 unsafe { extra_length(src, &mut next, src_len.saturating_sub(1 + RUN_MASK)) };
-            if next + literals > limits.literals || literals > limits.literals_out - out {
+            if next + literals > limits.literals || literals > limits.out - out {
                 break;
             }
-            // SAFETY: the check above says that the literals end at `limits.literals` in the source and at `limits.literals_out` in
+            // SAFETY: the check above says that the literals end at `limits.literals` in the source and at `limits.out` in
             // the data at most, and both leave `LITERAL_STEP` bytes. (A `limits.literals` of 0 fails the check, since `next` is not 0.)
             unsafe { copy_long_literals(&mut dst, out, src, next, literals) };
         }
@@ -255,26 +261,23 @@ pub(super) fn decode(
         let in_data = distance.wrapping_sub(1) < end;
         if match_code < RUN_MASK && in_data {
             // SAFETY: `in_data` says that `1 <= distance <= end`. Short literals end at `limits.out + MAX_SHORT_LITERALS` at most, and long
-            // ones at `limits.literals_out`, so `DST_MARGIN - MAX_SHORT_LITERALS` (50) bytes of the data lie at `end`.
+            // ones at `limits.out`, so `DST_MARGIN - MAX_SHORT_LITERALS` (50) bytes of the data lie at `end`.
             unsafe { dst.repeat_short(end, distance) };
             at = next;
             out = end + match_code + MIN_MATCH;
-            short_run += 1;
-            if short_run >= calls.threshold {
-                // Out of line, since the loop is for streams in which calls are rare.
-                cold_path();
-                // SAFETY: `SHORT_RUN` matches were decoded or more, so `out` is at least `LONG_STEP` (asserted above).
-                (at, out) = unsafe { calls.call(src, dst.reborrow(), (at, out)) };
-                short_run = 0;
-            }
             continue;
         }
         cold_path();
-        let mut len = match_code + MIN_MATCH;
-        if match_code == RUN_MASK {
+        let len = if match_code == RUN_MASK {
             // SAFETY: `src_len` is at least `MIN_REST`, which is more than `LAST_LITERALS`, so the position lies within the stream.
-            len += unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
-        }
+            let extra = unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
+            RUN_MASK + MIN_MATCH + extra
+        } else if WITH_DICT {
+            match_code + MIN_MATCH
+        } else {
+            // The match begins before the data.
+            break;
+        };
         // The sum of extra bytes may wrap on 32-bit systems.
         if len < MIN_MATCH || end > limits.match_out || len > limits.match_out - end {
             break;
@@ -285,9 +288,6 @@ pub(super) fn decode(
         }
         at = next;
         out = end + len;
-        if len > LONGEST_MATCH {
-            short_run = 0;
-        }
     }
     (at, out)
 }

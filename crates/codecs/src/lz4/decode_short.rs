@@ -1,4 +1,5 @@
-//! The decoding loops for sequences with few literals and matches of up to 48 bytes, which text and unshuffled numbers consist of.
+//! The decoding loops for sequences with up to 32 literals and matches of up to 48 bytes, which text and unshuffled numbers consist of.
+//! They stop at others.
 //!
 //! The position of the next sequence depends on the token of this one. So what takes time is the way from one token to the next (the load
 //! of the token, and an addition to the position) and mispredicted branches. There are two loops, since one saves the first, the other the
@@ -8,11 +9,12 @@
 //! - [`decode_branchless`] always loads the extra byte of the length, and copies 32 bytes. Where many matches are longer than 16 bytes,
 //!   branches on their lengths would be mispredicted.
 //!
-//! [`decode_short`] chooses by what the last kilobytes were like. The loops are functions of their own, so that all their values stay in
-//! registers.
+//! [`decode`](super::decode_fast::decode) chooses by what the last kilobytes were like ([`Recent`]). The loops are functions of their own, so
+//! that all their values stay in registers.
 
 use core::hint::{black_box, cold_path};
 
+use super::decode_fast::SHORT_MATCH_STEP;
 use super::decompress::{LAST_LITERALS, MIN_MATCH, MIN_REST, RUN_MASK};
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
@@ -28,7 +30,7 @@ pub(super) const LONG_STEP: usize = 16;
 /// The longest match that [`decode_branchless`] copies without a branch.
 const BRANCHLESS_MATCH: usize = 2 * LONG_STEP;
 /// The longest match that the loops copy.
-pub(super) const LONGEST_MATCH: usize = 3 * LONG_STEP;
+const LONGEST_MATCH: usize = 3 * LONG_STEP;
 /// The most literals that the loops copy.
 const LONGEST_LITERALS: usize = 2 * LONG_STEP;
 /// This many bytes of the stream lie where a sequence begins that is decoded here: token, an extra byte, literals, and what follows these at
@@ -36,79 +38,73 @@ const LONGEST_LITERALS: usize = 2 * LONG_STEP;
 pub(super) const SRC_MARGIN: usize = 1 + 1 + LONGEST_LITERALS + MIN_REST;
 /// This many bytes of the data lie there: literals, a match, and the literals of the last sequence, within which no match may end.
 pub(super) const DST_MARGIN: usize = LONGEST_LITERALS + LONGEST_MATCH + LAST_LITERALS;
-/// After so many bytes of data the loop is chosen anew: first in `FIRST_BYTES`, then in the others.
-const FIRST_PIECE: usize = 1 << 10;
-const PIECE: usize = 8 << 10;
-const FIRST_BYTES: usize = 4 << 10;
 /// Fewer bytes of the stream than this say nothing of the lengths of its matches.
 const MIN_SAMPLE: usize = 64;
 /// Lengths are predictable if there are at least this many bytes of the stream for each match of more than `SHORT_MATCH` bytes. A branch
-/// that is mispredicted takes as long as `decode_branchless` takes more than the other loop for some 20 sequences.
+/// that is mispredicted takes as long as [`decode_branchless`] takes more than the other loop for some 20 sequences.
 const BYTES_PER_LONGER_MATCH: usize = 80;
-const _: () = assert!(2 < MIN_REST && RUN_MASK - 1 <= LONG_STEP);
+/// The short loops pay if there are at least this many bytes of the stream for each sequence at which they stop, which costs a mispredicted
+/// branch and two calls.
+const BYTES_PER_EXCEPTION: usize = 128;
+/// So many are counted at least: the first exceptions.
+const MIN_BYTES: usize = 128;
+/// Counts are halved from so many bytes of the stream on: what comes is like what was last.
+const MAX_SAMPLE: usize = 8 << 10;
+const _: () =
+    assert!(2 < MIN_REST && RUN_MASK - 1 <= LONG_STEP && SHORT_MATCH_STEP <= LONGEST_MATCH);
 
-/// Where a loop ended, in stream and data, and how many matches were longer than short ones.
-struct Decoded {
-    at: usize,
-    out: usize,
+/// What the short loops decoded lately.
+#[derive(Default)]
+pub(super) struct Recent {
+    /// How many bytes of the stream.
+    pub(super) read: usize,
+    /// At how many sequences they stopped.
+    pub(super) exceptions: usize,
+    /// How many matches had more than `SHORT_MATCH` bytes.
     longer_matches: usize,
 }
 
-/// Decodes sequences from `at` in the stream and `out` in the data on. It stops at a sequence with more than `LONGEST_LITERALS` (in one of
-/// the loops: with extra bytes of literals), or a match of more than `LONGEST_MATCH`, or a distance that is greater than the data or too small
-/// for the steps, or that begins behind `last_token` or `last_out`. Returns where that sequence begins, in stream and data. Some of its literals
-/// may have been written.
-///
-/// `predictable` says whether the lengths of matches can be predicted, as far as it is known, and is updated.
+impl Recent {
+    /// Whether they are faster than the general loop.
+    #[inline(always)]
+    pub(super) fn pays(&self) -> bool {
+        self.exceptions * BYTES_PER_EXCEPTION <= self.read + MIN_BYTES
+    }
+
+    /// Whether the lengths of matches are predictable, if that is known.
+    #[inline(always)]
+    pub(super) fn predictable(&self) -> Option<bool> {
+        (self.read >= MIN_SAMPLE)
+            .then_some(self.longer_matches * BYTES_PER_LONGER_MATCH < self.read)
+    }
+
+    /// Halves the counts if they are large.
+    #[inline(always)]
+    pub(super) fn forget(&mut self) {
+        if self.read >= MAX_SAMPLE {
+            self.read /= 2;
+            self.exceptions /= 2;
+            self.longer_matches /= 2;
+        }
+    }
+}
+
+/// The loop that branches on the lengths of matches. It decodes from `at` in the stream and `out` in the data on, and stops at a sequence with
+/// more than `LONGEST_LITERALS`, or a match of more than `LONGEST_MATCH`, or a distance that is greater than the data or too small for the
+/// steps, or that begins behind `last_token` or `last_out`. Returns where that sequence begins, in stream and data. Some of its literals may have
+/// been written.
 ///
 /// # Safety
 /// `SRC_MARGIN` bytes of `src` lie at `last_token`, or it is less than `at`; `DST_MARGIN` bytes of `dst` lie at `last_out`, or it is less than
 /// `out`; `LONG_STEP <= out`.
 #[inline(never)]
-pub(super) unsafe fn decode_short(
+pub(super) unsafe fn decode_predictable(
     src: &[u8],
     mut dst: UncheckedDst,
     (mut at, mut out): (usize, usize),
     (last_token, last_out): (usize, usize),
-    predictable: &mut bool,
+    recent: &mut Recent,
 ) -> (usize, usize) {
-    loop {
-        let piece = if out < FIRST_BYTES {
-            FIRST_PIECE
-        } else {
-            PIECE
-        };
-        let end = last_out.min(out + piece);
-        let (from, lasts, dst) = ((at, out), (last_token, end), dst.reborrow());
-        // SAFETY: the same conditions (# Safety), since `end` is at most `last_out`, and `at` and `out` only grow.
-        let decoded = unsafe {
-            match *predictable {
-                true => decode_predictable(src, dst, from, lasts),
-                false => decode_branchless(src, dst, from, lasts),
-            }
-        };
-        let read = decoded.at - at;
-        if read >= MIN_SAMPLE {
-            *predictable = decoded.longer_matches * BYTES_PER_LONGER_MATCH < read;
-        }
-        (at, out) = (decoded.at, decoded.out);
-        if out <= end || end == last_out {
-            return (at, out);
-        }
-    }
-}
-
-/// The loop of [`decode_short`] that branches on the lengths of matches.
-///
-/// # Safety
-/// As for [`decode_short`].
-#[inline(never)]
-unsafe fn decode_predictable(
-    src: &[u8],
-    mut dst: UncheckedDst,
-    (mut at, mut out): (usize, usize),
-    (last_token, last_out): (usize, usize),
-) -> Decoded {
     debug_assert!(LONG_STEP <= out);
     let mut longer_matches = 0;
     // `black_box` makes the compiler add this to the position while the token is loaded, and not to the sum afterwards.
@@ -122,7 +118,13 @@ unsafe fn decode_predictable(
         });
         let (literals, match_code) = (token >> 4, token & RUN_MASK);
         if literals == RUN_MASK {
-            break;
+            cold_path();
+            // SAFETY: the same conditions, and the margins lie at `at` and `out`.
+            match unsafe { decode_long_literals(src, dst.reborrow(), (at, out)) } {
+                Some(next) => (at, out) = next,
+                None => break,
+            }
+            continue;
         }
         let (next, end) = (at + without_literals + literals, out + literals);
         // SAFETY: `next` is at most `WITHOUT_LITERALS + RUN_MASK - 1` behind `at`, which is less than `SRC_MARGIN`.
@@ -136,6 +138,13 @@ unsafe fn decode_predictable(
             continue;
         }
         cold_path();
+        if len <= SHORT_MATCH && distance.wrapping_sub(1) < SHORT_STEP {
+            // SAFETY: the distance is from 1 to `SHORT_STEP`, which is less than `LONG_STEP <= out <= end`. `end` is at most `RUN_MASK - 1` behind
+            // `out`, where `DST_MARGIN` bytes lie, so `LONGEST_MATCH` lie at `end`, and `SHORT_MATCH_STEP` are fewer (asserted above).
+            unsafe { dst.repeat_short(end, distance) };
+            (at, out) = (next, end + len);
+            continue;
+        }
         let mut behind_match = next;
         if match_code == RUN_MASK {
             // SAFETY: `next` is less than `SRC_MARGIN` behind `at`.
@@ -150,24 +159,22 @@ unsafe fn decode_predictable(
         unsafe { copy_long(&mut dst, end, distance) };
         (at, out) = (behind_match, end + len);
     }
-    Decoded {
-        at,
-        out,
-        longer_matches,
-    }
+    recent.longer_matches += longer_matches;
+    (at, out)
 }
 
-/// The loop of [`decode_short`] that does not branch on the lengths of most matches, nor on the number of literals if it is in the token.
+/// Like [`decode_predictable`], but it does not branch on the lengths of most matches, nor on the number of literals if it is in the token.
 ///
 /// # Safety
-/// As for [`decode_short`].
+/// As for [`decode_predictable`].
 #[inline(never)]
-unsafe fn decode_branchless(
+pub(super) unsafe fn decode_branchless(
     src: &[u8],
     mut dst: UncheckedDst,
     (mut at, mut out): (usize, usize),
     (last_token, last_out): (usize, usize),
-) -> Decoded {
+    recent: &mut Recent,
+) -> (usize, usize) {
     debug_assert!(LONG_STEP <= out);
     let mut longer_matches = 0_usize;
     // As in the other loop.
@@ -217,13 +224,13 @@ unsafe fn decode_branchless(
             continue;
         }
         cold_path();
-        if distance > end || distance < SHORT_STEP {
+        if distance.wrapping_sub(1) >= end {
             break;
         }
         // SAFETY: the checks here and above; `end` is at most `RUN_MASK - 1` behind `out`, where `DST_MARGIN` bytes lie.
         unsafe {
             if len <= SHORT_MATCH {
-                copy_short(&mut dst, end, distance);
+                dst.repeat_short(end, distance);
             } else if len <= LONGEST_MATCH && distance >= LONG_STEP {
                 copy_long(&mut dst, end, distance);
             } else {
@@ -232,11 +239,8 @@ unsafe fn decode_branchless(
         }
         (at, out) = (next, end + len);
     }
-    Decoded {
-        at,
-        out,
-        longer_matches,
-    }
+    recent.longer_matches += longer_matches;
+    (at, out)
 }
 
 /// Decodes a sequence at `at` and `out` whose literals have extra bytes. Returns the positions of the next one, or `None` if there are more than

@@ -45,7 +45,11 @@ pub(super) fn decompress(
     loop {
         // Without the margins the call would return at once, and in short streams the time of calls shows.
         if decode_fast::has_margins(src, &dst, (at, out)) {
-            (at, out) = decode_fast::decode(dict, src, dst.reborrow(), (at, out), wanted);
+            let decode = match dict.is_empty() {
+                true => decode_fast::decode::<false>,
+                false => decode_fast::decode::<true>,
+            };
+            (at, out) = decode(dict, src, dst.reborrow(), (at, out), wanted);
         }
         if wants_all {
             (at, out) = decode_fast::decode_near_end(src, dst.reborrow(), (at, out));
