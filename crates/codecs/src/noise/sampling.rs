@@ -17,8 +17,8 @@ pub(super) const SMALL_GROUP: usize = 16;
 /// such words, since it takes only words that begin with certain values.
 #[derive(Default)]
 pub(super) struct NearRepeats {
-    /// For each hash, the last position of a word that has it.
-    table: List<u16>,
+    /// The tag of the last word of each hash.
+    table: List<u32>,
 }
 
 impl NearRepeats {
@@ -31,21 +31,19 @@ impl NearRepeats {
     /// Whether more than one in 256 words occurred before.
     #[inline(never)]
     pub(super) fn repeats(&mut self, piece: &[u8]) -> Result<bool> {
-        let table_len = 1 << Self::TABLE_BITS;
         self.table.clear();
-        self.table.resize(table_len, 0)?;
-        let (table, _) = self.table.split_at_mut(table_len);
+        self.table.resize(1 << Self::TABLE_BITS, u32::MAX)?;
+        let (table, _) = self.table.split_at_mut(1 << Self::TABLE_BITS);
         let tested = &piece[..Self::TESTED.min(piece.len())];
-        let word_at = |at: usize| {
-            let bytes = tested.get(at..).and_then(|rest| rest.first_chunk());
-            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes) & Self::WORD_MASK)
-        };
         let mut count = 0;
-        for at in 1..tested.len().saturating_sub(7) {
-            let word = word_at(at);
-            let hash = word.wrapping_mul(HASH_FACTOR) >> (u64::BITS - Self::TABLE_BITS);
-            let earlier = core::mem::replace(&mut table[hash as usize], at as u16);
-            count += usize::from(word_at(earlier.into()) == word);
+        for bytes in tested.array_windows() {
+            let word = u64::from_le_bytes(*bytes) & Self::WORD_MASK;
+            // The highest bits of the product are the place in the table, and the 32 below them tell words with the same place apart.
+            let hash = word.wrapping_mul(HASH_FACTOR);
+            let place = hash >> (u64::BITS - Self::TABLE_BITS);
+            let tag = (hash >> (u32::BITS - Self::TABLE_BITS)) as u32;
+            let earlier = core::mem::replace(&mut table[place as usize], tag);
+            count += usize::from(earlier == tag);
         }
         Ok(256 * count > tested.len())
     }
