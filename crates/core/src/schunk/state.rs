@@ -198,12 +198,19 @@ impl State {
         }
     }
 
-    /// The properties of a chunk that the counters depend on.
+    /// The properties with which a chunk is counted. In a frame whose chunks have one size, that is its size: the header of a damaged chunk
+    /// may say another, and without that chunk the counters would contradict all others.
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
-        self.chunk_info_in(nchunk, true)
+        let mut info = self.chunk_info_in(nchunk, true)?;
+        if self.is_frame()
+            && let Some(counted) = self.counts.nbytes_of(nchunk)
+        {
+            info.nbytes = counted;
+        }
+        Ok(info)
     }
 
-    /// As [`Self::chunk_info`]; for `rereads` see [`ChunkStore::find_in`].
+    /// The properties of a chunk that its header tells. For `rereads` see [`ChunkStore::find_in`].
     fn chunk_info_in(&self, nchunk: usize, rereads: bool) -> Result<ChunkInfo> {
         Ok(match self.store.find_in(nchunk, rereads)? {
             Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),

@@ -2,6 +2,8 @@
 
 mod changing;
 #[cfg(test)]
+mod damaged_chunks;
+#[cfg(test)]
 mod failing_files;
 #[cfg(test)]
 mod opening;
@@ -80,7 +82,7 @@ impl SuperChunk {
     /// As [`Self::new`], for a frame that was just read.
     ///
     /// # Errors
-    /// [`Error::Data`] if the chunks contradict the header of the frame; those of reading them.
+    /// [`Error::Data`] if all chunks contradict the header of the frame; those of reading them.
     pub fn of_frame(
         store: ChunkStore,
         loaded: Loaded,
@@ -92,8 +94,8 @@ impl SuperChunk {
         let is_known = state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
-        // If the first chunk cannot be read, or the chunks contradict the header, the frame is refused, or its chunks differ in size. But another
-        // process may have changed the frame since the header was read, so this is checked again.
+        // If the first chunk cannot be read, or the chunks contradict the header, the frame is refused, or its chunks differ in size, or some are
+        // damaged. But another process may have changed the frame since the header was read, so this is checked again.
         let checked = match checked {
             Ok(None) if is_known => return Ok(opened),
             Ok(None) => None,
@@ -109,13 +111,20 @@ impl SuperChunk {
     }
 
     /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without locking, the check is repeated until the
-    /// frame has not changed in the meantime.
+    /// frame has not changed in the meantime. If only some chunks contradict the header, they are damaged: reading them is an error.
     fn check_again(&self) -> Result<Option<Counts>> {
         for _ in 0..MAX_CHECKS {
             let state = self.read()?;
             let checked = state.check_opened();
             if state.is_current(&*self.host) {
-                return checked;
+                return match checked {
+                    Err(Error::Data | Error::InvalidHeader | Error::VersionSupport)
+                        if state.agrees_with_a_chunk() =>
+                    {
+                        Ok(None)
+                    }
+                    other => other,
+                };
             }
         }
         Err(Error::FileRead)

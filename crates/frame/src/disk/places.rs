@@ -77,6 +77,10 @@ impl Disk {
 
     /// The writes of a change's edits over bytes of chunks. Edits behind the end of a chunk take space from the free list in `growing`, and their
     /// writes are added to the list in `growing`. Without it, the change must have no such edits.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if an edit reaches into another chunk, as one that is damaged may say that it is longer than it is;
+    /// [`Error::InvalidParam`] for edits that are not possible.
     pub(super) fn edited<'a>(
         &self,
         change: &Change<'a>,
@@ -108,7 +112,46 @@ impl Disk {
                 added.push((place, at, new))?;
             }
         }
+        if self.reach_others(items, &over)? {
+            return Err(Error::Data);
+        }
         Ok(over)
+    }
+
+    /// Whether another chunk begins between the start of a chunk and the end of a write over its bytes. In frames of more than [`MAX_SURVEYED`]
+    /// chunks only the next chunk is looked at: looking at all would take longer than a change of one.
+    fn reach_others(&self, items: &[(usize, ChangedChunk)], over: &[ChunkWrite]) -> Result<bool> {
+        let end = |(place, at, new): &ChunkWrite| (*place, place + at + new.len() as u64);
+        let mut spans = over.iter().map(end).list()?;
+        sort(&mut spans);
+        spans.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 = kept.1.max(next.1);
+            }
+            same
+        });
+        let is_inside = |place: u64| {
+            let before = spans.partition_point(|(start, _)| *start < place);
+            before > 0 && place < spans[before - 1].1
+        };
+        let behind = |(nchunk, _): &(usize, ChangedChunk)| {
+            let next = self.view.offsets.get(nchunk + 1);
+            next.and_then(|offset| u64::try_from(offset).ok())
+        };
+        Ok(match (&self.view.offsets, &spans[..]) {
+            (_, []) => false,
+            (offsets, _) if offsets.len() > MAX_SURVEYED => {
+                items.iter().filter_map(behind).any(is_inside)
+            }
+            // Most changes are of one chunk.
+            (Offsets::List(list), [(start, end)]) => {
+                let (start, end) = (*start as i64, *end as i64);
+                let is_inside = |offset: &i64| (*offset > start) & (*offset < end);
+                list.iter().fold(false, |any, next| any | is_inside(next))
+            }
+            (offsets, _) => offsets.places().any(is_inside),
+        })
     }
 
     /// The places, after the change, of the chunks that may have free bytes between their blocks: of edited ones, and `places`, those of chunks

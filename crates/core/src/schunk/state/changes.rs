@@ -94,7 +94,9 @@ impl State {
     /// in the header, so they have to be stored as soon as chunks differ in size.
     ///
     /// # Errors
-    /// [`Error::MaxBufsizeExceeded`] for more than [`MAX_STORED_SPECIALS`], as a small index may claim more of them than fit into memory.
+    /// [`Error::MaxBufsizeExceeded`] for more than [`MAX_STORED_SPECIALS`], as a small index may claim more of them than fit into memory;
+    /// [`Error::Data`] and those of its header for a damaged chunk. Sizes that differ are known from the headers of all chunks alone, so that
+    /// no chunk could be read anymore.
     fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
@@ -103,20 +105,25 @@ impl State {
         let mut gone = plan.change.leaves().list()?;
         sort(&mut gone);
         for nchunk in 0..self.store.nchunks() {
-            if let Location::Special(kind) = self.store.find(nchunk)?
-                && gone.binary_search(&nchunk).is_err()
-            {
-                if specials.len() == MAX_STORED_SPECIALS {
-                    return Err(Error::MaxBufsizeExceeded);
-                }
-                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
-                let chunk = self.special_chunk(kind, nbytes)?;
-                let chunk = match self.with_checksums(&chunk)? {
-                    Some(chunk) => chunk.to_list()?,
-                    None => chunk,
-                };
-                specials.push((nchunk, chunk))?;
+            if gone.binary_search(&nchunk).is_ok() {
+                continue;
             }
+            let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
+            let Location::Special(kind) = self.store.find(nchunk)? else {
+                if self.chunk_info_in(nchunk, true)?.nbytes != nbytes {
+                    return Err(Error::Data);
+                }
+                continue;
+            };
+            if specials.len() == MAX_STORED_SPECIALS {
+                return Err(Error::MaxBufsizeExceeded);
+            }
+            let chunk = self.special_chunk(kind, nbytes)?;
+            let chunk = match self.with_checksums(&chunk)? {
+                Some(chunk) => chunk.to_list()?,
+                None => chunk,
+            };
+            specials.push((nchunk, chunk))?;
         }
         Ok(specials)
     }

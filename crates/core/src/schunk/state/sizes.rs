@@ -5,6 +5,7 @@ use super::changes::MAX_STORED_SPECIALS;
 use crate::coder::{Changed, Host};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::ChunkSizes;
+use crate::schunk::store::Location;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{List, Shared};
 use std::sync::PoisonError;
@@ -86,6 +87,20 @@ impl State {
             Some(_) => Err(Error::Data),
             None => self.check_sum(true),
         }
+    }
+
+    /// Whether a chunk of the frame has the size that the header of the frame tells, and chunks of which only the kind is known are not too many
+    /// to be listed.
+    pub(crate) fn agrees_with_a_chunk(&self) -> bool {
+        let agrees = |nchunk| match self.store.find_in(nchunk, false) {
+            // Their sizes are taken from the header of the frame.
+            Ok(Location::Special(_)) | Err(_) => false,
+            Ok(_) => {
+                let found = self.chunk_info_in(nchunk, false).ok();
+                found.is_some_and(|found| self.counts.nbytes_of(nchunk) == Some(found.nbytes))
+            }
+        };
+        self.store.specials() <= MAX_STORED_SPECIALS && (0..self.store.nchunks()).any(agrees)
     }
 
     /// Checks the first and the last chunk of a frame that was just opened against its header. The others are checked when they are read, and

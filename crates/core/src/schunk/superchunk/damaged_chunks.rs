@@ -1,0 +1,341 @@
+//! Frames in which the header of one chunk is damaged. All others can be read, also after any change: a change fails, or concerns what it was
+//! asked for and nothing else.
+
+use super::SuperChunk;
+use crate::schunk::chunks::Position;
+use crate::{CParams, Place, Protection, Result, StorageParams};
+use oxiblosc_frame::header::Extent;
+use oxiblosc_memory::Buffer;
+use std::path::Path;
+
+/// Items of a chunk, and bytes of an item.
+const ITEMS: usize = 96;
+const ITEM: usize = 8;
+
+/// The data of the chunks. None for a chunk that may be damaged.
+type Content = Vec<Option<Vec<u8>>>;
+
+fn noise(nbytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ nbytes as u64;
+    let numbers = (0..nbytes.div_ceil(8)).flat_map(|_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    numbers.take(nbytes).collect()
+}
+
+fn walk(seed: usize, nbytes: usize) -> Vec<u8> {
+    let item = |i: usize| (seed * 1000 + i / 16) as u64;
+    let data = (0..nbytes / ITEM).flat_map(|i| item(i).to_le_bytes());
+    data.collect()
+}
+
+/// A frame, and how its chunks are kept.
+struct Frame<'a> {
+    name: &'static str,
+    /// How often the items of a chunk are there. One of the frames has more than 1 MiB, which is changed in another way.
+    times: usize,
+    place: Place<'a>,
+    /// Whether the last chunk is shorter than the others.
+    short: bool,
+}
+
+impl Frame<'_> {
+    fn nbytes(&self) -> usize {
+        self.times * ITEMS * ITEM
+    }
+
+    fn cparams(&self) -> CParams {
+        CParams {
+            blocksize: (self.nbytes() / 3) as i32,
+            ..CParams::default()
+        }
+    }
+
+    fn data(&self, nchunk: usize) -> Vec<u8> {
+        let nbytes = self.nbytes();
+        match nchunk {
+            2 => vec![0; nbytes],
+            1 | 3 | 5 => noise(nbytes),
+            _ => walk(nchunk, nbytes),
+        }
+    }
+
+    /// Makes the frame. Gives its content.
+    fn make(&self) -> (SuperChunk, Content) {
+        let schunk = SuperChunk::create(StorageParams {
+            place: self.place,
+            cparams: self.cparams(),
+            ..StorageParams::default()
+        });
+        let schunk = schunk.expect("a frame");
+        let mut content: Content = (0..6).map(|nchunk| Some(self.data(nchunk))).collect();
+        if self.short {
+            content.push(Some(walk(9, self.nbytes() / 2)));
+        }
+        for data in content.iter().flatten() {
+            schunk.append_data(data).expect("a chunk");
+        }
+        (schunk, content)
+    }
+
+    fn chunk(&self, data: &[u8]) -> Buffer {
+        let schunk = SuperChunk::create(StorageParams {
+            cparams: self.cparams(),
+            ..StorageParams::default()
+        });
+        let schunk = schunk.expect("a super-chunk");
+        schunk.append_data(data).expect("a chunk");
+        schunk.chunk(0).expect("a chunk")
+    }
+}
+
+/// The bytes of a frame, and where they are.
+enum Bytes<'a> {
+    Memory(Vec<u8>),
+    File(&'a Path, Vec<u8>),
+    Directory(&'a Path, Vec<(std::path::PathBuf, Vec<u8>)>),
+}
+
+impl Bytes<'_> {
+    fn of<'a>(frame: &Frame<'a>, schunk: SuperChunk) -> Bytes<'a> {
+        match frame.place {
+            Place::File(path) => {
+                drop(schunk);
+                Bytes::File(path, std::fs::read(path).expect("a file"))
+            }
+            Place::Directory(path) => {
+                drop(schunk);
+                let files = std::fs::read_dir(path).expect("a directory");
+                let files = files.map(|file| file.expect("a file").path());
+                let files = files.map(|file| (file.clone(), std::fs::read(file).expect("a file")));
+                Bytes::Directory(path, files.collect())
+            }
+            _ => Bytes::Memory(schunk.to_frame().expect("a frame").to_vec()),
+        }
+    }
+
+    /// Damages byte `at` of the chunk with this offset, and opens the frame.
+    fn open(&self, offset: i64, at: usize, flip: u8) -> Result<SuperChunk> {
+        let damaged = |bytes: &[u8]| {
+            let len = Extent::parse(bytes).expect("its sizes").header_len as usize;
+            let mut bytes = bytes.to_vec();
+            bytes[len + offset as usize + at] ^= flip;
+            bytes
+        };
+        match self {
+            Self::Memory(bytes) => {
+                SuperChunk::from_frame(Buffer::copy_of(&damaged(bytes)).expect("memory"), 1)
+            }
+            Self::File(path, bytes) => {
+                std::fs::write(path, damaged(bytes)).expect("a file");
+                SuperChunk::open(path, 0, 1, Protection::default())
+            }
+            Self::Directory(path, files) => {
+                for file in std::fs::read_dir(path).expect("a directory") {
+                    std::fs::remove_file(file.expect("a file").path()).expect("it is removed");
+                }
+                let number = format!("{offset:08X}.chunk");
+                for (file, bytes) in files {
+                    let mut bytes = bytes.clone();
+                    if file.ends_with(&number) {
+                        bytes[at] ^= flip;
+                    }
+                    std::fs::write(file, bytes).expect("a file");
+                }
+                SuperChunk::open(path, 0, 1, Protection::default())
+            }
+        }
+    }
+
+    fn open_again(&self, schunk: SuperChunk) -> Result<SuperChunk> {
+        match self {
+            Self::Memory(_) => SuperChunk::from_frame(schunk.to_frame()?, 1),
+            Self::File(path, _) | Self::Directory(path, _) => {
+                drop(schunk);
+                SuperChunk::open(path, 0, 1, Protection::default())
+            }
+        }
+    }
+}
+
+/// What is to be done to a frame of which chunk `victim` is damaged. It is done to the content, too.
+type Action = (
+    &'static str,
+    fn(&Frame, &SuperChunk, &mut Content, usize) -> Result<()>,
+);
+
+const ACTIONS: [Action; 10] = [
+    ("nothing", |_, _, _, _| Ok(())),
+    ("append", |frame, schunk, content, _| {
+        let data = noise(frame.nbytes());
+        schunk.append_data(&data)?;
+        content.push(Some(data));
+        Ok(())
+    }),
+    ("insert", |frame, schunk, content, _| {
+        let data = walk(20, frame.nbytes());
+        schunk.put_chunk(Position::Before(1), &frame.chunk(&data))?;
+        content.insert(1, Some(data));
+        Ok(())
+    }),
+    ("replace it", |frame, schunk, content, victim| {
+        let data = walk(30, frame.nbytes());
+        schunk.put_chunk(Position::Over(victim), &frame.chunk(&data))?;
+        content[victim] = Some(data);
+        Ok(())
+    }),
+    (
+        "replace the one behind it",
+        |frame, schunk, content, victim| {
+            let (nchunk, data) = ((victim + 1) % content.len(), noise(frame.nbytes()));
+            schunk.put_chunk(Position::Over(nchunk), &frame.chunk(&data))?;
+            content[nchunk] = Some(data);
+            Ok(())
+        },
+    ),
+    ("delete it", |_, schunk, content, victim| {
+        schunk.delete_chunk(victim)?;
+        content.remove(victim);
+        Ok(())
+    }),
+    ("delete the last one", |_, schunk, content, _| {
+        schunk.delete_chunk(content.len() - 1)?;
+        content.pop();
+        Ok(())
+    }),
+    ("delete the first one", |_, schunk, content, _| {
+        schunk.delete_chunk(0)?;
+        content.remove(0);
+        Ok(())
+    }),
+    ("another order", |_, schunk, content, _| {
+        let order: Vec<usize> = (0..content.len()).rev().collect();
+        schunk.reorder(&order)?;
+        content.reverse();
+        Ok(())
+    }),
+    (
+        "write items at its end",
+        |frame, schunk, content, victim| {
+            let len = content[victim].as_ref().map_or(frame.nbytes(), Vec::len);
+            let (from, data) = (len - 2 * ITEM, noise(2 * ITEM));
+            schunk.write_bytes((victim * frame.nbytes() + from) as u64, &data)?;
+            if let Some(content) = &mut content[victim] {
+                content[from..].copy_from_slice(&data);
+            }
+            Ok(())
+        },
+    ),
+];
+
+/// Whether everything that is known of the content is there.
+fn holds(schunk: &SuperChunk, content: &Content) -> std::result::Result<(), String> {
+    let nchunks = schunk.nchunks().map_err(|error| format!("{error:?}"))?;
+    if nchunks != content.len() {
+        return Err(format!("{nchunks} chunks for {}", content.len()));
+    }
+    for (nchunk, expected) in content.iter().enumerate() {
+        let Some(expected) = expected else {
+            continue;
+        };
+        let mut data = vec![0; expected.len()];
+        match schunk.decompress_chunk(nchunk, &mut data) {
+            Ok(len) if len == expected.len() && data == *expected => {}
+            Ok(_) => return Err(format!("chunk {nchunk} has other data")),
+            Err(error) => return Err(format!("chunk {nchunk}: {error:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// Damages each byte of the header of each chunk, and makes every change. Of all that, one in `sample` is tried, or with `OXIBLOSC_DAMAGE=full`
+/// everything.
+fn try_all(frame: &Frame, sample: usize) {
+    let is_full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|wanted| wanted == "full");
+    let step = if is_full { 1 } else { sample };
+    let (schunk, whole) = frame.make();
+    let offsets: Vec<i64> = schunk.offsets().expect("offsets").to_vec();
+    let bytes = Bytes::of(frame, schunk);
+    let stored = offsets
+        .iter()
+        .enumerate()
+        .filter(|(_, offset)| **offset >= 0);
+    let damages = stored.flat_map(|(victim, offset)| {
+        let bytes = (0..32).flat_map(|at| [0x01, 0x10, 0x80, 0xff].map(|flip| (at, flip)));
+        bytes.map(move |(at, flip)| (victim, *offset, at, flip))
+    });
+    let cases = damages.flat_map(|damage| ACTIONS.map(|action| (damage, action)));
+    let mut failures = Vec::new();
+    for ((victim, offset, at, flip), (what, change)) in cases.step_by(step) {
+        let case = format!("{}, {victim}, byte {at} ^ {flip:#x}, {what}", frame.name);
+        let Ok(schunk) = bytes.open(offset, at, flip) else {
+            failures.push(format!("{case}: it does not open"));
+            continue;
+        };
+        let mut content = whole.clone();
+        let mut data = vec![0; frame.nbytes()];
+        let is_sound = schunk.decompress_chunk(victim, &mut data).is_ok()
+            && content[victim]
+                .as_ref()
+                .is_some_and(|known| data.starts_with(known));
+        if !is_sound {
+            content[victim] = None;
+        }
+        // A change that fails leaves everything as it was.
+        let before = content.clone();
+        if change(frame, &schunk, &mut content, victim).is_err() {
+            content = before;
+        }
+        let found = holds(&schunk, &content).map_err(|error| format!("{case}: {error}"));
+        let again = bytes.open_again(schunk);
+        let again = again.map_err(|error| format!("{case}, again: {error:?}"));
+        let again = again.and_then(|schunk| {
+            holds(&schunk, &content).map_err(|error| format!("{case}, again: {error}"))
+        });
+        failures.extend([found, again].into_iter().filter_map(|result| result.err()));
+    }
+    let some: Vec<&String> = failures.iter().take(20).collect();
+    assert!(
+        failures.is_empty(),
+        "{} failures: {some:#?}",
+        failures.len()
+    );
+}
+
+#[test]
+fn a_damaged_chunk_takes_no_other_with_it() {
+    let path = super::tests::temporary("damaged-chunks");
+    for (name, place) in [
+        ("memory", Place::Frame),
+        ("file", Place::File(&path)),
+        ("directory", Place::Directory(&path)),
+    ] {
+        for short in [false, true] {
+            let frame = Frame {
+                name,
+                times: 1,
+                place,
+                short,
+            };
+            try_all(&frame, 7);
+            super::tests::remove(&path);
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+#[test]
+fn nor_in_a_large_frame() {
+    let path = super::tests::temporary("damaged-large");
+    let frame = Frame {
+        name: "large",
+        times: 600,
+        place: Place::File(&path),
+        short: true,
+    };
+    try_all(&frame, 31);
+    super::tests::remove(&path);
+}
