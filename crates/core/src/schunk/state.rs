@@ -23,6 +23,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use changes::PlannedChange;
+pub(crate) use sizes::is_damage;
 
 /// The state of a super-chunk: its chunks, counters, parameters and metalayers. Readers share it.
 ///
@@ -32,7 +33,7 @@ pub(crate) use changes::PlannedChange;
 pub struct State {
     /// The sizes of the chunks, if they differ and were needed before.
     sizes: Mutex<Option<ChunkSizes>>,
-    /// Whether it was checked that the sizes of chunks that differ in size add up to `nbytes` in the header of the frame.
+    /// Whether it was checked that the sizes of chunks that differ in size agree with `nbytes` in the header of the frame.
     sum_checked: AtomicBool,
     /// Whether new chunks of the frame get checksums.
     checksums: bool,

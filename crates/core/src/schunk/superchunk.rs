@@ -19,7 +19,7 @@ pub use reading::{Peek, Reading};
 
 use super::Parameters;
 use super::rules::Counts;
-use super::state::{PlannedChange, State};
+use super::state::{PlannedChange, State, is_damage};
 use super::store::{ChunkStore, lock};
 use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder};
 use oxiblosc_error::{Error, Result};
@@ -118,11 +118,7 @@ impl SuperChunk {
             let checked = state.check_opened();
             if state.is_current(&*self.host) {
                 return match checked {
-                    Err(Error::Data | Error::InvalidHeader | Error::VersionSupport)
-                        if state.agrees_with_a_chunk() =>
-                    {
-                        Ok(None)
-                    }
+                    Err(error) if is_damage(error) && state.agrees_with_a_chunk() => Ok(None),
                     other => other,
                 };
             }

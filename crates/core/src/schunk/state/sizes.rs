@@ -11,6 +11,14 @@ use oxiblosc_memory::{List, Shared};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+/// Whether an error says that a frame is damaged, and not that it could not be read.
+pub(crate) fn is_damage(error: Error) -> bool {
+    matches!(
+        error,
+        Error::Data | Error::InvalidHeader | Error::VersionSupport
+    )
+}
+
 impl State {
     /// Sets the size of the data of new chunks, in bytes.
     pub(crate) fn set_chunksize(&mut self, host: &dyn Host, chunksize: i32) {
@@ -63,14 +71,34 @@ impl State {
         Ok(sizes)
     }
 
-    /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the counters. This is done once, since every
-    /// change after that updates both.
+    /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the counters; or if the headers of some are damaged, so
+    /// that these cannot be read, that the others have no more data than that. This is done once, since every change after that updates both.
     fn check_sum(&self, rereads: bool) -> Result<()> {
         if self.sum_checked.load(Ordering::Relaxed) {
-            Ok(())
-        } else {
-            self.sizes_of(&self.counts, rereads).map(drop)
+            return Ok(());
         }
+        match self.sizes_of(&self.counts, rereads) {
+            Err(error) if is_damage(error) => {}
+            other => return other.map(drop),
+        }
+        let (mut sum, mut is_damaged) = (0, false);
+        for nchunk in 0..self.store.nchunks() {
+            if let Ok(Location::Special(_)) = self.store.find_in(nchunk, rereads) {
+                // The index is wrong: it does not tell the size of such a chunk.
+                return Err(Error::Data);
+            }
+            match self.chunk_info_in(nchunk, rereads) {
+                Ok(info) => sum += info.nbytes as u64,
+                Err(error) if is_damage(error) => is_damaged = true,
+                Err(error) => return Err(error),
+            }
+        }
+        // If all headers can be read, nothing tells which of them is wrong.
+        if !is_damaged || sum > self.counts.nbytes.max(0) as u64 {
+            return Err(Error::Data);
+        }
+        self.sum_checked.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Checks that `nbytes`, the size of the data of chunk `nchunk`, agrees with the counters: programs size their buffers by these. Chunks
@@ -90,8 +118,12 @@ impl State {
     }
 
     /// Whether a chunk of the frame has the size that the header of the frame tells, and chunks of which only the kind is known are not too many
-    /// to be listed.
+    /// to be listed. If chunks differ in size, whether those that can be read have no more data than the header tells.
     pub(crate) fn agrees_with_a_chunk(&self) -> bool {
+        if self.counts.chunksize <= 0 {
+            let is_readable = |nchunk| self.chunk_info_in(nchunk, false).is_ok();
+            return (0..self.store.nchunks()).any(is_readable) && self.check_sum(false).is_ok();
+        }
         let agrees = |nchunk| match self.store.find_in(nchunk, false) {
             // Their sizes are taken from the header of the frame.
             Ok(Location::Special(_)) | Err(_) => false,
