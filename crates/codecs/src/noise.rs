@@ -20,7 +20,7 @@ use oxiblosc_memory::List;
 use sampling::{NearRepeats, SampledPositions};
 use stretches::{adapt_short, merge};
 
-pub(super) use profile::{Distribution, distribution, has_noise, looks_uniform};
+pub(super) use profile::{Distribution, distribution, has_noise, looks_uniform, takes_turns};
 pub(super) use stretches::{Method, Stretch};
 
 /// The size of a piece in bytes. Pieces are classified one by one. The last piece of a stream may be nearly twice as long.

@@ -67,6 +67,21 @@ pub(in super::super) fn has_noise(stream: &[u8]) -> bool {
         .any(|chunk| values(&chunk[chunk.len() / 2..]) >= MIN_VALUES)
 }
 
+/// Whether bytes are more often equal to one that lies two to four before them than to the one before, as codes of categories are that
+/// come several times in a row, but take turns with others.
+#[inline(never)]
+pub(in super::super) fn takes_turns(stream: &[u8]) -> bool {
+    const SAMPLES: usize = 32;
+    const LONGEST_TURN: usize = 4;
+    let equal_at = |distance: usize| -> usize {
+        samples(stream, SAMPLES)
+            .map(|bytes| bytes.iter().zip(&bytes[distance..]))
+            .map(|pairs| pairs.filter(|(byte, later)| byte == later).count())
+            .sum()
+    };
+    (2..=LONGEST_TURN).any(|distance| equal_at(distance) > 2 * equal_at(1) + SAMPLES * SAMPLE / 8)
+}
+
 /// How many different values the first `SAMPLE` bytes have.
 fn values(bytes: &[u8]) -> u32 {
     let mut seen = [0_u64; 4];

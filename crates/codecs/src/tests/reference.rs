@@ -196,6 +196,11 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
     };
     let runs = [(200, 8), (40, 8), (10, 29), (3, 8)]
         .map(|(values, longest)| ("categories", in_runs(values, longest)));
+    let (one, other) = (in_runs(20, 11), in_runs(20, 11));
+    let pairs = one.chunks(8).zip(other.chunks(8)).take(32_768);
+    let turns = pairs
+        .flat_map(|(one, other)| [one, other].concat())
+        .collect();
     let mut code = 0;
     let codes = kind(&mut |_, numbers| {
         code = (7 * code + 1 + 13 * numbers.below(3) as i64) % 100;
@@ -203,6 +208,7 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
     });
     let kinds = [
         ("codes", codes),
+        ("two categories that take turns", turns),
         (
             "sine",
             kind(&mut |i, _| (i as f64 * 0.0005).sin().to_bits() as i64),

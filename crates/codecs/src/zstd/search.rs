@@ -4,7 +4,9 @@
 //! repeated, and where bytes have so few values that a match takes more bits than the entropy codes of its bytes.
 
 use super::super::StreamContent;
-use super::super::noise::{Distribution, NoiseDetector, distribution, has_noise, looks_uniform};
+use super::super::noise::{
+    Distribution, NoiseDetector, distribution, has_noise, looks_uniform, takes_turns,
+};
 use core::ffi::c_int;
 use core::ops::RangeInclusive;
 use oxiblosc_error::Result;
@@ -246,6 +248,10 @@ fn plan_for_plane(
     }
     // Codes of single bytes would take more bits. At levels 3 and 4 the faster searches would miss these words, too.
     Ok(match (clevel, long_repeats) {
+        // Many matches are short here, and there is often a longer one a byte or two later. With fewer values most are long.
+        (4 | 5, _) if collisions < 65_536 / 8 && takes_turns(stream) => {
+            Plan::Search(Search::rows(ZSTD_lazy2, 3, 4))
+        }
         (5, _) if skewed => plan_for_skewed_plane(clevel),
         (5, Some(repeats)) => plan_for_repeats_in_plane(5, repeats),
         (4, Some(repeats)) if !skewed => plan_for_repeats_in_plane(5, repeats),
