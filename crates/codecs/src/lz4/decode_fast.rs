@@ -32,10 +32,13 @@ pub(super) const SHORT_MATCH_STEP: usize = 24;
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// The most bytes that any sequence writes before the end of its match is checked: a step of literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
-/// The general loop decodes this much of the data before the short loops are tried; twice as much, up to `MAX_GENERAL_PIECE`, each time that
-/// they did not pay.
+/// The general loop decodes this much of the data before the short loops are tried; four times as much, up to `MAX_GENERAL_PIECE`, each time
+/// that they did not pay.
 const MIN_GENERAL_PIECE: usize = 512;
-const MAX_GENERAL_PIECE: usize = 16 << 10;
+const MAX_GENERAL_PIECE: usize = 32 << 10;
+/// Where the stream is shorter than the data by this factor, most matches are long, and where it is hardly shorter, most literals are: there
+/// the short loops are not tried.
+const MIN_SHORT_RATIO: usize = 8;
 /// So much of the data the short loops decode before it is decided anew which of them: at first, and later.
 const FIRST_SHORT_PIECE: usize = 1 << 10;
 const SHORT_PIECE: usize = 8 << 10;
@@ -173,13 +176,21 @@ pub(super) fn decode<const WITH_DICT: bool>(
     let mut predictable = true;
     loop {
         let end = last_out.min(out + general_piece);
-        (at, out) = decode_general::<WITH_DICT>(dict, src, dst.reborrow(), (at, out), end);
+        let start = (at, out);
+        (at, out) = decode_general::<WITH_DICT>(dict, src, dst.reborrow(), start, end);
         if out <= end || out > last_out {
             return (at, out);
         }
         // Now `out` is more than `MIN_GENERAL_PIECE`.
+        let (read, written) = (at - start.0, out - start.1);
+        let is_short =
+            read > written / MIN_SHORT_RATIO && read < written - written / MIN_SHORT_RATIO;
         let (mut recent, mut piece) = (Recent::default(), FIRST_SHORT_PIECE);
-        while recent.pays() && at <= short_last_token && out <= short_last_out.min(last_out) {
+        while is_short
+            && recent.pays()
+            && at <= short_last_token
+            && out <= short_last_out.min(last_out)
+        {
             let end = short_last_out.min(last_out).min(out + piece);
             let (start, lasts) = (at, (short_last_token, end));
             let all = UncheckedDst::new(dst.reborrow().with_padding().0);
@@ -204,9 +215,9 @@ pub(super) fn decode<const WITH_DICT: bool>(
             recent.forget();
             piece = SHORT_PIECE;
         }
-        general_piece = match recent.pays() {
+        general_piece = match is_short && recent.pays() {
             true => MIN_GENERAL_PIECE,
-            false => (2 * general_piece).min(MAX_GENERAL_PIECE),
+            false => (4 * general_piece).min(MAX_GENERAL_PIECE),
         };
     }
 }

@@ -46,8 +46,6 @@ const BYTES_PER_LONGER_MATCH: usize = 80;
 /// The short loops pay if there are at least this many bytes of the stream for each sequence at which they stop, which costs a mispredicted
 /// branch and two calls.
 const BYTES_PER_EXCEPTION: usize = 128;
-/// So many are counted at least: the first exceptions.
-const MIN_BYTES: usize = 128;
 /// Counts are halved from so many bytes of the stream on: what comes is like what was last.
 const MAX_SAMPLE: usize = 8 << 10;
 const _: () =
@@ -68,7 +66,7 @@ impl Recent {
     /// Whether they are faster than the general loop.
     #[inline(always)]
     pub(super) fn pays(&self) -> bool {
-        self.exceptions * BYTES_PER_EXCEPTION <= self.read + MIN_BYTES
+        self.exceptions * BYTES_PER_EXCEPTION <= self.read
     }
 
     /// Whether the lengths of matches are predictable, if that is known.
