@@ -248,6 +248,10 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
             // There is room for as many as the program was told of, which of a view may be fewer.
             let count = state.vlmetalayers().len().min(layers.len());
             let count = count.min(shown.nvlmetalayers());
+            // As in the reference, where there are no names there may be no place for them.
+            if count > 0 {
+                not_null!(names)?;
+            }
             for (i, layer) in layers[..count].iter().enumerate() {
                 *names.add(i) = (**layer).name;
             }

@@ -1,0 +1,114 @@
+//! A null pointer kills no program: every public function is called with each of its pointers null in turn, in a process of its own
+//! each. Where the reference survives, the return code is the reference's.
+//!
+//! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front of our library.
+
+#[path = "../common/c_driver.rs"]
+mod c_driver;
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::needs::reference_path;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// What came of each call, by the function and the number of the pointer that was null (-1: none).
+type Results = BTreeMap<(String, i32), String>;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Makes all calls, with another library in front of ours if there is one.
+fn results(driver: &Path, folder: &Path, preload: Option<&Path>) -> Results {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let mut command = Command::new(driver);
+    match preload {
+        Some(library) => command.env("LD_PRELOAD", library),
+        None => command.env_remove("LD_PRELOAD"),
+    };
+    let output = command.arg(folder).output().expect("the driver runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let lines = String::from_utf8(output.stdout).expect("text");
+    let results = lines.lines().map(|line| {
+        let mut words = line.splitn(3, ' ');
+        let mut next = || words.next().expect("three words").to_owned();
+        let (function, pointer) = (next(), next());
+        ((function, pointer.parse().expect("a number")), next())
+    });
+    results.collect()
+}
+
+fn died(result: &str) -> bool {
+    result.starts_with("signal") || result.starts_with("exit")
+}
+
+/// The functions of a header that take pointers, with how many they take.
+fn declared(header: &str) -> Vec<(String, usize)> {
+    let declarations = header.split("\nBLOSC_EXPORT").skip(1);
+    let mut declared = Vec::new();
+    for declaration in declarations {
+        let declaration = declaration.split(';').next().expect("a declaration");
+        // A parameter list is the last thing in parentheses: an attribute may come before.
+        let (front, parameters) = declaration.rsplit_once('(').expect("a function");
+        let name = front.rsplit([' ', '*', '\n']).next().expect("a name");
+        let pointers = parameters
+            .split(',')
+            .filter(|parameter| parameter.contains('*') || parameter.contains("_callback "))
+            .count();
+        if pointers > 0 {
+            declared.push((name.to_owned(), pointers));
+        }
+    }
+    declared
+}
+
+#[test]
+fn null_pointers_are_answered() {
+    let folder = std::env::temp_dir().join(format!("oxiblosc-null-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let driver = c_driver::compile(
+        &folder,
+        (&common::library::ours_path(), "libblosc2.so.9"),
+        &root().join("include"),
+        [root().join("tests/null_pointers/calls.c")],
+    );
+    let ours = results(&driver, &folder.join("ours"), None);
+    let reference =
+        reference_path().map(|path| results(&driver, &folder.join("reference"), Some(&path)));
+    let _ = std::fs::remove_dir_all(&folder);
+
+    let mut wrong = Vec::new();
+    for header in ["blosc2.h", "b2nd.h", "blosc2/blosc2-stdio.h", "oxiblosc.h"] {
+        let text = std::fs::read_to_string(root().join("include").join(header)).expect("a header");
+        for (function, pointers) in declared(&text) {
+            let called = ours.keys().filter(|(name, _)| *name == function).count();
+            if called != pointers + 1 {
+                wrong.push(format!("{function}: {called} calls, {pointers} pointers"));
+            }
+        }
+    }
+    for ((function, pointer), result) in &ours {
+        let call = format!("{function}, pointer {pointer}: {result}");
+        // Without a null pointer the calls do what they are for.
+        if died(result) || (*pointer == -1 && result.starts_with('-')) {
+            wrong.push(call);
+            continue;
+        }
+        let Some(reference) = &reference else {
+            continue;
+        };
+        if function.starts_with("oxiblosc_") {
+            continue;
+        }
+        let theirs = &reference[&(function.clone(), *pointer)];
+        // The reference cannot read items where the block size was left to it.
+        let documented = function == "blosc2_schunk_get_sparse_buffer" && *pointer == -1;
+        if !died(theirs) && theirs != result && !documented {
+            wrong.push(format!("{call}, the reference {theirs}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
