@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod codes;
 mod copies;
 mod damage;
 mod memory;

@@ -66,7 +66,9 @@ impl<'a> UnpublishedArray<'a> {
             Self::over(sc, |handle| {
                 let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
                 let core = handle.core();
+                // As in the reference, whatever cannot be made has this one code.
                 core.become_array(&meta, &geometry, others, (kind, &sample))
+                    .map_err(Error::or_failure)
             })
         }
     }
