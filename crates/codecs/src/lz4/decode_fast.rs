@@ -116,7 +116,6 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
 
 /// The last positions at which the steps of [`decode_general`] may happen. `src` and `dst` are the buffers with padding; the stream and the data
 /// are without it.
-#[derive(Clone, Copy)]
 struct Limits {
     /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
     token: usize,
@@ -171,7 +170,7 @@ pub(super) fn decode<const WITH_DICT: bool>(
     let last_out = wanted.saturating_sub(1);
     let (padded_src, src_len) = src.with_padding();
     let short_last_token = src_len.saturating_sub(decode_short::SRC_MARGIN);
-    let short_last_out = dst.size().saturating_sub(decode_short::DST_MARGIN);
+    let short_last_out = last_out.min(dst.size().saturating_sub(decode_short::DST_MARGIN));
     let mut general_piece = MIN_GENERAL_PIECE;
     let mut predictable = true;
     loop {
@@ -186,12 +185,8 @@ pub(super) fn decode<const WITH_DICT: bool>(
         let is_short =
             read > written / MIN_SHORT_RATIO && read < written - written / MIN_SHORT_RATIO;
         let (mut recent, mut piece) = (Recent::default(), FIRST_SHORT_PIECE);
-        while is_short
-            && recent.pays()
-            && at <= short_last_token
-            && out <= short_last_out.min(last_out)
-        {
-            let end = short_last_out.min(last_out).min(out + piece);
+        while is_short && recent.pays() && at <= short_last_token && out <= short_last_out {
+            let end = short_last_out.min(out + piece);
             let (start, lasts) = (at, (short_last_token, end));
             let all = UncheckedDst::new(dst.reborrow().with_padding().0);
             // SAFETY: the last positions leave both margins, or are 0, which is less than `at` and `out`: the general loop decoded a sequence.

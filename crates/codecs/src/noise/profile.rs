@@ -79,7 +79,8 @@ pub(in super::super) fn takes_turns(stream: &[u8]) -> bool {
             .map(|pairs| pairs.filter(|(byte, later)| byte == later).count())
             .sum()
     };
-    (2..=LONGEST_TURN).any(|distance| equal_at(distance) > 2 * equal_at(1) + SAMPLES * SAMPLE / 8)
+    let enough = 2 * equal_at(1) + SAMPLES * SAMPLE / 8;
+    (2..=LONGEST_TURN).any(|distance| equal_at(distance) > enough)
 }
 
 /// How many different values the first `SAMPLE` bytes have.

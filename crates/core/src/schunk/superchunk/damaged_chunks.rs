@@ -315,48 +315,37 @@ fn try_all(frame: &Frame, sample: usize) {
     );
 }
 
-#[test]
-fn a_damaged_chunk_takes_no_other_with_it() {
-    let path = super::tests::temporary("damaged-chunks");
+/// [`try_all`] in memory, in a file and in a directory.
+fn try_all_storages(path: &Path, short: bool, differ: bool) {
     for (name, place) in [
         ("memory", Place::Frame),
-        ("file", Place::File(&path)),
-        ("directory", Place::Directory(&path)),
-    ] {
-        for short in [false, true] {
-            let frame = Frame {
-                name,
-                times: 1,
-                place,
-                short,
-                differ: false,
-            };
-            try_all(&frame, 7);
-            super::tests::remove(&path);
-            let _ = std::fs::remove_dir_all(&path);
-        }
-    }
-}
-
-#[test]
-fn nor_where_chunks_differ_in_size() {
-    let path = super::tests::temporary("damaged-differing");
-    for (name, place) in [
-        ("memory, differing", Place::Frame),
-        ("file, differing", Place::File(&path)),
-        ("directory, differing", Place::Directory(&path)),
+        ("file", Place::File(path)),
+        ("directory", Place::Directory(path)),
     ] {
         let frame = Frame {
             name,
             times: 1,
             place,
-            short: false,
-            differ: true,
+            short,
+            differ,
         };
         try_all(&frame, 7);
-        super::tests::remove(&path);
-        let _ = std::fs::remove_dir_all(&path);
+        super::tests::remove(path);
+        let _ = std::fs::remove_dir_all(path);
     }
+}
+
+#[test]
+fn a_damaged_chunk_takes_no_other_with_it() {
+    let path = super::tests::temporary("damaged-chunks");
+    try_all_storages(&path, false, false);
+    try_all_storages(&path, true, false);
+}
+
+#[test]
+fn nor_where_chunks_differ_in_size() {
+    let path = super::tests::temporary("damaged-differing");
+    try_all_storages(&path, false, true);
 }
 
 #[test]
