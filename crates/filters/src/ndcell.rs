@@ -49,7 +49,8 @@ pub fn forward(
 ) -> Result<()> {
     let cells = cells(block, side, typesize, src.len())?;
     let mut to = 0;
-    for cell in cells.iter() {
+    let mut walk = cells.walk();
+    while let Some(cell) = walk.advance() {
         let width = cell.width() * typesize;
         cell.each_row(|at| {
             let at = at * typesize;
@@ -89,7 +90,8 @@ pub fn backward(
 /// If `src` or `dst` is shorter than the cells.
 pub fn put_back(cells: &Cells, typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut from = 0;
-    for cell in cells.iter() {
+    let mut walk = cells.walk();
+    while let Some(cell) = walk.advance() {
         let width = cell.width() * typesize;
         cell.each_row(|at| {
             let at = at * typesize;

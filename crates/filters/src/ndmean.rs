@@ -61,7 +61,8 @@ impl Float<8> for f64 {
 fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut [u8]) {
     let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
     let mut to = 0;
-    for cell in cells.iter() {
+    let mut walk = cells.walk();
+    while let Some(cell) = walk.advance() {
         let (mut sum, width) = (F::default(), cell.width());
         cell.each_row(|at| {
             let row = src[at..at + width].iter();

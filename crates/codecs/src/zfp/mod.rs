@@ -215,11 +215,12 @@ impl BlockTask for Compress<'_> {
         let Some(coefficients) = self.coefficients.first_chunk_mut() else {
             return 0;
         };
-        for cell in cells.iter() {
+        let mut walk = cells.walk();
+        while let Some(cell) = walk.advance() {
             if out.is_full() {
                 return 0;
             }
-            gather::<R, N>(&cell, self.src, &mut items);
+            gather::<R, N>(cell, self.src, &mut items);
             cell::encode::<R, N, W>(coder, &items, coefficients, &self.params, &mut out);
         }
         out.finish().unwrap_or(0)
@@ -249,7 +250,8 @@ impl BlockTask for Decompress<'_> {
         let Some(coefficients) = self.coefficients.first_chunk_mut() else {
             return;
         };
-        for cell in cells.iter() {
+        let mut walk = cells.walk();
+        while let Some(cell) = walk.advance() {
             cell::decode::<R, N, W>(coder, &self.params, &mut input, coefficients, &mut items);
             if let Some((_, first)) = self.only {
                 let wanted = self.dst.chunks_exact_mut(R::SIZE);
@@ -258,7 +260,7 @@ impl BlockTask for Decompress<'_> {
                 }
                 return;
             }
-            scatter(&cell, &items, self.dst);
+            scatter(cell, &items, self.dst);
         }
     }
 }
