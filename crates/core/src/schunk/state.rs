@@ -23,7 +23,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use changes::PlannedChange;
-pub(crate) use sizes::is_damage;
+pub(crate) use sizes::is_loss;
 
 /// The state of a super-chunk: its chunks, counters, parameters and metalayers. Readers share it.
 ///

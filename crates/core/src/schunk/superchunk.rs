@@ -19,7 +19,7 @@ pub use reading::{Peek, Reading};
 
 use super::Parameters;
 use super::rules::Counts;
-use super::state::{PlannedChange, State, is_damage};
+use super::state::{PlannedChange, State, is_loss};
 use super::store::{ChunkStore, lock};
 use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder};
 use oxiblosc_error::{Error, Result};
@@ -82,7 +82,7 @@ impl SuperChunk {
     /// As [`Self::new`], for a frame that was just read.
     ///
     /// # Errors
-    /// [`Error::Data`] if all chunks contradict the header of the frame; those of reading them.
+    /// [`Error::Data`] if the header of the frame contradicts the number of chunks; those of reading a chunk that may be sound.
     pub fn of_frame(
         store: ChunkStore,
         loaded: Loaded,
@@ -111,14 +111,15 @@ impl SuperChunk {
     }
 
     /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without locking, the check is repeated until the
-    /// frame has not changed in the meantime. If only some chunks contradict the header, they are damaged: reading them is an error.
+    /// frame has not changed in the meantime. Chunks that contradict the header are damaged, and so are those that cannot be read: reading them
+    /// is an error, but all others and the metalayers are there.
     fn check_again(&self) -> Result<Option<Counts>> {
         for _ in 0..MAX_CHECKS {
             let state = self.read()?;
             let checked = state.check_opened();
             if state.is_current(&*self.host) {
                 return match checked {
-                    Err(error) if is_damage(error) && state.agrees_with_a_chunk() => Ok(None),
+                    Err(error) if is_loss(error) && state.can_be_read() => Ok(None),
                     other => other,
                 };
             }

@@ -6,16 +6,25 @@ use crate::coder::{Changed, Host};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::ChunkSizes;
 use crate::schunk::store::Location;
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{List, Shared};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// Whether an error says that a frame is damaged, and not that it could not be read.
-pub(crate) fn is_damage(error: Error) -> bool {
+/// How many files are looked for that are missing where chunks differ in size: a small index may tell of many more.
+const MAX_MISSING: usize = 64;
+
+/// Whether an error says that a chunk is lost: that it is damaged, or that its file is missing or cannot be read.
+pub(crate) fn is_loss(error: Error) -> bool {
     matches!(
         error,
-        Error::Data | Error::InvalidHeader | Error::VersionSupport
+        Error::Data
+            | Error::InvalidHeader
+            | Error::VersionSupport
+            | Error::ReadBuffer
+            | Error::FileOpen
+            | Error::FileRead
     )
 }
 
@@ -71,30 +80,38 @@ impl State {
         Ok(sizes)
     }
 
-    /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the counters; or if the headers of some are damaged, so
-    /// that these cannot be read, that the others have no more data than that. This is done once, since every change after that updates both.
+    /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the counters; or if some are lost, that the others have
+    /// no more data than that. This is done once, since every change after that updates both.
     fn check_sum(&self, rereads: bool) -> Result<()> {
         if self.sum_checked.load(Ordering::Relaxed) {
             return Ok(());
         }
         match self.sizes_of(&self.counts, rereads) {
-            Err(error) if is_damage(error) => {}
+            Err(error) if is_loss(error) => {}
             other => return other.map(drop),
         }
-        let (mut sum, mut is_damaged) = (0, false);
+        let (mut sum, mut is_lost, mut missing) = (0, false, 0);
         for nchunk in 0..self.store.nchunks() {
-            if let Ok(Location::Special(_)) = self.store.find_in(nchunk, rereads) {
+            // The frame was read again, if it was another one, when the sizes were asked for.
+            let header = match self.store.find_in(nchunk, false) {
                 // The index is wrong: it does not tell the size of such a chunk.
-                return Err(Error::Data);
-            }
-            match self.chunk_info_in(nchunk, rereads) {
-                Ok(info) => sum += info.nbytes as u64,
-                Err(error) if is_damage(error) => is_damaged = true,
+                Ok(Location::Special(_)) => return Err(Error::Data),
+                Ok(Location::Memory(bytes, _)) => ChunkHeader::parse(bytes),
+                Ok(Location::File(stored)) => stored.header(),
+                Err(error) => Err(error),
+            };
+            match header {
+                Ok(header) => sum += header.nbytes as u64,
+                Err(Error::FileOpen) if missing == MAX_MISSING => return Err(Error::FileOpen),
+                Err(error) if is_loss(error) => {
+                    is_lost = true;
+                    missing += usize::from(error == Error::FileOpen);
+                }
                 Err(error) => return Err(error),
             }
         }
         // If all headers can be read, nothing tells which of them is wrong.
-        if !is_damaged || sum > self.counts.nbytes.max(0) as u64 {
+        if !is_lost || sum > self.counts.nbytes.max(0) as u64 {
             return Err(Error::Data);
         }
         self.sum_checked.store(true, Ordering::Relaxed);
@@ -117,22 +134,17 @@ impl State {
         }
     }
 
-    /// Whether a chunk of the frame has the size that the header of the frame tells, and chunks of which only the kind is known are not too many
-    /// to be listed. If chunks differ in size, whether those that can be read have no more data than the header tells.
-    pub(crate) fn agrees_with_a_chunk(&self) -> bool {
-        if self.counts.chunksize <= 0 {
-            let is_readable = |nchunk| self.chunk_info_in(nchunk, false).is_ok();
-            return (0..self.store.nchunks()).any(is_readable) && self.check_sum(false).is_ok();
-        }
-        let agrees = |nchunk| match self.store.find_in(nchunk, false) {
-            // Their sizes are taken from the header of the frame.
-            Ok(Location::Special(_)) | Err(_) => false,
-            Ok(_) => {
-                let found = self.chunk_info_in(nchunk, false).ok();
-                found.is_some_and(|found| self.counts.nbytes_of(nchunk) == Some(found.nbytes))
-            }
+    /// Whether a frame that has lost a chunk can be read: its header may be right. If chunks differ in size, those that can be read must not have
+    /// more data than it tells.
+    pub(crate) fn can_be_read(&self) -> bool {
+        let counts = self.counts;
+        let Ok(chunksize @ 1..) = u64::try_from(counts.chunksize) else {
+            return self.check_sum(false).is_ok();
         };
-        self.store.specials() <= MAX_STORED_SPECIALS && (0..self.store.nchunks()).any(agrees)
+        let nbytes = u64::try_from(counts.nbytes).unwrap_or(0);
+        // If chunks of which only the kind is known are too many to be listed, it is not known whether chunks differ in size.
+        nbytes.div_ceil(chunksize) == self.store.nchunks() as u64
+            && self.store.specials() <= MAX_STORED_SPECIALS
     }
 
     /// Checks the first and the last chunk of a frame that was just opened against its header. The others are checked when they are read, and

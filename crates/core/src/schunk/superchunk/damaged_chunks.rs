@@ -1,5 +1,5 @@
-//! Frames in which the header of one chunk is damaged. All others can be read, also after any change: a change fails, or concerns what it was
-//! asked for and nothing else.
+//! Frames in which the header of one chunk is damaged, or its file. All others and the metalayers can be read, also after any change: a change
+//! fails, or concerns what it was asked for and nothing else.
 
 use super::SuperChunk;
 use crate::schunk::chunks::Position;
@@ -14,6 +14,10 @@ const ITEM: usize = 8;
 
 /// The data of the chunks. None for a chunk that may be damaged.
 type Content = Vec<Option<Vec<u8>>>;
+
+/// The name and the content of the two metalayers.
+const FIXED: (&[u8], &[u8]) = (b"fixed", b"of one length");
+const VARIABLE: (&[u8], &[u8]) = (b"variable", b"of any length");
 
 fn noise(nbytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ nbytes as u64;
@@ -32,9 +36,35 @@ fn walk(seed: usize, nbytes: usize) -> Vec<u8> {
     data.collect()
 }
 
+/// What is in a chunk.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Data that does not compress.
+    Noise,
+    /// Data that compresses.
+    Walk,
+    /// Zeros, which are only an offset in the index unless chunks differ in size.
+    Zeros,
+}
+
+use Kind::{Noise, Walk, Zeros};
+
+/// The chunks of most frames.
+const MIXED: &[Kind] = &[Walk, Noise, Zeros, Noise, Walk, Noise];
+/// The chunks of frames of which a single one has bytes, at each place that it can have.
+const ALONE: [&[Kind]; 5] = [
+    &[Noise],
+    &[Walk],
+    &[Noise, Zeros],
+    &[Zeros, Walk],
+    &[Zeros, Noise, Zeros],
+];
+
 /// A frame, and how its chunks are kept.
 struct Frame<'a> {
     name: &'static str,
+    /// What is in its chunks.
+    kinds: &'static [Kind],
     /// How often the items of a chunk are there. One of the frames has more than 1 MiB, which is changed in another way.
     times: usize,
     place: Place<'a>,
@@ -49,6 +79,15 @@ impl Frame<'_> {
         self.times * ITEMS * ITEM
     }
 
+    /// Bytes of a chunk.
+    fn len(&self, nchunk: usize) -> usize {
+        match nchunk == self.kinds.len() {
+            true => self.nbytes() / 2,
+            false if self.differ => self.nbytes() - nchunk % 4 * ITEM,
+            false => self.nbytes(),
+        }
+    }
+
     fn cparams(&self) -> CParams {
         CParams {
             blocksize: (self.nbytes() / 3) as i32,
@@ -58,10 +97,10 @@ impl Frame<'_> {
 
     fn data(&self, nchunk: usize) -> Vec<u8> {
         let nbytes = self.nbytes();
-        match nchunk {
-            2 => vec![0; nbytes],
-            1 | 3 | 5 => noise(nbytes),
-            _ => walk(nchunk, nbytes),
+        match self.kinds[nchunk] {
+            Zeros => vec![0; nbytes],
+            Noise => noise(nbytes),
+            Walk => walk(nchunk, nbytes),
         }
     }
 
@@ -73,18 +112,22 @@ impl Frame<'_> {
             ..StorageParams::default()
         });
         let schunk = schunk.expect("a frame");
-        let mut content: Content = (0..6).map(|nchunk| Some(self.data(nchunk))).collect();
-        if self.differ {
-            for (nchunk, data) in content.iter_mut().flatten().enumerate() {
-                data.truncate(data.len() - nchunk % 4 * ITEM);
-            }
+        let mut content: Content = (0..self.kinds.len())
+            .map(|nchunk| Some(self.data(nchunk)))
+            .collect();
+        schunk.add_metalayer(FIXED.0, FIXED.1).expect("a metalayer");
+        for (nchunk, data) in content.iter_mut().flatten().enumerate() {
+            data.truncate(self.len(nchunk));
         }
         if self.short {
-            content.push(Some(walk(9, self.nbytes() / 2)));
+            content.push(Some(walk(9, self.len(self.kinds.len()))));
         }
         for data in content.iter().flatten() {
             schunk.append_data(data).expect("a chunk");
         }
+        schunk
+            .set_vlmetalayer(VARIABLE.0, VARIABLE.1)
+            .expect("a metalayer");
         (schunk, content)
     }
 
@@ -96,6 +139,28 @@ impl Frame<'_> {
         let schunk = schunk.expect("a super-chunk");
         schunk.append_data(data).expect("a chunk");
         schunk.chunk(0).expect("a chunk")
+    }
+}
+
+/// What has happened to a chunk.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    /// Bits of this byte of it are others.
+    Flip(usize, u8),
+    /// Its file has only so many bytes.
+    Cut(usize),
+    /// Its file is not there.
+    Gone,
+}
+
+impl Damage {
+    /// Bits of each byte of the header, and for a chunk with a file of its own, all that can happen to that.
+    fn all(in_files: bool) -> impl Iterator<Item = Self> {
+        let flips =
+            (0..32).flat_map(|at| [0x01, 0x10, 0x80, 0xff].map(|flip| Self::Flip(at, flip)));
+        let cuts = [0, 1, 15, 16, 31, 32, 40].map(Self::Cut);
+        let files = cuts.into_iter().chain([Self::Gone]);
+        flips.chain(files.filter(move |_| in_files))
     }
 }
 
@@ -124,12 +189,14 @@ impl Bytes<'_> {
         }
     }
 
-    /// Damages byte `at` of the chunk with this offset, and opens the frame.
-    fn open(&self, offset: i64, at: usize, flip: u8) -> Result<SuperChunk> {
+    /// Damages the chunk with this offset, and opens the frame.
+    fn open(&self, offset: i64, damage: Damage) -> Result<SuperChunk> {
         let damaged = |bytes: &[u8]| {
             let len = Extent::parse(bytes).expect("its sizes").header_len as usize;
             let mut bytes = bytes.to_vec();
-            bytes[len + offset as usize + at] ^= flip;
+            if let Damage::Flip(at, flip) = damage {
+                bytes[len + offset as usize + at] ^= flip;
+            }
             bytes
         };
         match self {
@@ -148,7 +215,11 @@ impl Bytes<'_> {
                 for (file, bytes) in files {
                     let mut bytes = bytes.clone();
                     if file.ends_with(&number) {
-                        bytes[at] ^= flip;
+                        match damage {
+                            Damage::Flip(at, flip) => bytes[at] ^= flip,
+                            Damage::Cut(len) => bytes.truncate(len),
+                            Damage::Gone => continue,
+                        }
                     }
                     std::fs::write(file, bytes).expect("a file");
                 }
@@ -174,8 +245,12 @@ type Action = (
     fn(&Frame, &SuperChunk, &mut Content, usize) -> Result<()>,
 );
 
-const ACTIONS: [Action; 10] = [
+const ACTIONS: [Action; 11] = [
     ("nothing", |_, _, _, _| Ok(())),
+    ("metalayers", |_, schunk, _, _| {
+        schunk.set_vlmetalayer(b"another", b"content")?;
+        schunk.update_metalayer(FIXED.0, FIXED.1).map(drop)
+    }),
     ("append", |frame, schunk, content, _| {
         let data = noise(frame.nbytes());
         schunk.append_data(&data)?;
@@ -227,7 +302,7 @@ const ACTIONS: [Action; 10] = [
     (
         "write items at its end",
         |frame, schunk, content, victim| {
-            let len = content[victim].as_ref().map_or(frame.nbytes(), Vec::len);
+            let len = frame.len(victim);
             let (from, data) = (len - 2 * ITEM, noise(2 * ITEM));
             let before: usize = content[..victim].iter().flatten().map(Vec::len).sum();
             schunk.write_bytes((before + from) as u64, &data)?;
@@ -256,11 +331,15 @@ fn holds(schunk: &SuperChunk, content: &Content) -> std::result::Result<(), Stri
             Err(error) => return Err(format!("chunk {nchunk}: {error:?}")),
         }
     }
-    Ok(())
+    let fixed = schunk.metalayer(FIXED.0);
+    let variable = schunk.get_vlmetalayer(VARIABLE.0);
+    match (fixed.as_deref(), variable.as_deref()) {
+        (Ok(fixed), Ok(variable)) if (fixed, variable) == (FIXED.1, VARIABLE.1) => Ok(()),
+        other => Err(format!("metalayers: {other:?}")),
+    }
 }
 
-/// Damages each byte of the header of each chunk, and makes every change. Of all that, one in `sample` is tried, or with `OXIBLOSC_DAMAGE=full`
-/// everything.
+/// Damages each chunk in all ways, and makes every change. Of all that, one in `sample` is tried, or with `OXIBLOSC_DAMAGE=full` everything.
 fn try_all(frame: &Frame, sample: usize) {
     let is_full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|wanted| wanted == "full");
     let step = if is_full { 1 } else { sample };
@@ -271,19 +350,19 @@ fn try_all(frame: &Frame, sample: usize) {
         .iter()
         .enumerate()
         .filter(|(_, offset)| **offset >= 0);
+    let in_files = matches!(bytes, Bytes::Directory(..));
     let damages = stored.flat_map(|(victim, offset)| {
-        let bytes = (0..32).flat_map(|at| [0x01, 0x10, 0x80, 0xff].map(|flip| (at, flip)));
-        bytes.map(move |(at, flip)| (victim, *offset, at, flip))
+        Damage::all(in_files).map(move |damage| (victim, *offset, damage))
     });
     let cases = damages.flat_map(|damage| ACTIONS.map(|action| (damage, action)));
     let mut failures = Vec::new();
-    for ((victim, offset, at, flip), (what, change)) in cases.step_by(step) {
-        let case = format!("{}, {victim}, byte {at} ^ {flip:#x}, {what}", frame.name);
-        if frame.differ && (4..8).contains(&at) {
+    for ((victim, offset, damage), (what, change)) in cases.step_by(step) {
+        let case = format!("{}, {victim}, {damage:x?}, {what}", frame.name);
+        if frame.differ && matches!(damage, Damage::Flip(4..8, _)) {
             // If only the sum of the sizes is wrong, nothing tells which of them is.
             continue;
         }
-        let Ok(schunk) = bytes.open(offset, at, flip) else {
+        let Ok(schunk) = bytes.open(offset, damage) else {
             failures.push(format!("{case}: it does not open"));
             continue;
         };
@@ -316,7 +395,7 @@ fn try_all(frame: &Frame, sample: usize) {
 }
 
 /// [`try_all`] in memory, in a file and in a directory.
-fn try_all_storages(path: &Path, short: bool, differ: bool) {
+fn try_all_storages(path: &Path, kinds: &'static [Kind], short: bool, differ: bool) {
     for (name, place) in [
         ("memory", Place::Frame),
         ("file", Place::File(path)),
@@ -324,6 +403,7 @@ fn try_all_storages(path: &Path, short: bool, differ: bool) {
     ] {
         let frame = Frame {
             name,
+            kinds,
             times: 1,
             place,
             short,
@@ -338,14 +418,26 @@ fn try_all_storages(path: &Path, short: bool, differ: bool) {
 #[test]
 fn a_damaged_chunk_takes_no_other_with_it() {
     let path = super::tests::temporary("damaged-chunks");
-    try_all_storages(&path, false, false);
-    try_all_storages(&path, true, false);
+    try_all_storages(&path, MIXED, false, false);
+    try_all_storages(&path, MIXED, true, false);
+}
+
+#[test]
+fn nor_the_rest_of_a_frame_in_which_only_it_has_bytes() {
+    let path = super::tests::temporary("damaged-alone");
+    for kinds in ALONE {
+        try_all_storages(&path, kinds, false, false);
+    }
+    // The chunk with bytes is the short one.
+    for kinds in [&[][..], &[Zeros]] {
+        try_all_storages(&path, kinds, true, false);
+    }
 }
 
 #[test]
 fn nor_where_chunks_differ_in_size() {
     let path = super::tests::temporary("damaged-differing");
-    try_all_storages(&path, false, true);
+    try_all_storages(&path, MIXED, false, true);
 }
 
 #[test]
@@ -353,6 +445,7 @@ fn nor_in_a_large_frame() {
     let path = super::tests::temporary("damaged-large");
     let frame = Frame {
         name: "large",
+        kinds: MIXED,
         times: 600,
         place: Place::File(&path),
         short: true,
