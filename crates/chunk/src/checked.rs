@@ -98,6 +98,16 @@ impl CheckedChunks {
             *self = Self::default();
         }
     }
+
+    /// Forgets what was checked of the chunks from `first` on. There are `nchunks` now.
+    pub fn forget_from(&mut self, first: usize, nchunks: usize) {
+        if let Some(words) = self.0.get_mut() {
+            words.truncate(first * WORDS);
+            for _ in words.len() / WORDS..nchunks {
+                self.append();
+            }
+        }
+    }
 }
 
 fn range(nchunk: usize) -> Range<usize> {
@@ -128,6 +138,12 @@ mod tests {
         assert!(chunks.chunk(3, 4).is_kept());
         chunks.forget(1);
         assert!(blocks(&chunks, 1).is_empty() && chunks.chunk(2, 4).has_front());
+        chunks.chunk(1, 4).add_front();
+        chunks.forget_from(2, 6);
+        assert!(chunks.chunk(1, 6).has_front() && !chunks.chunk(2, 6).has_front());
+        assert!(chunks.chunk(5, 6).is_kept() && !chunks.chunk(6, 6).is_kept());
+        chunks.forget_from(0, 1);
+        assert!(!chunks.chunk(0, 1).has_front() && !chunks.chunk(1, 1).is_kept());
         Checked::NEVER.add_block(0);
         assert!(!Checked::NEVER.has_block(0));
     }

@@ -57,9 +57,11 @@ pub enum Change<'a> {
     Delete(usize),
     /// The chunks in another order: the old position of the first one, of the second one, and so on.
     Reorder(&'a [usize]),
-    /// Chunks are added, removed and moved: the chunks afterwards, and the positions of those that are removed. No chunk occurs twice.
+    /// Chunks are added, removed and moved. No chunk occurs twice.
     Arrange {
-        /// All chunks afterwards, in their order.
+        /// So many chunks at the front stay as they are. Those that are not told one by one cost nothing.
+        kept: usize,
+        /// All chunks behind them afterwards, in their order.
         slots: &'a [ArrangedChunk<'a>],
         /// The positions of the chunks that are removed.
         left: &'a [usize],
@@ -187,7 +189,7 @@ impl<'a> Change<'a> {
         match self {
             Self::Append(_) | Self::Insert(..) => count + 1,
             Self::Delete(_) => count.saturating_sub(1),
-            Self::Arrange { slots, .. } => slots.len(),
+            Self::Arrange { kept, slots, .. } => kept + slots.len(),
             Self::Fill(_, count) => *count,
             Self::Nothing | Self::Update(_) | Self::Reorder(_) => count,
         }
@@ -201,9 +203,10 @@ impl<'a> Change<'a> {
             Self::Update(items) => items.iter().all(|(nchunk, _)| *nchunk < count),
             Self::Delete(nchunk) => nchunk < count,
             Self::Reorder(order) => order.len() == count,
-            Self::Arrange { slots, left } => {
-                let there = |slot: &ArrangedChunk| !matches!(slot, ArrangedChunk::Old(from) if *from >= count);
-                slots.iter().all(there) && left.iter().all(|from| *from < count)
+            Self::Arrange { kept, slots, left } => {
+                let there = |slot: &ArrangedChunk| !matches!(slot, ArrangedChunk::Old(from) if !(kept..count).contains(from));
+                let goes = |from: &usize| (kept..count).contains(from);
+                kept <= count && slots.iter().all(there) && left.iter().all(goes)
             }
             Self::Fill(..) => count == 0,
         }
@@ -230,9 +233,13 @@ impl<'a> Change<'a> {
     pub fn keeps_stored(&self, offsets: &Offsets) -> bool {
         let stored = |from: usize| offsets.get(from).is_some_and(|offset| offset >= 0);
         match *self {
-            Self::Arrange { slots, .. } => slots
-                .iter()
-                .any(|slot| matches!(slot, ArrangedChunk::Old(from) if stored(*from))),
+            Self::Arrange { kept, slots, .. } => {
+                let old = slots.iter().filter_map(|slot| match slot {
+                    ArrangedChunk::Old(from) => Some(*from),
+                    ArrangedChunk::New(_) => None,
+                });
+                (0..kept).chain(old).any(stored)
+            }
             _ => offsets.places().next().is_some(),
         }
     }
@@ -278,15 +285,16 @@ impl<'a> Change<'a> {
                 let offset = |from: &usize| offsets.get(*from).ok_or(Error::Data);
                 Delta::From(0, order.iter().map(offset).try_list()?)
             }
-            Self::Arrange { slots, .. } => {
-                let same = |(i, slot): &(usize, &ArrangedChunk)| matches!(slot, ArrangedChunk::Old(from) if from == i);
+            Self::Arrange { kept, slots, .. } => {
+                let same = |(i, slot): &(usize, &ArrangedChunk)| matches!(slot, ArrangedChunk::Old(from) if *from == kept + i);
                 let first = slots.iter().enumerate().take_while(same).count();
                 let mut new = new.iter();
                 let offset = |slot: &ArrangedChunk| match slot {
                     ArrangedChunk::Old(from) => offsets.get(*from).ok_or(Error::Data),
                     ArrangedChunk::New(_) => new.next().copied().ok_or(Error::Data),
                 };
-                Delta::From(first, slots[first..].iter().map(offset).try_list()?)
+                let list = slots[first..].iter().map(offset).try_list()?;
+                Delta::From(kept + first, list)
             }
             Self::Fill(kind, count) => Delta::All(special_offset(kind), count),
         };
@@ -353,17 +361,35 @@ mod tests {
         );
         assert_eq!(after(Change::Delete(0)), [20, 30]);
         assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
-        let arrange =
-            |slots: &[ArrangedChunk], left: &[usize]| after(Change::Arrange { slots, left });
+        let arrange = |kept: usize, slots: &[ArrangedChunk], left: &[usize]| {
+            after(Change::Arrange { kept, slots, left })
+        };
         let (new, old) = (ArrangedChunk::New(item), ArrangedChunk::Old);
-        assert_eq!(arrange(&[old(0), new, old(2), new], &[1]), [10, 99, 30, 98]);
-        assert_eq!(arrange(&[old(0), old(1)], &[2]), [10, 20]);
-        assert!(arrange(&[], &[0, 1, 2]).is_empty());
-        let named = Change::Arrange {
-            slots: &[old(3)],
+        assert_eq!(
+            arrange(0, &[old(0), new, old(2), new], &[1]),
+            [10, 99, 30, 98]
+        );
+        assert_eq!(arrange(1, &[new, old(2), new], &[1]), [10, 99, 30, 98]);
+        assert_eq!(arrange(1, &[old(1), old(2), new], &[]), [10, 20, 30, 99]);
+        assert_eq!(arrange(3, &[new, new], &[]), [10, 20, 30, 99, 98]);
+        assert_eq!(arrange(0, &[old(0), old(1)], &[2]), [10, 20]);
+        assert_eq!(arrange(2, &[], &[2]), [10, 20]);
+        assert!(arrange(0, &[], &[0, 1, 2]).is_empty());
+        let slots = [old(3)];
+        let named = |kept| Change::Arrange {
+            kept,
+            slots: &slots,
             left: &[],
         };
-        assert!(named.fits(4) && !named.fits(3));
+        assert!(named(0).fits(4) && named(3).fits(4) && !named(0).fits(3));
+        // A chunk that is kept is neither moved nor removed.
+        assert!(!named(4).fits(5));
+        let removed = Change::Arrange {
+            kept: 2,
+            slots: &[],
+            left: &[1],
+        };
+        assert!(!removed.fits(2));
         let zeros = i64::MIN | 1 << 56;
         assert_eq!(after(Change::Fill(Special::Zero, 2)), [zeros; 2]);
         let alike = |count| Offsets::Repeated { offset: -1, count };

@@ -142,6 +142,23 @@ impl<'a> Reshape<'a> {
         Some(self.old.nchunk(&place))
     }
 
+    /// How many chunks at the front keep their index, and have no items that come or go. Where an array grows or shrinks along its first
+    /// dimension alone, that is all but the last ones, so that such a change costs as much as the chunks that it changes.
+    pub fn unchanged(&self) -> usize {
+        let (old, new) = (self.old, self.new);
+        let (Some(first), true) = (self.along.first(), old.nitems > 0) else {
+            return 0;
+        };
+        if old.shape[1..] != new.shape[1..] {
+            return 0;
+        }
+        let whole = |len: i64| len.checked_div(old.chunkshape[0].into()).unwrap_or(0);
+        let rows = first.from.min(whole(old.shape[0].min(new.shape[0])));
+        let row = (1..old.ndim).map(|d| new.grid(d)).product::<i64>();
+        // No more than there are chunks, so this does not overflow.
+        (rows * row) as usize
+    }
+
     /// The lengths of a kept chunk without padding, before and after the change, if they differ.
     fn differs(&self, nchunk: usize, old: usize) -> Option<(Dims, Dims)> {
         let (new_place, old_place) = (self.new.place_of(nchunk), self.old.place_of(old));
@@ -162,7 +179,7 @@ impl<'a> Reshape<'a> {
     /// [`Error::MemoryAlloc`]; [`Error::Failure`] if a chunk cannot be read or compressed.
     pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<Update>> {
         let mut changing = List::new();
-        for nchunk in 0..self.new.nchunks()? {
+        for nchunk in self.unchanged()..self.new.nchunks()? {
             if let Some(old) = self.origin(nchunk)
                 && let Some((had, has)) = self.differs(nchunk, old)
             {
@@ -341,6 +358,39 @@ mod tests {
         );
         assert_eq!(way(&[0, 4], &[1, 2], &[1, 2], None), Ok(vec![None]));
         assert_eq!(way(&[], &[], &[], None), Ok(vec![Some(0)]));
+    }
+
+    /// Of all arrays with up to 8 x 4 items in chunks of 3 x 2, and with one dimension.
+    #[test]
+    fn what_does_not_change_is_at_the_front() {
+        let check = |old: &[i64], new: &[i64], start: Option<&[i64]>| {
+            let chunks = &[3, 2][..old.len()];
+            let (old, new) = (geometry(old, chunks), geometry(new, chunks));
+            let Ok(reshape) = Reshape::new(&old, &new, start) else {
+                return;
+            };
+            let stays = |i: usize| {
+                let origin = reshape.origin(i);
+                origin == Some(i) && reshape.differs(i, i).is_none()
+            };
+            let (had, has) = (old.nchunks().unwrap(), new.nchunks().unwrap());
+            let unchanged = reshape.unchanged();
+            assert!(unchanged <= had.min(has));
+            assert!((0..unchanged).all(stays));
+            let grows_in_front = old.shape[0] != new.shape[0] && old.shape[1..] == new.shape[1..];
+            if grows_in_front && unchanged < had.min(has) {
+                assert!(!stays(unchanged), "{:?} {:?}", old.shape, new.shape);
+            }
+        };
+        for (a, b) in (0..9).flat_map(|a| (0..9).map(move |b| (a, b))) {
+            check(&[a], &[b], None);
+            check(&[a], &[b], Some(&[3]));
+            check(&[a], &[b], Some(&[0]));
+            for (c, d) in (0..5).flat_map(|c| (0..5).map(move |d| (c, d))) {
+                check(&[a, c], &[b, d], None);
+                check(&[a, c], &[b, d], Some(&[3, 2]));
+            }
+        }
     }
 
     #[test]

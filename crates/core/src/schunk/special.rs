@@ -127,9 +127,8 @@ impl SuperChunk {
             (state.nchunks(), state.counts, state.storage_kind())
         };
         let (mut slots, mut owned) = (List::new(), List::new());
-        slots.reserve_exact(there + nchunks)?;
+        slots.reserve_exact(nchunks)?;
         owned.reserve_exact(nchunks)?;
-        slots.extend((0..there).map(ArrangedChunk::Old))?;
         for nchunk in 1..=nchunks {
             let bytes = if nchunk == nchunks { last } else { chunk };
             let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
@@ -141,6 +140,7 @@ impl SuperChunk {
         let plan = PlannedChange {
             counts,
             change: Change::Arrange {
+                kept: there,
                 slots: &slots,
                 left: &[],
             },

@@ -333,6 +333,7 @@ impl Staged {
                 true if old_ones == count => Change::Nothing,
                 true if updates => Change::Update(&items),
                 _ => Change::Arrange {
+                    kept: 0,
                     slots: &slots,
                     left: &left,
                 },

@@ -455,18 +455,18 @@ pub fn apply_separate(
             }
         }
         Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
-        Change::Arrange { slots, .. } => {
-            let mut old = take_all(chunks, slots.len())?;
+        Change::Arrange { kept, slots, .. } => {
+            let mut old = take_behind(chunks, *kept, slots.len())?;
             let mut new = new.drain(..);
             let chunk = |slot: &ArrangedChunk| match slot {
-                ArrangedChunk::Old(from) => old[*from].take(),
+                ArrangedChunk::Old(from) => old[*from - kept].take(),
                 ArrangedChunk::New(_) => new.next(),
             };
             let there = slots.iter().filter_map(chunk);
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
         Change::Reorder(order) => {
-            let mut old = take_all(chunks, order.len())?;
+            let mut old = take_behind(chunks, 0, order.len())?;
             // `Change::fits` made sure that there is an index for every chunk, and the caller that no index is there twice.
             let there = order.iter().filter_map(|from| old[*from].take());
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
@@ -476,11 +476,16 @@ pub fn apply_separate(
     Ok(())
 }
 
-/// Takes all chunks out of the list, and makes room for `count` in it, so that putting them back cannot fail.
-fn take_all(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
-    let mut old = List::with_capacity(chunks.len())?;
-    chunks.reserve(count.saturating_sub(chunks.len()))?;
-    for chunk in chunks.drain(..) {
+/// Takes all chunks behind the first `kept` out of the list, and makes room for `count` behind those, so that putting them back cannot fail.
+fn take_behind(
+    chunks: &mut List<Buffer>,
+    kept: usize,
+    count: usize,
+) -> Result<List<Option<Buffer>>> {
+    let behind = chunks.len() - kept;
+    let mut old = List::with_capacity(behind)?;
+    chunks.reserve(count.saturating_sub(behind))?;
+    for chunk in chunks.drain(kept..) {
         old.push_within_capacity(Some(chunk));
     }
     Ok(old)

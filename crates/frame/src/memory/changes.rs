@@ -80,6 +80,10 @@ impl Memory {
             Change::Update(items) if specials.is_empty() => {
                 (items.iter()).for_each(|(nchunk, _)| self.checked.forget(*nchunk));
             }
+            Change::Arrange { kept, .. } if specials.is_empty() => {
+                let count = change.count(self.offsets.len());
+                self.checked.forget_from(*kept, count);
+            }
             _ => self.checked = CheckedChunks::default(),
         }
     }

@@ -56,6 +56,7 @@ fn in_memory(count: usize, len: impl Fn(usize) -> usize) -> (Memory, Model) {
         .map(|chunk| ArrangedChunk::New(item(chunk)));
     let slots: Vec<ArrangedChunk> = slots.collect();
     let change = Change::Arrange {
+        kept: 0,
         slots: &slots,
         left: &[],
     };

@@ -240,10 +240,19 @@ impl Step {
             Self::Append(chunk) => Change::Append(item(chunk)),
             Self::Insert(at, chunk) => Change::Insert(*at, item(chunk)),
             Self::Update(_) => Change::Update(&parts.items),
-            Self::Arrange(_, left, _) => Change::Arrange {
-                slots: &parts.slots,
-                left,
-            },
+            // What stays in its place at the front is told in one of the two ways.
+            Self::Arrange(_, left, fill) => {
+                let same = |(i, slot): &(usize, &ArrangedChunk)| matches!(slot, ArrangedChunk::Old(from) if from == i);
+                let kept = match fill % 2 {
+                    0 => parts.slots.iter().enumerate().take_while(same).count(),
+                    _ => 0,
+                };
+                Change::Arrange {
+                    kept,
+                    slots: &parts.slots[kept..],
+                    left,
+                }
+            }
             Self::Delete(at) => Change::Delete(*at),
             Self::Reorder(order) => Change::Reorder(order),
             Self::Meta(_) | Self::VlMeta(_) => Change::Nothing,

@@ -84,6 +84,7 @@ impl State {
             Change::Append(_) => Changed::ChunksFrom(self.nchunks() - 1),
             Change::Insert(at, _) | Change::Delete(at) => Changed::ChunksFrom(at),
             Change::Update(items) => Changed::Updated(span(items.iter().map(|item| item.0))),
+            Change::Arrange { kept, .. } => Changed::ChunksFrom(kept),
             _ => Changed::ChunksFrom(0),
         };
         host.show(self, changed);
