@@ -286,7 +286,15 @@ fn every_failing_call_of_a_back_end() {
     let mut report = Report::default();
     let path = std::env::temp_dir().join(format!("oxiblosc-backend-{}", std::process::id()));
     // How an array lies in a frame makes no difference to where its bytes go, and large frames have no room here.
-    let fits = |change: &&Change| !matches!(change.start, Start::Array | Start::Large);
+    let small = [
+        Start::Full,
+        Start::Short,
+        Start::Empty,
+        Start::Many,
+        Start::Wide,
+        Start::Nested,
+    ];
+    let fits = |change: &&Change| small.contains(&change.start);
     for change in CHANGES.iter().filter(fits) {
         for id in [FILLING, LENDING] {
             let (calls, expected) = match one(lib, change, id, 0, &path) {

@@ -34,12 +34,16 @@ pub enum Start {
     Many,
     /// Chunks of many blocks; the second was changed by the same handle, which leaves room behind it in a file.
     Wide,
-    /// Chunks of more than 1 MiB, so that the index can grow, and one more that the same handle appended.
+    /// Chunks of more than 1 MiB and metadata, so that the index can grow, and one more that the same handle appended.
     Large,
+    /// The same, where the same handle has replaced the second chunk too, which leaves room behind it.
+    Loose,
     /// Chunks that hold bytes of frames.
     Nested,
     /// An array of 50 x 60 items, whose chunks and blocks do not divide it.
     Array,
+    /// An array of 400 x 400 items in 16 chunks of more than 1 MiB.
+    LargeArray,
 }
 
 /// A change with its name; it returns what the library returned.
@@ -119,8 +123,9 @@ pub fn make(
     start: Start,
     io: Option<&mut blosc2_io>,
 ) {
-    if start == Start::Array {
-        return make_array(contiguous, path, io);
+    if matches!(start, Start::Array | Start::LargeArray) {
+        assert!(io.is_none(), "arrays start on the file system");
+        return make_array(start, contiguous, path);
     }
     let s = lib
         .create(contiguous, Some(path), &parameters(), 1, io)
@@ -157,10 +162,13 @@ pub fn make(
                 fine(s.append_buffer(&data, WIDE as i32));
             }
         }
-        Start::Large => {
+        Start::Large | Start::Loose => {
+            fine(s.meta_add(c"fixed", b"twenty bytes content"));
             for seed in [3, 6, 9] {
                 fine(append(&s, seed, LARGE));
             }
+            fine(s.vlmeta_add(c"first", &data(7, 300)));
+            fine(s.vlmeta_add(c"second", b"short"));
         }
         Start::Nested => {
             for _ in 0..3 {
@@ -168,7 +176,7 @@ pub fn make(
             }
         }
         // Made above.
-        Start::Array => {}
+        Start::Array | Start::LargeArray => {}
     }
 }
 
@@ -177,6 +185,9 @@ pub fn prepare(s: &Schunk, start: Start) {
     let done = match start {
         Start::Wide => widen(s, 300) == 0,
         Start::Large => append(s, 1, LARGE) == 4,
+        Start::Loose => {
+            append(s, 1, LARGE) == 4 && s.update_chunk(1, &chunk(s, 4, LARGE), true) == 4
+        }
         _ => true,
     };
     assert!(done, "before the change");
@@ -202,18 +213,21 @@ fn on_array(s: &Schunk, run: impl FnOnce(&Array) -> i32) -> i64 {
 }
 
 /// Makes the array that changes of arrays start from.
-fn make_array(contiguous: bool, path: &Path, io: Option<&mut blosc2_io>) {
-    assert!(io.is_none(), "arrays start on the file system");
+fn make_array(start: Start, contiguous: bool, path: &Path) {
+    let (shape, chunks, blocks) = match start {
+        Start::LargeArray => ([400, 400], [100, 100], [50, 50]),
+        _ => ([50, 60], [20, 25], [5, 25]),
+    };
+    let items = data(3, (shape[0] * shape[1]) as usize * TYPESIZE as usize);
     let spec = Spec {
-        shape: vec![50, 60],
-        chunks: vec![20, 25],
-        blocks: vec![5, 25],
+        shape: shape.to_vec(),
+        chunks: chunks.to_vec(),
+        blocks: blocks.to_vec(),
         cparams: parameters(),
         nthreads: 1,
         contiguous,
         path: Some(c_path(path)),
     };
-    let items = data(5, 50 * 60 * TYPESIZE as usize);
     drop(our_arrays().array_of(&spec, &items).expect("an array"));
 }
 
@@ -235,6 +249,39 @@ pub const CHANGES: &[Change] = &[
     }),
     change("add a metalayer to a large frame", Start::Large, |s| {
         s.vlmeta_add(c"large", &data(6, 200))
+    }),
+    change("insert into a large frame", Start::Large, |s| {
+        s.insert_chunk(1, &chunk(s, 12, LARGE), true)
+    }),
+    change("reorder a large frame", Start::Large, |s| {
+        s.reorder(&[3, 1, 0, 2])
+    }),
+    change("special chunk into a large frame", Start::Large, |s| {
+        s.update_chunk(1, &chunk(s, 0, LARGE), true)
+    }),
+    change("slice of a large frame", Start::Large, |s| {
+        s.set_slice(44_990, 45_020, &data(21, 240))
+    }),
+    change("variable metalayer of a large frame", Start::Large, |s| {
+        s.vlmeta_update(c"first", &data(6, 900))
+    }),
+    change("delete it from a large frame", Start::Large, |s| {
+        s.vlmeta_delete(c"first")
+    }),
+    change("metalayer of a large frame", Start::Large, |s| {
+        s.meta_update(c"fixed", b"TWENTY BYTES CONTENT")
+    }),
+    change("a block grows in a large frame", Start::Loose, |s| {
+        s.set_slice(45_100, 45_160, &data(21, 60 * 8))
+    }),
+    change("append to a loose frame", Start::Loose, |s| {
+        append(s, 2, LARGE)
+    }),
+    change("update a loose frame", Start::Loose, |s| {
+        s.update_chunk(0, &chunk(s, 4, LARGE), true)
+    }),
+    change("delete from a loose frame", Start::Loose, |s| {
+        s.delete_chunk(1)
     }),
     change("append a special chunk", Start::Full, |s| {
         s.append_chunk(&chunk(s, 0, CHUNK), true)
@@ -370,6 +417,19 @@ pub const CHANGES: &[Change] = &[
     }),
     change("array: insert", Start::Array, |s| {
         on_array(s, |a| a.insert(1, 25, &data(6, 50 * 25 * 8)))
+    }),
+    change("large array: append", Start::LargeArray, |s| {
+        on_array(s, |a| a.append(0, &data(6, 30 * 400 * 8)))
+    }),
+    change("large array: grow", Start::LargeArray, |s| {
+        on_array(s, |a| a.resize(&[410, 520], None))
+    }),
+    change("large array: shrink", Start::LargeArray, |s| {
+        on_array(s, |a| a.resize(&[250, 400], None))
+    }),
+    change("large array: write a slice", Start::LargeArray, |s| {
+        let (start, stop) = ([90, 90], [120, 120]);
+        on_array(s, |a| a.set(&start, &stop, &[30, 30], &data(2, 900 * 8)))
     }),
     change("array: delete at the end", Start::Array, |s| {
         on_array(s, |a| a.delete(0, 33, 17))

@@ -1,7 +1,7 @@
 //! Frames that are written to files, over others, behind others, and copied: what was there stays until what comes is there as a
 //! whole, and once the process has died the same can be made again.
 
-use super::child::{Act, End, Job, counted, obey, start};
+use super::child::{Act, End, Job, Storage, counted, obey, start};
 use crate::common::data::Kind;
 use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
@@ -103,11 +103,17 @@ fn old(lib: &'static SchunkLib, path: Option<&Path>) -> Schunk {
 }
 
 /// In a child: makes it, and dies where it is told to.
-fn make(number: usize, at: c_int, act: c_int, path: &Path) -> Result<c_int, String> {
+fn make(
+    number: usize,
+    _: Storage,
+    at: c_int,
+    act: c_int,
+    path: &Path,
+) -> Result<(c_int, c_int), String> {
     let source = source(our_schunks());
-    let (rc, calls) = counted((at, act), path, || (MAKINGS[number].make)(&source, path))?;
+    let (rc, calls) = counted((at, act), path, |_| (MAKINGS[number].make)(&source, path))?;
     match rc {
-        0.. => Ok(calls),
+        0.. => Ok((calls, calls)),
         rc => Err(format!("returns {rc}")),
     }
 }
@@ -137,6 +143,7 @@ impl Case {
         let job = Job {
             test: "copies::every_call_of_every_copy",
             number: self.number,
+            storage: Storage::File,
             path: &self.path,
             at,
             act,
@@ -194,7 +201,7 @@ impl Case {
     fn run(&self, report: &mut Report) {
         let name = self.making.name;
         let calls = match self.start(Act::Count, 0) {
-            End::Made(calls) => calls,
+            End::Made(calls, _) => calls,
             end => return report.fail("a copy", format!("{name}: {end:?}")),
         };
         report.check(calls > 0, "no call", || name.to_owned());

@@ -1,7 +1,7 @@
 //! Every change, every call of it, every way for it to fail.
 
 use super::changes::{CHANGES, Change, make, prepare};
-use super::child::{Act, End, Job, make_change, obey, start};
+use super::child::{Act, End, Job, STORAGES, Storage, make_change, obey, start};
 use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
@@ -35,7 +35,7 @@ struct Case<'a> {
     shim: &'a Path,
     index: usize,
     change: &'a Change,
-    contiguous: bool,
+    storage: Storage,
     base: PathBuf,
     work: PathBuf,
     before: State,
@@ -44,8 +44,8 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn which(&self, act: Act, at: usize) -> String {
-        let storage = if self.contiguous { "file" } else { "directory" };
-        format!("{} in a {storage}, {act:?} at call {at}", self.change.name)
+        let (name, storage) = (self.change.name, self.storage);
+        format!("{name} ({storage:?}), {act:?} at call {at}")
     }
 
     fn start(&self, act: Act, at: usize) -> End {
@@ -54,6 +54,7 @@ impl Case<'_> {
             &Job {
                 test: "sweep::every_call_of_every_change",
                 number: self.index,
+                storage: self.storage,
                 path: &self.work,
                 at,
                 act,
@@ -96,8 +97,9 @@ impl Case<'_> {
         if rc < 0 {
             return Err(format!("it takes no metalayer any more: {rc}"));
         }
-        let data = vec![3; 4000];
-        let rc = s.append_buffer(&data, 4000);
+        // No longer than its chunks are.
+        let data = vec![3; s.get().chunksize.clamp(8, 4000) as usize];
+        let rc = s.append_buffer(&data, data.len() as i32);
         if rc < 0 {
             return Err(format!("it takes no chunk any more: {rc}"));
         }
@@ -118,8 +120,11 @@ impl Case<'_> {
         Ok(())
     }
 
-    fn dies(&self, report: &mut Report, calls: usize) {
-        for at in 1..=calls {
+    /// It dies at each call of the change, of which there are `calls`, and of closing, with which there are `all`.
+    fn dies(&self, report: &mut Report, calls: usize, all: usize) {
+        let both = [&self.before, &self.after];
+        for at in 1..=all {
+            let states = if at > calls { &both[1..] } else { &both };
             for act in [Act::Die, Act::DieHalf] {
                 report.case();
                 let which = || self.which(act, at);
@@ -130,8 +135,7 @@ impl Case<'_> {
                         continue;
                     }
                 }
-                let look = || self.look(&[&self.before, &self.after]);
-                if let Err(wrong) = isolated(60, look) {
+                if let Err(wrong) = isolated(60, || self.look(states)) {
                     report.fail("lost", format!("{}: {wrong}", which()));
                 } else if let Err(wrong) = isolated(60, || self.live_on()) {
                     report.fail("recovered, but", format!("{}: {wrong}", which()));
@@ -146,7 +150,7 @@ impl Case<'_> {
                 report.case();
                 let which = || self.which(act, at);
                 match self.start(act, at) {
-                    End::Made(_) => {}
+                    End::Made(..) => {}
                     end => {
                         report.fail("a failing write", format!("{}: {end:?}", which()));
                         continue;
@@ -189,6 +193,14 @@ fn difference(state: &State, states: &[&State]) -> String {
     states.iter().map(differs).collect::<Vec<_>>().join("; or ")
 }
 
+/// Sets variables that the libraries look at.
+fn set(variables: &[(&str, &str)]) {
+    for (name, value) in variables {
+        // SAFETY: the other threads of this process, the test harness's, do not look at the environment.
+        unsafe { std::env::set_var(name, value) };
+    }
+}
+
 #[test]
 fn every_call_of_every_change() {
     obey(make_change);
@@ -196,19 +208,27 @@ fn every_call_of_every_change() {
     let folder = without_syncs().join(format!("oxiblosc-crash-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let shim = shim::compile("crash/shim.c", &folder);
-    let only = std::env::var("OXIBLOSC_CRASH").unwrap_or_default();
+    let which = std::env::var("OXIBLOSC_CRASH");
+    let only = which.as_deref().unwrap_or_default();
     let mut report = Report::default();
     for (index, change) in CHANGES.iter().enumerate() {
-        if !change.name.contains(&only) {
+        if !change.name.contains(only) {
             continue;
         }
-        for contiguous in [true, false] {
+        for (number, storage) in STORAGES.into_iter().enumerate() {
+            // A file and a directory always, the others by turns.
+            if which.is_err() && number > 1 && number != 2 + index % 3 {
+                continue;
+            }
+            set(&storage.variables());
             let (base, work) = (folder.join("base/frame"), folder.join("work/frame"));
             let _ = std::fs::remove_dir_all(folder.join("base"));
             std::fs::create_dir_all(folder.join("base")).expect("a folder");
-            make(lib, contiguous, &base, change.start, None);
+            make(lib, storage.is_contiguous(), &base, change.start, None);
             copy(&base, &work);
-            let s = lib.open_path(&work).expect("a frame that was just made");
+            let s = storage
+                .open(lib, &work)
+                .expect("a frame that was just made");
             prepare(&s, change.start);
             let before = read(&s);
             let rc = (change.run)(&s);
@@ -221,16 +241,16 @@ fn every_call_of_every_change() {
                 shim: &shim,
                 index,
                 change,
-                contiguous,
+                storage,
                 base,
                 work,
                 before,
                 after,
             };
             match case.start(Act::Count, 0) {
-                End::Made(calls) => {
+                End::Made(calls, all) => {
                     report.check(calls > 0, "no call", || case.which(Act::Count, 0));
-                    case.dies(&mut report, calls);
+                    case.dies(&mut report, calls, all);
                     case.fails(&mut report, calls);
                 }
                 end => report.fail(
