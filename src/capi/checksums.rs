@@ -1,10 +1,7 @@
 //! Checksums of frames.
 
-use super::border::{index, unsafe_granted};
 use super::schunk::handle::on;
-use super::types::*;
-use oxiblosc_core::SuperChunk;
-use std::ffi::c_int;
+use crate::capi::prelude::*;
 
 /// Gives a super-chunk in a frame checksums: its chunks, header, index and metalayers now, and all that comes later, by this
 /// handle and by every other one of this library. Damage is then an error of the read that meets it (`BLOSC2_ERROR_DATA`), and
@@ -20,8 +17,9 @@ use std::ffi::c_int;
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    let add = SuperChunk::add_checksums;
-    unsafe_granted!(on("oxiblosc_schunk_add_checksums", schunk, add))
+    unsafe_granted!(on("oxiblosc_schunk_add_checksums", schunk, |schunk| {
+        schunk.add_checksums()
+    }))
 }
 
 /// Whether chunks that come into a super-chunk get checksums: 1 or 0, or a negative error code.
@@ -30,8 +28,9 @@ pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schun
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    let has = SuperChunk::has_checksums;
-    unsafe_granted!(on("oxiblosc_schunk_has_checksums", schunk, has))
+    unsafe_granted!(on("oxiblosc_schunk_has_checksums", schunk, |schunk| {
+        schunk.has_checksums()
+    }))
 }
 
 /// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
@@ -44,6 +43,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> c_int {
-    let check = |schunk: &SuperChunk| schunk.check_chunk(index(nchunk));
-    unsafe_granted!(on("oxiblosc_schunk_check_chunk", schunk, check))
+    unsafe_granted!(on("oxiblosc_schunk_check_chunk", schunk, |schunk| {
+        schunk.check_chunk(index(nchunk))
+    }))
 }

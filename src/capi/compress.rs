@@ -15,7 +15,7 @@ use oxiblosc_io::callbacks::catching_exceptions;
 ///
 /// # Safety
 /// A buffer that is not null has as many bytes as its size says.
-pub unsafe fn buffers<'a>(
+pub unsafe fn source_and_place<'a>(
     src: *const c_void,
     srcsize: i32,
     dest: *mut c_void,
@@ -162,14 +162,14 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_compress_ctx", || {
-        let ctx = unsafe_granted!(Context::from_c(context)?);
+    unsafe_granted!(export("blosc2_compress_ctx", || {
+        let ctx = Context::from_c(context)?;
         if ctx.do_compress.get() != 1 {
             return Err(Error::InvalidParam);
         }
-        let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
+        let (source, dest) = source_and_place(src, srcsize, dest, destsize)?;
         compress(ctx, source, dest, room(destsize), Format::Blosc2)
-    })
+    }))
 }
 
 /// Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks of these sizes.
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_vlcompress_ctx", || {
+    export("blosc2_vlcompress_ctx", || {
         let ctx = unsafe_granted!(Context::from_c(context)?);
         let nblocks = room(nblocks);
         if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {

@@ -278,9 +278,9 @@ unsafe fn own<F, T: Copy>(function: Option<F>, params: *const T) -> Result<(Opti
 /// The pointers in `cparams` are null or valid for as long as the context is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blosc2_context {
-    guard(null_mut(), || {
-        unsafe_granted!(compression(cparams)).map_or(null_mut(), Context::into_c)
-    })
+    unsafe_granted!(guard(null_mut(), || {
+        compression(cparams).map_or(null_mut(), Context::into_c)
+    }))
 }
 
 /// As [`blosc2_create_cctx`].
@@ -322,9 +322,9 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
 /// The pointers in `dparams` are null or valid for as long as the context is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
-    guard(null_mut(), || {
-        unsafe_granted!(decompression(dparams)).map_or(null_mut(), Context::into_c)
-    })
+    unsafe_granted!(guard(null_mut(), || {
+        decompression(dparams).map_or(null_mut(), Context::into_c)
+    }))
 }
 
 /// As [`blosc2_create_dctx`].
@@ -379,11 +379,11 @@ pub unsafe extern "C" fn blosc2_ctx_get_cparams(
     ctx: *mut blosc2_context,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    code("blosc2_ctx_get_cparams", || {
-        let (ctx, cparams) = unsafe_granted!((Context::from_c(ctx)?, cparams.as_mut()));
+    unsafe_granted!(export("blosc2_ctx_get_cparams", || {
+        let (ctx, cparams) = (Context::from_c(ctx)?, cparams.as_mut());
         ctx.describe_cparams(cparams.ok_or(Error::NullPointer)?);
         Ok(0)
-    })
+    }))
 }
 
 /// Writes the parameters of a decompression context into `dparams`. Returns 0.
@@ -395,11 +395,11 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
     ctx: *mut blosc2_context,
     dparams: *mut blosc2_dparams,
 ) -> c_int {
-    code("blosc2_ctx_get_dparams", || {
-        let (ctx, dparams) = unsafe_granted!((Context::from_c(ctx)?, dparams.as_mut()));
+    unsafe_granted!(export("blosc2_ctx_get_dparams", || {
+        let (ctx, dparams) = (Context::from_c(ctx)?, dparams.as_mut());
         *dparams.ok_or(Error::NullPointer)? = ctx.dparams();
         Ok(0)
-    })
+    }))
 }
 
 /// Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which `maskout` is true.
@@ -413,7 +413,7 @@ pub unsafe extern "C" fn blosc2_set_maskout(
     maskout: *mut bool,
     nblocks: c_int,
 ) -> c_int {
-    code("blosc2_set_maskout", || {
+    export("blosc2_set_maskout", || {
         let ctx = unsafe_granted!(Context::from_c(ctx)?);
         let len = size(nblocks)?;
         // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.

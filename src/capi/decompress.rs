@@ -177,15 +177,15 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_decompress_ctx", || {
-        let ctx = unsafe_granted!(Context::decompressing(context)?);
-        let result = unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize));
+    unsafe_granted!(export("blosc2_decompress_ctx", || {
+        let ctx = Context::decompressing(context)?;
+        let result = ctx.decompress(src, srcsize, dest, destsize);
         // The same call may be made again when there is memory.
         if result != Err(Error::MemoryAlloc) {
             ctx.clear_maskout();
         }
         result
-    })
+    }))
 }
 
 /// Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the typesize that the chunk
@@ -202,10 +202,10 @@ pub unsafe extern "C" fn blosc2_getitem(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_getitem", || {
+    unsafe_granted!(export("blosc2_getitem", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        unsafe_granted!(Context::zeroed().getitem(src, srcsize, range, dest, destsize))
-    })
+        Context::zeroed().getitem(src, srcsize, range, dest, destsize)
+    }))
 }
 
 /// As `blosc2_getitem`, with the postfilter of a decompression context.
@@ -222,10 +222,10 @@ pub unsafe extern "C" fn blosc2_getitem_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_getitem_ctx", || {
+    unsafe_granted!(export("blosc2_getitem_ctx", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        unsafe_granted!(Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize))
-    })
+        Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
+    }))
 }
 
 /// As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the typesize that the
@@ -243,10 +243,10 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_getitem_bytes_ctx", || {
+    unsafe_granted!(export("blosc2_getitem_bytes_ctx", || {
         let range = |header: &ChunkHeader| ItemRange::of_bytes(header, start, nbytes, destsize);
-        unsafe_granted!(Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize))
-    })
+        Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
+    }))
 }
 
 /// Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or `BLOSC2_ERROR_INVALID_PARAM` if the
@@ -260,16 +260,16 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     srcsize: i32,
     nblocks: *mut i32,
 ) -> c_int {
-    code("blosc2_vlchunk_get_nblocks", || {
+    unsafe_granted!(export("blosc2_vlchunk_get_nblocks", || {
         not_null!(src, nblocks; InvalidParam)?;
         let front = room(srcsize).min(EXTENDED_HEADER_LENGTH);
-        let header = ChunkHeader::parse(unsafe_granted!(bytes(src.cast(), front)?))?;
+        let header = ChunkHeader::parse(bytes(src.cast(), front)?)?;
         if !header.has_vlblocks() {
             return Err(Error::InvalidParam);
         }
-        unsafe_granted!(*nblocks = header.nblocks as i32);
+        *nblocks = header.nblocks as i32;
         Ok(0)
-    })
+    }))
 }
 
 /// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
     destsizes: *mut i32,
     maxblocks: i32,
 ) -> c_int {
-    code("blosc2_vldecompress_ctx", || {
+    export("blosc2_vldecompress_ctx", || {
         if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
             return Err(Error::InvalidParam);
         }
@@ -318,12 +318,12 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    code("blosc2_vldecompress_block_ctx", || {
+    unsafe_granted!(export("blosc2_vldecompress_block_ctx", || {
         not_null!(dest, destsize; InvalidParam)?;
-        let ctx = unsafe_granted!(Context::decompressing(context)?);
+        let ctx = Context::decompressing(context)?;
         let mut header = ChunkHeader::EMPTY;
-        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
+        let src = read_chunk(src, srcsize, &mut header)?;
         let block = decoding::decompress_vlblock(ctx, &header, src, index(nblock))?;
-        Ok(unsafe_granted!(hand_over(block, dest, destsize)))
-    })
+        Ok(hand_over(block, dest, destsize))
+    }))
 }

@@ -54,7 +54,7 @@ pub unsafe extern "C" fn blosc2_stdio_open(
     mode: *const c_char,
     _params: *mut c_void,
 ) -> *mut c_void {
-    pointer("blosc2_stdio_open", || {
+    export("blosc2_stdio_open", || {
         not_null!(urlpath, mode)?;
         // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
         unsafe {
@@ -74,16 +74,16 @@ pub unsafe extern "C" fn blosc2_stdio_open(
 /// `stream` comes from `blosc2_stdio_open`, or is NULL; it is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
-    guard(-1, || {
-        unsafe_granted!({
+    unsafe_granted!(guard(-1, || {
+        {
             let Some(file) = file_of(stream) else {
                 return -1;
             };
             let result = libc::fclose(file);
             libc::free(stream);
             result
-        })
-    })
+        }
+    }))
 }
 
 /// Returns the size of a stream's file in bytes, or -1. The file's own position stays where it is.
@@ -92,9 +92,9 @@ pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
 /// `stream` comes from `blosc2_stdio_open`, or is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
-    guard(-1, || {
-        unsafe_granted!(file_of(stream).map_or(-1, |file| streams::size(file)))
-    })
+    unsafe_granted!(guard(-1, || {
+        file_of(stream).map_or(-1, |file| streams::size(file))
+    }))
 }
 
 /// Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the file where it must. Returns how
@@ -154,13 +154,13 @@ pub unsafe extern "C" fn blosc2_stdio_read(
 /// `stream` comes from `blosc2_stdio_open`, or is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_truncate(stream: *mut c_void, size: i64) -> c_int {
-    guard(-1, || {
-        let file = unsafe_granted!(descriptor_of(stream));
+    unsafe_granted!(guard(-1, || {
+        let file = descriptor_of(stream);
         match (file, u64::try_from(size)) {
             (Some(file), Ok(size)) if file.set_len(size).is_ok() => 0,
             _ => -1,
         }
-    })
+    }))
 }
 
 /// Does nothing: the back end for files keeps nothing. Returns 0.
@@ -177,10 +177,10 @@ pub extern "C" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
 /// `path` is a C string or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
-    code("blosc2_remove_dir", || {
-        let path = unsafe_granted!(c_str(path)).filter(|path| !path.is_empty());
+    unsafe_granted!(export("blosc2_remove_dir", || {
+        let path = c_str(path).filter(|path| !path.is_empty());
         paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?).map(|()| 0)
-    })
+    }))
 }
 
 /// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Returns 0,
@@ -191,12 +191,12 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
 /// `path` is a C string or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
-    code("blosc2_remove_urlpath", || {
-        match unsafe_granted!(c_str(path)) {
+    unsafe_granted!(export("blosc2_remove_urlpath", || {
+        match c_str(path) {
             Some(path) => paths::remove_frame(path).map(|()| 0),
             None => Ok(0),
         }
-    })
+    }))
 }
 
 /// Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
@@ -208,13 +208,13 @@ pub unsafe extern "C" fn blosc2_rename_urlpath(
     old_urlpath: *mut c_char,
     new_path: *mut c_char,
 ) -> c_int {
-    code("blosc2_rename_urlpath", || {
-        match unsafe_granted!((c_str(old_urlpath), c_str(new_path))) {
+    unsafe_granted!(export("blosc2_rename_urlpath", || {
+        match (c_str(old_urlpath), c_str(new_path)) {
             (Some(from), Some(to)) => {
                 paths::kind(from)?.ok_or(Error::Failure)?;
                 paths::rename(from, to).map(|()| 0)
             }
             _ => Ok(0),
         }
-    })
+    }))
 }

@@ -19,9 +19,7 @@ unsafe fn apply(
         return Err(Error::InvalidParam);
     }
     let len = size(blocksize)?;
-    apart(src.cast(), len, dest.cast(), len)?;
-    // SAFETY: both have `blocksize` bytes, which is `len`; that they share none was just checked.
-    let (src, dest) = unsafe { (bytes(src.cast(), len)?, bytes_mut(dest.cast(), len)?) };
+    let (src, dest) = unsafe_granted!(buffers((src.cast(), len), (dest.cast(), len))?);
     filter(typesize as usize, src, dest);
     Ok(len)
 }
@@ -38,9 +36,9 @@ pub unsafe extern "C" fn blosc2_shuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    code("blosc2_shuffle", || {
-        unsafe_granted!(apply(shuffle::shuffle, typesize, blocksize, src, dest))
-    })
+    unsafe_granted!(export("blosc2_shuffle", || {
+        apply(shuffle::shuffle, typesize, blocksize, src, dest)
+    }))
 }
 
 /// Undoes `blosc2_shuffle`.
@@ -54,9 +52,9 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    code("blosc2_unshuffle", || {
-        unsafe_granted!(apply(shuffle::unshuffle, typesize, blocksize, src, dest))
-    })
+    unsafe_granted!(export("blosc2_unshuffle", || {
+        apply(shuffle::unshuffle, typesize, blocksize, src, dest)
+    }))
 }
 
 /// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
@@ -72,15 +70,9 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    code("blosc2_bitshuffle", || {
-        unsafe_granted!(apply(
-            bitshuffle::bitshuffle,
-            typesize,
-            blocksize,
-            src,
-            dest
-        ))
-    })
+    unsafe_granted!(export("blosc2_bitshuffle", || {
+        apply(bitshuffle::bitshuffle, typesize, blocksize, src, dest)
+    }))
 }
 
 /// Undoes `blosc2_bitshuffle`.
@@ -97,7 +89,7 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
     let undo = |typesize: usize, src: &[u8], dest: &mut [u8]| {
         bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
     };
-    code("blosc2_bitunshuffle", || {
+    export("blosc2_bitunshuffle", || {
         unsafe_granted!(apply(undo, typesize, blocksize, src, dest))
     })
 }

@@ -1,6 +1,6 @@
 //! The functions without a context: their settings are the process's.
 
-use super::compress::buffers;
+use super::compress::source_and_place;
 use super::context::{self, Context};
 use super::registry;
 use crate::capi::prelude::*;
@@ -32,7 +32,7 @@ pub extern "C" fn blosc2_destroy() {
 /// initialized.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_free_resources() -> c_int {
-    code("blosc2_free_resources", process::free_resources)
+    export("blosc2_free_resources", process::free_resources)
 }
 
 /// Returns the number of threads that the functions without a context use.
@@ -66,9 +66,9 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 /// `compname` is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
-    guard(-1, || {
-        set_compressor(unsafe_granted!(text(compname)).unwrap_or_default())
-    })
+    unsafe_granted!(guard(-1, || {
+        set_compressor(text(compname).unwrap_or_default())
+    }))
 }
 
 fn set_compressor(name: &str) -> c_int {
@@ -130,10 +130,10 @@ pub unsafe extern "C" fn blosc2_compress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_compress", || {
-        let buffers = || unsafe_granted!(buffers(src, srcsize, dest, destsize));
+    unsafe_granted!(export("blosc2_compress", || {
+        let buffers = || source_and_place(src, srcsize, dest, destsize);
         compress((clevel, doshuffle, typesize), buffers, room(destsize))
-    })
+    }))
 }
 
 /// Compresses data with the process's settings into a place of `room` bytes.
@@ -188,8 +188,8 @@ pub unsafe extern "C" fn blosc1_compress(
     destsize: usize,
 ) -> c_int {
     let (typesize, nbytes, destsize) = (c_size(typesize), c_size(nbytes), c_size(destsize));
-    code("blosc1_compress", || {
-        let buffers = || unsafe_granted!(buffers(src, nbytes, dest, destsize));
+    export("blosc1_compress", || {
+        let buffers = || unsafe_granted!(source_and_place(src, nbytes, dest, destsize));
         compress((clevel, doshuffle, typesize), buffers, room(destsize))
     })
 }
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn blosc2_decompress(
 /// # Safety
 /// As for that.
 unsafe fn decompress(src: *const c_void, srcsize: i32, dest: *mut c_void, destsize: i32) -> c_int {
-    code("blosc2_decompress", || {
+    export("blosc2_decompress", || {
         let ctx = Context::zeroed();
         ctx.new_nthreads.set(process::nthreads_of_decompression()?);
         unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize))
@@ -247,8 +247,8 @@ pub unsafe extern "C" fn blosc1_getitem(
     nitems: c_int,
     dest: *mut c_void,
 ) -> c_int {
-    code("blosc1_getitem", || {
+    unsafe_granted!(export("blosc1_getitem", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, i32::MAX);
-        unsafe_granted!(Context::zeroed().getitem(src, i32::MAX, range, dest, i32::MAX))
-    })
+        Context::zeroed().getitem(src, i32::MAX, range, dest, i32::MAX)
+    }))
 }

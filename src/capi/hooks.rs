@@ -48,11 +48,10 @@ impl<'a> ContextHooks<'a> {
     pub fn for_decompression(ctx: &'a Context, chunk: &[u8]) -> Self {
         // SAFETY: as in `for_compression`.
         let params = unsafe { ctx.postparams.get().as_ref() };
-        // Not every way to a chunk tells the context about it, and plugins ask for the typesize.
-        let typesize = chunk.get(BLOSC2_CHUNK_TYPESIZE as usize);
         let mut hooks = Self::new(ctx, chunk.as_ptr());
         hooks.postfilter = ctx.postfilter.get().zip(params);
-        if let Some(typesize) = typesize {
+        // Not every way to a chunk tells the context about it, and plugins ask for the typesize.
+        if let Some(typesize) = chunk.get(BLOSC2_CHUNK_TYPESIZE as usize) {
             hooks.typesize = (*typesize).into();
         }
         hooks
@@ -88,17 +87,22 @@ impl<'a> ContextHooks<'a> {
     }
 
     fn output_typesize(&self) -> i32 {
-        let wanted = self
-            .prefilter
-            .as_ref()
-            .map_or(0, |(_, params)| params.output_typesize);
-        if wanted > 0 { wanted } else { self.typesize }
+        match self.prefilter {
+            Some((_, params)) if params.output_typesize > 0 => params.output_typesize,
+            _ => self.typesize,
+        }
     }
 }
 
 /// What a function of the program's returned: 0 unless it failed.
 fn done(rc: c_int, error: Error) -> Result<()> {
     (rc == 0).then_some(()).ok_or(error)
+}
+
+/// Calls a function of the program's that works on blocks.
+fn call(function: impl FnOnce() -> c_int) -> c_int {
+    let _call = operation::call_on_blocks();
+    catching_exceptions(-1, function)
 }
 
 /// Says in the parameters of a prefilter or postfilter which block it is called for, and which buffers are its own.
@@ -114,14 +118,13 @@ macro_rules! at_block {
 }
 
 /// Calls a registered function with two buffers and their sizes.
-fn call(
+fn call_registered(
     src: &[u8],
     dst: &mut [u8],
     function: impl FnOnce(*const u8, *mut u8, i32, i32) -> c_int,
 ) -> c_int {
     let (len, room) = (c_size(src.len()), c_size(dst.len()));
-    let _call = operation::call_on_blocks();
-    catching_exceptions(-1, || function(src.as_ptr(), dst.as_mut_ptr(), len, room))
+    call(|| function(src.as_ptr(), dst.as_mut_ptr(), len, room))
 }
 
 impl Hooks for ContextHooks<'_> {
@@ -130,10 +133,7 @@ impl Hooks for ContextHooks<'_> {
     }
 
     fn output_is_disposable(&self) -> bool {
-        // The parameters count even without a prefilter, as in the reference.
-        self.prefilter
-            .as_ref()
-            .is_some_and(|(_, params)| params.output_is_disposable)
+        matches!(self.prefilter, Some((_, params)) if params.output_is_disposable)
     }
 
     fn prefilter_output(&self, bsize: usize) -> usize {
@@ -158,9 +158,8 @@ impl Hooks for ContextHooks<'_> {
         params.output_size = c_size(self.prefilter_output(bsize));
         params.output_typesize = self.output_typesize();
         params.output_offset = c_size(pos.offset);
-        let _call = operation::call_on_blocks();
         // SAFETY: `blosc2_create_cctx` requires that the prefilter can be called; its parameters describe the buffers of this block.
-        let rc = catching_exceptions(-1, || unsafe { function(&raw mut params) });
+        let rc = call(|| unsafe { function(&raw mut params) });
         done(rc, Error::FilterPipeline)
     }
 
@@ -183,9 +182,8 @@ impl Hooks for ContextHooks<'_> {
         params.size = c_size(out.len());
         params.typesize = c_size(typesize);
         params.offset = c_size(pos.offset);
-        let _call = operation::call_on_blocks();
         // SAFETY: `blosc2_create_dctx` requires that the postfilter can be called; its parameters describe the buffers of this block.
-        let rc = catching_exceptions(-1, || unsafe { function(&raw mut params) });
+        let rc = call(|| unsafe { function(&raw mut params) });
         done(rc, Error::Postfilter)
     }
 
@@ -204,7 +202,7 @@ impl Hooks for ContextHooks<'_> {
         let forward = forward.ok_or(Error::FilterPipeline)?;
         let mut cparams = self.ctx.cparams();
         // SAFETY: `blosc2_register_filter` requires that the function can be called; both buffers have `len` bytes.
-        let rc = call(src, dst, |from, to, len, _| unsafe {
+        let rc = call_registered(src, dst, |from, to, len, _| unsafe {
             forward(from, to, len, meta, &raw mut cparams, id)
         });
         done(rc, Error::FilterPipeline)
@@ -215,7 +213,7 @@ impl Hooks for ContextHooks<'_> {
         let backward = backward.ok_or(Error::FilterPipeline)?;
         let mut dparams = self.dparams();
         // SAFETY: as in `filter_forward`.
-        let rc = call(src, dst, |from, to, len, _| unsafe {
+        let rc = call_registered(src, dst, |from, to, len, _| unsafe {
             backward(from, to, len, meta, &raw mut dparams, id)
         });
         done(rc, Error::registered(rc))
@@ -225,7 +223,7 @@ impl Hooks for ContextHooks<'_> {
         let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast::<c_void>());
         // SAFETY: `blosc2_register_codec` requires that the function can be called; the buffers have `len` and `room` bytes.
-        let rc = call(src, dst, |from, to, len, room| unsafe {
+        let rc = call_registered(src, dst, |from, to, len, room| unsafe {
             encoder(from, len, to, room, meta, &raw mut cparams, chunk)
         });
         usize::try_from(rc).map_err(|_| Error::Data)
@@ -235,7 +233,7 @@ impl Hooks for ContextHooks<'_> {
         let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let (mut dparams, chunk) = (self.dparams(), self.chunk.cast::<c_void>());
         // SAFETY: as in `encode`.
-        let rc = call(src, dst, |from, to, len, room| unsafe {
+        let rc = call_registered(src, dst, |from, to, len, room| unsafe {
             decoder(from, len, to, room, meta, &raw mut dparams, chunk)
         });
         usize::try_from(rc).map_err(|_| Error::Data)

@@ -45,13 +45,9 @@ pub unsafe extern "C" fn blosc2_cbuffer_sizes(
     cbytes: *mut i32,
     blocksize: *mut i32,
 ) -> c_int {
-    code("blosc2_cbuffer_sizes", || {
-        unsafe_granted!(give_sizes(
-            cbuffer,
-            [nbytes, cbytes, blocksize],
-            |size| size as i32
-        ))
-    })
+    unsafe_granted!(export("blosc2_cbuffer_sizes", || {
+        give_sizes(cbuffer, [nbytes, cbytes, blocksize], |size| size as i32)
+    }))
 }
 
 /// As `blosc2_cbuffer_sizes`, for sizes as Blosc 1 counts them.
@@ -65,11 +61,11 @@ pub unsafe extern "C" fn blosc1_cbuffer_sizes(
     cbytes: *mut usize,
     blocksize: *mut usize,
 ) {
-    guard((), || {
+    unsafe_granted!(guard((), || {
         let places = [nbytes, cbytes, blocksize];
         // The zeros say what is wrong.
-        let _ = unsafe_granted!(give_sizes(cbuffer, places, |size| size));
-    });
+        let _ = give_sizes(cbuffer, places, |size| size);
+    }));
 }
 
 /// Whether `cbytes` bytes can be a chunk as far as its header tells: 0, and the size of the data in `*nbytes`; or a
@@ -83,18 +79,18 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
     cbytes: usize,
     nbytes: *mut usize,
 ) -> c_int {
-    code("blosc1_cbuffer_validate", || {
+    unsafe_granted!(export("blosc1_cbuffer_validate", || {
         // A chunk that is too short is not looked at.
         let len = if cbytes < MIN_HEADER_LENGTH {
             0
         } else {
             MIN_HEADER_LENGTH
         };
-        let front = unsafe_granted!(bytes(cbuffer.cast(), len));
+        let front = bytes(cbuffer.cast(), len);
         let result = front.and_then(|front| ChunkHeader::validate(front, cbytes));
-        unsafe_granted!(give(nbytes, result.unwrap_or(0)));
+        give(nbytes, result.unwrap_or(0));
         result.map(|_| 0)
-    })
+    }))
 }
 
 /// Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED`, ...), or zeros
@@ -108,14 +104,14 @@ pub unsafe extern "C" fn blosc1_cbuffer_metainfo(
     typesize: *mut usize,
     flags: *mut c_int,
 ) {
-    guard((), || {
-        unsafe_granted!({
+    unsafe_granted!(guard((), || {
+        {
             let info =
                 basic_header(cbuffer).map_or((0, 0), |h| (h.typesize.into(), h.flags.into()));
             give(typesize, info.0);
             give(flags, info.1);
-        })
-    });
+        }
+    }));
 }
 
 /// Gives the versions of the chunk's format and of its codec's format, or zeros if the header cannot be right.
@@ -128,14 +124,14 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
     version: *mut c_int,
     versionlz: *mut c_int,
 ) {
-    guard((), || {
-        unsafe_granted!({
+    unsafe_granted!(guard((), || {
+        {
             let info =
                 basic_header(cbuffer).map_or((0, 0), |h| (h.version.into(), h.versionlz.into()));
             give(version, info.0);
             give(versionlz, info.1);
-        })
-    });
+        }
+    }));
 }
 
 /// Returns the name of the library that reads a chunk's streams (the library's, not to be freed), or NULL.
@@ -144,13 +140,13 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
 /// `cbuffer` has 16 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_cbuffer_complib(cbuffer: *const c_void) -> *const c_char {
-    guard(null(), || {
-        let header = unsafe_granted!(basic_header(cbuffer));
+    unsafe_granted!(guard(null(), || {
+        let header = basic_header(cbuffer);
         header
             .ok()
             .and_then(|h| CODECS.library_name(c_int::from(h.flags >> 5)))
             .map_or(null(), CStr::as_ptr)
-    })
+    }))
 }
 
 /// Returns the names of the built-in codecs, separated by commas (the library's, not to be freed).
@@ -184,12 +180,12 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
     complib: *mut *mut c_char,
     version: *mut *mut c_char,
 ) -> c_int {
-    code("blosc2_get_complib_info", || {
-        let name = unsafe_granted!(text(compname)).unwrap_or_default();
+    unsafe_granted!(export("blosc2_get_complib_info", || {
+        let name = text(compname).unwrap_or_default();
         let found = CODECS
             .library_of(name)
             .and_then(|library| Some((library, CODECS.library_name(library)?)));
-        unsafe_granted!({
+        {
             give(complib, null_mut());
             give(version, null_mut());
             let (library, library_name) = found.ok_or(Error::NotFound)?;
@@ -200,8 +196,8 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
             give(complib, library_name.into_raw().cast());
             give(version, known.into_raw().cast());
             Ok(library)
-        })
-    })
+        }
+    }))
 }
 
 /// Sets a timestamp to now, on a clock that only goes forward.

@@ -121,10 +121,10 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_open(
     _mode: *const c_char,
     params: *mut c_void,
 ) -> *mut c_void {
-    pointer("blosc2_stdio_mmap_open", || {
-        let path = unsafe_granted!(c_str(urlpath)).ok_or(Error::NullPointer)?;
-        unsafe_granted!(open(path, params.cast())).map(|_| params)
-    })
+    unsafe_granted!(export("blosc2_stdio_mmap_open", || {
+        let path = c_str(urlpath).ok_or(Error::NullPointer)?;
+        open(path, params.cast()).map(|_| params)
+    }))
 }
 
 /// Does nothing: a map is closed when it is destroyed. Returns 0.
@@ -139,12 +139,12 @@ pub extern "C" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
 /// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
-    guard(-1, || {
-        let stream = unsafe_granted!(stream_of(stream));
+    unsafe_granted!(guard(-1, || {
+        let stream = stream_of(stream);
         stream.map_or(-1, |stream| {
             i64::try_from(stream.size()).unwrap_or(i64::MAX)
         })
-    })
+    }))
 }
 
 /// Writes `nitems` items of `size` bytes from `ptr`, which is no part of the map, at byte `position`, extending the
@@ -206,15 +206,15 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
 /// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other thread uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i64) -> c_int {
-    guard(-1, || {
+    unsafe_granted!(guard(-1, || {
         let Ok(size) = u64::try_from(size) else {
             return -1;
         };
-        match unsafe_granted!(change(stream, |stream| stream.truncate(size))) {
+        match change(stream, |stream| stream.truncate(size)) {
             Ok(()) => 0,
             Err(_) => -1,
         }
-    })
+    }))
 }
 
 /// Unmaps and closes the file of `params`, a `blosc2_stdio_mmap`, and frees the struct if its `needs_free` says so.

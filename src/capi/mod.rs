@@ -2,7 +2,6 @@
 //! they point to, calls the core and turns the result into a return code.
 
 pub mod b2nd;
-pub mod border;
 /// Checksums.
 pub mod checksums;
 pub mod compress;
@@ -29,12 +28,29 @@ pub mod types;
 
 pub use compress::{blosc2_compress_ctx, blosc2_vlcompress_ctx};
 
+/// Copies the fields of these names from one structure to another: from a context with `get`, to one with `set`.
+macro_rules! assign {
+    ($to:expr, $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field; )+ };
+    ($to:expr, set $from:expr; $($field:ident),+) => { $( $to.$field.set($from.$field); )+ };
+    ($to:expr, get $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field.get(); )+ };
+}
+
+/// An unsafe expression that is sound because the caller keeps to the `# Safety` section of the function in which it stands. For
+/// an export that is what the headers require of the program. What relies on anything else is a plain `unsafe` block.
+macro_rules! unsafe_granted {
+    ($body:expr) => {
+        // SAFETY: what this requires is what the `# Safety` section of the function around it requires.
+        unsafe { $body }
+    };
+}
+
 /// What most files of the border use.
 mod prelude {
-    pub use super::border::*;
     pub use super::constants::*;
     pub use super::types::*;
+    pub use oxiblosc_border::*;
     pub use oxiblosc_error::{Error, Result};
     pub use std::ffi::{CStr, c_char, c_int, c_void};
     pub use std::ptr::{null, null_mut};
+    pub(crate) use {assign, unsafe_granted};
 }

@@ -141,6 +141,22 @@ pub fn code_of(name: &str) -> c_int {
     CODECS.code_of(name).unwrap_or(-1)
 }
 
+/// Registers a copy of a structure of the program's under its id and name, or gives the error `refused`.
+///
+/// # Safety
+/// `entry` is null or valid. The name in it is null or a C string, and its functions can be called until `blosc2_destroy`.
+unsafe fn register<T: Copy + 'static>(
+    registry: &'static Registry<ProgramFunctions<T>>,
+    entry: *const T,
+    id_and_name: fn(&T) -> (c_int, *mut c_char),
+    refused: Error,
+) -> Result<()> {
+    let entry = unsafe_granted!(entry.as_ref()).ok_or(Error::InvalidParam)?;
+    let (id, name) = id_and_name(entry);
+    let name = unsafe_granted!(c_str(name));
+    registry.register(id, ProgramFunctions(*entry), name, refused)
+}
+
 /// Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
 /// Returns 0, also when this codec was registered before; `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or
 /// belongs to a codec of another name.
@@ -149,17 +165,10 @@ pub fn code_of(name: &str) -> c_int {
 /// `codec` points to a codec with a name; its functions can be called until `blosc2_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
-    code("blosc2_register_codec", || {
-        let codec = unsafe_granted!(codec.as_ref()).ok_or(Error::InvalidParam)?;
-        let name = unsafe_granted!(c_str(codec.compname));
-        let ids = BLOSC2_USER_REGISTERED_CODECS_START..=BLOSC2_USER_REGISTERED_CODECS_STOP;
-        CODECS.register(
-            (ids, Error::CodecParam),
-            codec.compcode.into(),
-            ProgramFunctions(*codec),
-            name,
-        )
-    })
+    let id_and_name = |codec: &blosc2_codec| (codec.compcode.into(), codec.compname);
+    unsafe_granted!(export("blosc2_register_codec", || {
+        register(&CODECS, codec, id_and_name, Error::CodecParam)
+    }))
 }
 
 /// Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and its name are copied.
@@ -170,17 +179,10 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 /// `filter` points to a filter with a name; its functions can be called until `blosc2_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
-    code("blosc2_register_filter", || {
-        let filter = unsafe_granted!(filter.as_ref()).ok_or(Error::InvalidParam)?;
-        let name = unsafe_granted!(c_str(filter.name));
-        let ids = BLOSC2_USER_REGISTERED_FILTERS_START..=BLOSC2_USER_REGISTERED_FILTERS_STOP;
-        FILTERS.register(
-            (ids, Error::Failure),
-            filter.id.into(),
-            ProgramFunctions(*filter),
-            name,
-        )
-    })
+    let id_and_name = |filter: &blosc2_filter| (filter.id.into(), filter.name);
+    unsafe_granted!(export("blosc2_register_filter", || {
+        register(&FILTERS, filter, id_and_name, Error::Failure)
+    }))
 }
 
 /// Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its name are copied.
@@ -191,17 +193,10 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 /// `tuner` points to a tuner with a name; its functions can be called until `blosc2_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
-    code("blosc2_register_tuner", || {
-        let tuner = unsafe_granted!(tuner.as_ref()).ok_or(Error::InvalidParam)?;
-        let name = unsafe_granted!(c_str(tuner.name));
-        let ids = BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP;
-        TUNERS.register(
-            (ids, Error::Failure),
-            tuner.id,
-            ProgramFunctions(*tuner),
-            name,
-        )
-    })
+    let id_and_name = |tuner: &blosc2_tuner| (tuner.id, tuner.name);
+    unsafe_granted!(export("blosc2_register_tuner", || {
+        register(&TUNERS, tuner, id_and_name, Error::Failure)
+    }))
 }
 
 /// Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not to be freed).
@@ -214,11 +209,11 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
     compcode: c_int,
     compname: *mut *const c_char,
 ) -> c_int {
-    guard(-1, || {
+    unsafe_granted!(guard(-1, || {
         let name = CODECS.name_of(compcode);
-        unsafe_granted!(give(compname, name.map_or(null(), CStr::as_ptr)));
+        give(compname, name.map_or(null(), CStr::as_ptr));
         if name.is_some() { compcode } else { -1 }
-    })
+    }))
 }
 
 /// Returns the id of the codec of this name, or -1.
@@ -227,5 +222,5 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 /// `compname` is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
-    guard(-1, || unsafe_granted!(text(compname)).map_or(-1, code_of))
+    unsafe_granted!(guard(-1, || text(compname).map_or(-1, code_of)))
 }

@@ -50,9 +50,9 @@ pub unsafe extern "C" fn blosc2_chunk_zeros(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_chunk_zeros", || {
-        unsafe_granted!(make_in(cparams, Special::Zero, nbytes, dest, destsize))
-    })
+    unsafe_granted!(export("blosc2_chunk_zeros", || {
+        make_in(cparams, Special::Zero, nbytes, dest, destsize)
+    }))
 }
 
 /// Makes a chunk of NaNs, of 4 or 8 bytes each, in `dest`; otherwise as `blosc2_chunk_zeros`.
@@ -66,9 +66,9 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_chunk_nans", || {
-        unsafe_granted!(make_in(cparams, Special::Nan, nbytes, dest, destsize))
-    })
+    unsafe_granted!(export("blosc2_chunk_nans", || {
+        make_in(cparams, Special::Nan, nbytes, dest, destsize)
+    }))
 }
 
 /// Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
@@ -83,9 +83,9 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    code("blosc2_chunk_uninit", || {
-        unsafe_granted!(make_in(cparams, Special::Uninit, nbytes, dest, destsize))
-    })
+    unsafe_granted!(export("blosc2_chunk_uninit", || {
+        make_in(cparams, Special::Uninit, nbytes, dest, destsize)
+    }))
 }
 
 /// Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
@@ -101,15 +101,15 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     destsize: i32,
     repeatval: *const c_void,
 ) -> c_int {
-    code("blosc2_chunk_repeatval", || {
+    unsafe_granted!(export("blosc2_chunk_repeatval", || {
         let typesize = size(cparams.typesize)?;
         if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
             return Err(Error::Data);
         }
-        unsafe_granted!({
+        {
             let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
             let dest = bytes_mut(dest.cast(), room(destsize));
             make(cparams, special, nbytes, dest, room(destsize))
-        })
-    })
+        }
+    }))
 }

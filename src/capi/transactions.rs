@@ -1,9 +1,7 @@
 //! Transactions.
 
-use super::border::unsafe_granted;
 use super::schunk::handle::on;
-use super::types::*;
-use std::ffi::c_int;
+use crate::capi::prelude::*;
 
 /// Begins a transaction: from now on all changes of a super-chunk are kept in memory (chunks, metalayers of both kinds, the shape of an
 /// array: give `array->sc`), until `oxiblosc_schunk_commit` makes them, all at once, or `oxiblosc_schunk_abandon` forgets them. The

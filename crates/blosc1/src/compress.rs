@@ -1,13 +1,12 @@
 //! Compressing.
 
 use super::blocks::BlockParams;
-use super::border::{
-    FAILED, bytes, bytes_mut, check_disjoint, guard, ok_or_code, print_warning, text,
-};
+use super::border::{FAILED, failed, ok_or_code, print_warning};
 use super::compressors::{code_of, name_of};
 use super::settings;
 use super::snappy::Snappy;
 use super::threads::{self, WorkerThreads};
+use oxiblosc_border::{buffers, guard, text};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{MAX_FILTERS, MIN_HEADER_LENGTH, filter_id};
 use oxiblosc_chunk::rules::Rules;
@@ -134,9 +133,9 @@ impl Request {
             let nblocks = nbytes.div_ceil(params.blocksize);
             let max_size = MIN_HEADER_LENGTH + nbytes + 4 * nblocks * (1 + params.typesize);
             let room = destsize.min(max_size);
-            check_disjoint((src, nbytes), (dest, room))?;
-            // SAFETY: the buffers have the given sizes (# Safety), and `check_disjoint` checks that they do not overlap.
-            let (src, dest) = unsafe { (bytes(src, nbytes)?, bytes_mut(dest, room)?) };
+            // SAFETY: the buffers have the given sizes (# Safety).
+            let buffers = unsafe { buffers((src, nbytes), (dest, room)) };
+            let (src, dest) = buffers.map_err(failed)?;
             let cbytes = compress(
                 &params,
                 ChunkInput::Buffer(src),
@@ -144,7 +143,7 @@ impl Request {
                 &Snappy,
                 &WorkerThreads,
             );
-            c_int::try_from(cbytes.map_err(|_| FAILED)?).map_err(|_| FAILED)
+            c_int::try_from(cbytes.map_err(failed)?).map_err(|_| FAILED)
         };
         guard(FAILED, || ok_or_code(run()))
     }
@@ -274,7 +273,7 @@ pub unsafe extern "C" fn blosc_compress_ctx(
         shuffle: doshuffle,
         typesize,
         // SAFETY: `compressor` is a C string or null, by `# Safety`; `text` takes both.
-        compcode: code_of(unsafe { text(compressor) }).unwrap_or(FAILED),
+        compcode: code_of(unsafe { text(compressor) }.unwrap_or_default()).unwrap_or(FAILED),
         blocksize: blocksize as c_int,
         nthreads: numinternalthreads,
     };

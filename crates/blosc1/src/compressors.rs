@@ -1,6 +1,7 @@
 //! The compressors: their codes and names.
 
-use super::border::{FAILED, guard, text};
+use super::border::FAILED;
+use oxiblosc_border::{guard, text};
 use oxiblosc_codecs::Codec;
 use oxiblosc_memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int};
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn blosc_compcode_to_compname(
 pub unsafe extern "C" fn blosc_compname_to_compcode(compname: *const c_char) -> c_int {
     guard(FAILED, || {
         // SAFETY: a C string or null, by `# Safety`; `text` takes both.
-        let name = unsafe { text(compname) };
+        let name = unsafe { text(compname) }.unwrap_or_default();
         code_of(name).unwrap_or(FAILED)
     })
 }
@@ -104,7 +105,7 @@ pub unsafe extern "C" fn blosc_get_complib_info(
 ) -> c_int {
     guard(FAILED, || {
         // SAFETY: a C string, by `# Safety`.
-        let name = unsafe { text(compname) };
+        let name = unsafe { text(compname) }.unwrap_or_default();
         let found = match (name, Codec::from_name(name)) {
             ("snappy", _) => Some((2, "unknown")),
             (_, Some(codec)) => Some((codec.format(), codec.library_version())),

@@ -1,11 +1,12 @@
 //! Decompresses whole chunks and ranges of items.
 
-use super::border::{FAILED, bytes, bytes_mut, check_disjoint, guard, ok_or_code, print_warning};
+use super::border::{FAILED, failed, ok_or_code, print_warning};
 use super::compress::nthreads_of_environment;
 use super::header::RawHeader;
 use super::settings;
 use super::snappy::Snappy;
 use super::threads::{self, WorkerThreads};
+use oxiblosc_border::{buffers, guard};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::fast_path;
@@ -19,26 +20,6 @@ use std::ffi::{c_int, c_void};
 const OTHER_VERSION: c_int = -9;
 /// The code for a stream that cannot be decompressed.
 const BAD_STREAM: c_int = -2;
-
-/// The chunk with this header, and the destination for `len` bytes of its data.
-///
-/// # Safety
-/// The chunk has as many bytes as its header says; `dest` has room for `len`.
-unsafe fn buffers<'a>(
-    header: &ChunkHeader,
-    src: *const c_void,
-    dest: *mut c_void,
-    len: usize,
-) -> Result<(&'a [u8], &'a mut [u8]), c_int> {
-    check_disjoint((src.cast(), header.cbytes), (dest.cast(), len))?;
-    // SAFETY: the chunk has `cbytes` bytes and `dest` has `len` (# Safety); the check above says that they do not overlap.
-    unsafe {
-        Ok((
-            bytes(src.cast(), header.cbytes)?,
-            bytes_mut(dest.cast(), len)?,
-        ))
-    }
-}
 
 /// Decompresses a chunk. Returns the size of its data, or an error code.
 ///
@@ -64,7 +45,8 @@ unsafe fn run(
     let header = raw.check(|nblocks| nblocks)?;
     let nthreads = threads::count(nthreads, header.nbytes, header.blocksize_field())?;
     // SAFETY: `src` is a whole chunk, as its header says, and `dest` has `destsize` bytes, at least those of the data (# Safety).
-    let (src, dest) = unsafe { buffers(&header, src, dest, header.nbytes)? };
+    let buffers = unsafe { buffers((src.cast(), header.cbytes), (dest.cast(), header.nbytes)) };
+    let (src, dest) = buffers.map_err(failed)?;
     if fast_path::decompress(&header, src, dest).is_none() {
         let mut chunk = None;
         let workers = Workers {
@@ -73,7 +55,7 @@ unsafe fn run(
         };
         Chunk::parse_into(&mut chunk, &header, src)
             .and_then(|chunk| decompress(chunk, dest, None, &Snappy, workers))
-            .map_err(|_| FAILED)?;
+            .map_err(failed)?;
     }
     Ok(header.nbytes as c_int)
 }
@@ -155,7 +137,8 @@ pub unsafe extern "C" fn blosc_getitem(
         let header = raw.check(|nblocks| nblocks + 1)?;
         let range = range_of(&header, start, nitems)?;
         // SAFETY: `src` has what its header says and `dest` has room for the range, by `# Safety`.
-        let (src, dest) = unsafe { buffers(&header, src, dest, range.len)? };
+        let buffers = unsafe { buffers((src.cast(), header.cbytes), (dest.cast(), range.len)) };
+        let (src, dest) = buffers.map_err(failed)?;
         let mut chunk = None;
         Chunk::parse_into(&mut chunk, &header, src)
             .and_then(|chunk| getitem::getitem(chunk, range, dest, &Snappy))

@@ -4,9 +4,10 @@
 //! `BLOSC_NOLOCK` has no effect.
 
 use super::blocks::FORWARD_COMPAT;
-use super::border::{FAILED, guard, text};
+use super::border::FAILED;
 use super::compressors::{BLOSCLZ, code_of, name_of};
 use super::snappy;
+use oxiblosc_border::{guard, text};
 use oxiblosc_chunk::scratch;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null;
@@ -130,8 +131,11 @@ pub extern "C" fn blosc_get_compressor() -> *const c_char {
 /// `compname` is a C string, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_set_compressor(compname: *const c_char) -> c_int {
-    // SAFETY: a C string or null, by `# Safety`; `text` takes both.
-    guard(FAILED, || set_compressor(unsafe { text(compname) }))
+    guard(FAILED, || {
+        // SAFETY: a C string or null, by `# Safety`; `text` takes both.
+        let name = unsafe { text(compname) };
+        set_compressor(name.unwrap_or_default())
+    })
 }
 
 /// Returns the block size that `blosc_compress` uses, in bytes; 0 if the library chooses it for each buffer.

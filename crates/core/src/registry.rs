@@ -15,6 +15,9 @@ pub struct Registration<T> {
     pub name: CStrBuf,
 }
 
+/// The ids that programs may register functions under; those below are the format's and the Blosc project's.
+const PROGRAM_IDS: RangeInclusive<i32> = 160..=255;
+
 /// Functions of one kind.
 pub struct Registry<T: Sync + 'static>(PublishedTable<Registration<T>>);
 
@@ -25,19 +28,19 @@ impl<T: Sync + 'static> Registry<T> {
         Self(PublishedTable::new())
     }
 
-    /// Registers functions under an id, which must be one of `ids`. If the id is registered under the same name already, nothing changes.
+    /// Registers functions under an id from 160 to 255. If the id is registered under the same name already, nothing changes.
     ///
     /// # Errors
-    /// `refused` for an id that is not one of `ids`, and for one that is registered under another name; [`Error::InvalidParam`] without a
-    /// name; [`Error::MemoryAlloc`].
+    /// `refused` for another id, and for one that is registered under another name; [`Error::InvalidParam`] without a name;
+    /// [`Error::MemoryAlloc`].
     pub fn register(
         &self,
-        (ids, refused): (RangeInclusive<i32>, Error),
         id: i32,
         functions: T,
         name: Option<&CStr>,
+        refused: Error,
     ) -> Result<()> {
-        let id = u8::try_from(id).ok().filter(|_| ids.contains(&id));
+        let id = u8::try_from(id).ok().filter(|_| PROGRAM_IDS.contains(&id));
         let id = id.ok_or(refused)?;
         let given = name.ok_or(Error::InvalidParam)?;
         let name = CStrBuf::copy_of(given)?;
@@ -144,9 +147,7 @@ mod tests {
     #[test]
     fn codecs_have_names_wherever_they_are_from() {
         static CODECS: Registry<Own> = Registry::new();
-        let add = |code, name| {
-            CODECS.register((160..=255, Error::CodecParam), code, Own(code as u8), name)
-        };
+        let add = |code, name| CODECS.register(code, Own(code as u8), name, Error::CodecParam);
         assert_eq!(add(31, Some(c"own")), Err(Error::CodecParam));
         assert_eq!(add(200, None), Err(Error::InvalidParam));
         assert_eq!(add(200, Some(c"own")), Ok(()));

@@ -3,7 +3,7 @@
 use super::meta::Shapes;
 use crate::capi::prelude::*;
 use crate::capi::schunk::meta::{content_of, name_of};
-use crate::capi::schunk::storage::{copy, free_storage};
+use crate::capi::schunk::storage::Storage;
 use oxiblosc_core::b2nd::geometry;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
 use oxiblosc_frame::meta::MetalayerRef;
@@ -26,7 +26,7 @@ pub struct Params {
     /// How to read the dtype.
     dtype_format: i8,
     /// The library's copy.
-    pub storage: *mut blosc2_storage,
+    pub storage: Storage,
     /// Metalayers beside the array's own, with the program's names and contents.
     metalayers: [blosc2_metalayer; B2ND_MAX_METALAYERS],
     /// How many of them there are.
@@ -35,11 +35,8 @@ pub struct Params {
 
 impl Drop for Params {
     fn drop(&mut self) {
-        // SAFETY: `dtype` is null or from `CStrBuf::to_malloc`, `storage` from `storage::copy`. Only this struct has them.
-        unsafe {
-            libc::free(self.dtype.cast());
-            free_storage(self.storage);
-        }
+        // SAFETY: `dtype` is null or from `CStrBuf::to_malloc`. Only this struct has it.
+        unsafe { libc::free(self.dtype.cast()) };
     }
 }
 
@@ -64,7 +61,7 @@ impl Params {
             blockshape: [1; MAX_DIM],
             dtype: null_mut(),
             dtype_format: 0,
-            storage: unsafe_granted!(copy(storage)?),
+            storage: unsafe_granted!(Storage::copy_of(storage)?),
             metalayers: [blosc2_metalayer::none(); B2ND_MAX_METALAYERS],
             nmetalayers: 0,
         })
@@ -103,18 +100,12 @@ impl Params {
         (dtype.map(CStr::to_bytes), self.dtype_format)
     }
 
-    /// The parameters of compression.
-    pub fn cparams(&mut self) -> &mut blosc2_cparams {
-        // SAFETY: `storage::copy` gives every copy its own parameters.
-        unsafe { &mut *(*self.storage).cparams }
-    }
-
     /// Sets the shapes, and the size of a block that follows from them.
     fn set_shapes(&mut self, ndim: usize, shapes: Shapes) -> Result<()> {
         let Shapes(shape, chunkshape, blockshape) = shapes;
         geometry::check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
-        let typesize = self.cparams().typesize;
-        self.cparams().blocksize = geometry::blocksize(&blockshape[..ndim], typesize)?;
+        let cparams = self.storage.cparams();
+        cparams.blocksize = geometry::blocksize(&blockshape[..ndim], cparams.typesize)?;
         self.set_ndim(ndim);
         (self.shape, self.chunkshape, self.blockshape) = (shape, chunkshape, blockshape);
         Ok(())
@@ -143,18 +134,18 @@ pub unsafe extern "C" fn b2nd_create_ctx(
     metalayers: *const blosc2_metalayer,
     nmetalayers: i32,
 ) -> *mut b2nd_context_t {
-    pointer("b2nd_create_ctx", || {
+    unsafe_granted!(export("b2nd_create_ctx", || {
         let ndim = size(ndim)?;
         let count = room(nmetalayers);
         if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }
-        unsafe_granted!({
+        {
             let shapes = Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
             let defaults = blosc2_storage::defaults();
             let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
             params.set_shapes(ndim, shapes)?;
-            let bytes = Text::<24>::of(format_args!("|S{}", params.cparams().typesize));
+            let bytes = Text::<24>::of(format_args!("|S{}", params.storage.cparams().typesize));
             let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
             params.dtype = CStrBuf::to_malloc(dtype)?;
             params.dtype_format = dtype_format;
@@ -163,8 +154,8 @@ pub unsafe extern "C" fn b2nd_create_ctx(
                 params.nmetalayers = nmetalayers;
             }
             Ok(Box::into_raw(boxed(params)?).cast())
-        })
-    })
+        }
+    }))
 }
 
 /// Frees the parameters of an array. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
@@ -173,7 +164,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
 /// `ctx` is NULL or came from `b2nd_create_ctx` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free_ctx(ctx: *mut b2nd_context_t) -> c_int {
-    code("b2nd_free_ctx", || {
+    export("b2nd_free_ctx", || {
         not_null!(ctx)?;
         // SAFETY: not null, so it came from `b2nd_create_ctx`, which boxes it, and was not freed.
         drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });

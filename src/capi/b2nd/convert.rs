@@ -1,14 +1,15 @@
 //! Arrays out of and into buffers and files.
 
-use super::array::ArrayGuard;
+use super::array::{self, ArrayGuard};
 use super::context::Params;
 use super::create::{adopt, deliver, make};
 use crate::capi::prelude::*;
-use crate::capi::schunk::convert::{append_file, copy_apart, from_buffer, to_buffer};
+use crate::capi::schunk::convert::{copy_apart, from_buffer, to_buffer, with_file};
 use crate::capi::schunk::create as schunk;
-use crate::capi::schunk::handle;
+use crate::capi::schunk::handle::{self, Handle};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::geometry::check_room;
+use oxiblosc_core::schunk::save::Savable;
 
 /// Makes an array of a super-chunk that was just opened. Frees the super-chunk if it is no array.
 ///
@@ -35,9 +36,9 @@ pub unsafe extern "C" fn b2nd_to_cframe(
     cframe_len: *mut i64,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_to_cframe", || {
+    unsafe_granted!(export("b2nd_to_cframe", || {
         not_null!(array, cframe, cframe_len, needs_free)?;
-        let len = to_buffer((*array).sc, &mut *cframe, &mut *needs_free);
+        let len = to_buffer(array::shown(array), &mut *cframe, &mut *needs_free);
         *cframe_len = len.map_or_else(|error| error.code().into(), |len| len as i64);
         len.map(|_| 0).map_err(Error::or_failure)
     }))
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn b2nd_from_cframe(
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_from_cframe", || {
+    unsafe_granted!(export("b2nd_from_cframe", || {
         not_null!(cframe)?;
         deliver(array, || {
             own(from_buffer(cframe, cframe_len, copy), Error::Failure)
@@ -73,7 +74,7 @@ unsafe fn open(
     offset: i64,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(code(name, || {
+    unsafe_granted!(export(name, || {
         not_null!(urlpath)?;
         deliver(array, || {
             own(schunk::open(urlpath, offset, null()), Error::NullPointer)
@@ -110,7 +111,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
 /// The pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
-    unsafe_granted!(code("b2nd_save", || {
+    unsafe_granted!(export("b2nd_save", || {
         not_null!(urlpath)?;
         let array = ArrayGuard::open(array, false)?;
         let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
@@ -129,10 +130,10 @@ pub unsafe extern "C" fn b2nd_save_append(
     array: *const b2nd_array_t,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(code64("b2nd_save_append", || append_file(
-        array.as_ref().ok_or(Error::NullPointer)?.sc,
-        urlpath
-    )))
+    unsafe_granted!(export("b2nd_save_append", || {
+        not_null!(array)?;
+        with_file((*array).sc, urlpath, Handle::append_to)
+    }))
 }
 
 /// Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -147,11 +148,11 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
     buffer: *const c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_from_cbuffer", || {
+    unsafe_granted!(export("b2nd_from_cbuffer", || {
         let params = Params::from_c(ctx)?;
         not_null!(buffer)?;
         deliver(array, || {
-            let typesize = params.cparams().typesize;
+            let typesize = params.storage.cparams().typesize;
             check_room(&params.shape[..params.ndim()], typesize, buffersize)?;
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
             make(params, Special::Zero, &mut |array| array.write_all(buffer))
@@ -170,7 +171,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_to_cbuffer", || {
+    unsafe_granted!(export("b2nd_to_cbuffer", || {
         not_null!(buffer)?;
         let array = ArrayGuard::open(array, false)?;
         let nitems = array.geometry.nitems;

@@ -74,7 +74,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer2(
 ) -> c_int {
     let from = (src, [src_pad_shape, src_start, src_stop]);
     let to = (dst, [dst_pad_shape, dst_start]);
-    code("b2nd_copy_buffer2", || {
+    export("b2nd_copy_buffer2", || {
         unsafe_granted!(copy(ndim, itemsize, from, to))
     })
 }
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer(
 ) -> c_int {
     let from = (src, [src_pad_shape, src_start, src_stop]);
     let to = (dst, [dst_pad_shape, dst_start]);
-    code("b2nd_copy_buffer", || {
+    export("b2nd_copy_buffer", || {
         unsafe_granted!(copy(ndim, itemsize.into(), from, to))
     })
 }

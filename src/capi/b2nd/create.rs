@@ -56,11 +56,11 @@ impl<'a> UnpublishedArray<'a> {
         let dims = ..params.ndim();
         let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
         let geometry = Geometry::new(&params.shape[dims], chunkshape, blockshape)?;
-        check(&geometry, kind, params.cparams().typesize)?;
+        check(&geometry, kind, params.storage.cparams().typesize)?;
         let (dtype, dtype_format) = params.dtype();
         let meta = geometry.meta(dtype, dtype_format);
-        // SAFETY: `Params::new` made the storage with `storage::copy`, so it is valid, with valid pointers.
-        let sc = unsafe { schunk::make(&*params.storage) }.map_err(Error::or_failure)?;
+        // SAFETY: the storage is a copy with parameters of its own, whose pointers `b2nd_create_ctx` requires to be valid.
+        let sc = unsafe { schunk::make(&params.storage) }.map_err(Error::or_failure)?;
         // SAFETY: `sc` is from `make` above, and nothing else has it.
         unsafe {
             Self::over(sc, |handle| {
@@ -84,7 +84,7 @@ impl<'a> UnpublishedArray<'a> {
         vlmetalayers: bool,
     ) -> Result<Self> {
         unsafe_granted!({
-            let sc = copy(src.shown.as_c(), storage, vlmetalayers).map_err(Error::or_failure)?;
+            let sc = copy(src.shown, storage, vlmetalayers).map_err(Error::or_failure)?;
             Self::over(sc, |handle| {
                 Ok(ArrayRef {
                     schunk: handle.core(),
@@ -143,7 +143,7 @@ pub unsafe fn create(
     array: *mut *mut b2nd_array_t,
     make: impl FnOnce(&mut Params) -> Result<*mut b2nd_array_t>,
 ) -> c_int {
-    unsafe_granted!(code(name, || {
+    unsafe_granted!(export(name, || {
         let params = Params::from_c(ctx)?;
         deliver(array, || make(params))
     }))
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn b2nd_full(
 ) -> c_int {
     unsafe_granted!(create("b2nd_full", ctx, array, |params| {
         not_null!(fill_value)?;
-        let cparams = *params.cparams();
+        let cparams = *params.storage.cparams();
         make(params, Special::Zero, &mut |array| {
             let item = bytes(fill_value.cast(), array.sizes()?.item)?;
             array.fill_with(&*compression(cparams)?, item)
@@ -241,11 +241,11 @@ pub unsafe extern "C" fn b2nd_full(
 /// `array` is NULL or an array that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
-    code("b2nd_free", || {
+    unsafe_granted!(export("b2nd_free", || {
         not_null!(array)?;
-        unsafe_granted!(free(array));
+        free(array);
         Ok(0)
-    })
+    }))
 }
 
 /// Makes an array of a super-chunk that has the metalayer of one. The super-chunk is the array's from then on, and is freed
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
     schunk: *mut blosc2_schunk,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_from_schunk", || {
+    unsafe_granted!(export("b2nd_from_schunk", || {
         not_null!(schunk)?;
         deliver(array, || adopt(schunk))
     }))

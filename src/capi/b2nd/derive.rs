@@ -31,7 +31,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
     start: *const i64,
     stop: *const i64,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_get_slice", || {
+    unsafe_granted!(export("b2nd_get_slice", || {
         let src = ArrayGuard::open(src, false)?;
         let params = Params::from_c(ctx)?;
         let (start, stop) = (items(start, src.ndim())?, items(stop, src.ndim())?);
@@ -55,7 +55,7 @@ fn copy(params: &mut Params, src: ArrayGuard, more: FillArray) -> Result<*mut b2
         let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
         match src.copy_plan(chunkshape, blockshape, src.shown.metalayers(&state))? {
             // SAFETY: as in `UnpublishedArray::new`.
-            CopyPlan::Chunks => unsafe { UnpublishedArray::copy_of(&src, &*params.storage, true)? },
+            CopyPlan::Chunks => unsafe { UnpublishedArray::copy_of(&src, &params.storage, true)? },
             CopyPlan::Items(items) => {
                 let copy = UnpublishedArray::new(params, &items.metalayers, Special::Zero)?;
                 items.fill(&copy.array, &copying(src.handle)?)?;
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn b2nd_copy(
     src: *const b2nd_array_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_copy", || {
+    unsafe_granted!(export("b2nd_copy", || {
         let src = ArrayGuard::open(src, false)?;
         let params = Params::from_c(ctx)?;
         deliver(array, || copy(params, src, &mut |_| Ok(())))
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn b2nd_concatenate(
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_concatenate", || {
+    unsafe_granted!(export("b2nd_concatenate", || {
         not_null!(src2, array)?;
         let same = std::ptr::eq(array::shown(src1)?.base(), array::shown(src2)?.base());
         if !copy && same {

@@ -64,12 +64,12 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
     dtype_format: i8,
     smeta: *mut *mut u8,
 ) -> c_int {
-    code("b2nd_serialize_meta", || {
+    unsafe_granted!(export("b2nd_serialize_meta", || {
         let ndim = usize::try_from(ndim).map_err(|_| Error::Failure)?;
         if ndim > MAX_DIM {
             return Err(Error::Failure);
         }
-        unsafe_granted!({
+        {
             let Shapes(shape, chunkshape, blockshape) =
                 Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
             let meta = Meta {
@@ -84,8 +84,8 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
             let bytes = meta.serialize()?;
             *smeta = Buffer::copy_of(&bytes)?.into_raw();
             Ok(bytes.len())
-        })
-    })
+        }
+    }))
 }
 
 /// Reads the `b2nd` metalayer, of `smeta_len` bytes. The shapes get `*ndim` elements each, at most `B2ND_MAX_DIM`.
@@ -106,9 +106,9 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     dtype: *mut *mut c_char,
     dtype_format: *mut i8,
 ) -> c_int {
-    code("b2nd_deserialize_meta", || {
+    unsafe_granted!(export("b2nd_deserialize_meta", || {
         not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
-        unsafe_granted!({
+        {
             give(dtype, null_mut());
             give(dtype_format, 0);
             let smeta = bytes(smeta, room(smeta_len))?;
@@ -123,8 +123,8 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
             shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
             shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
             Ok(len)
-        })
-    })
+        }
+    }))
 }
 
 /// Prints what the `b2nd` metalayer of an array says. Returns 0, or a negative error code.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
 /// `array` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
-    code("b2nd_print_meta", || {
+    export("b2nd_print_meta", || {
         let shown = unsafe_granted!(array::shown(array)?);
         let state = shown.core().read_known()?;
         let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;

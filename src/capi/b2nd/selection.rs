@@ -39,7 +39,7 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_get_orthogonal_selection", || {
+    unsafe_granted!(export("b2nd_get_orthogonal_selection", || {
         let array = ArrayGuard::open(array, false)?;
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_set_orthogonal_selection", || {
+    unsafe_granted!(export("b2nd_set_orthogonal_selection", || {
         let array = ArrayGuard::open(array, true)?;
         let lists = lists(array.ndim(), selection, selection_size)?;
         let shape = items(buffershape, array.ndim())?;
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_get_sparse_cbuffer", || {
+    unsafe_granted!(export("b2nd_get_sparse_cbuffer", || {
         let array = ArrayGuard::open(array, false)?;
         let count = size(ncoords)?;
         if count == 0 {

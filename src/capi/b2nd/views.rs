@@ -6,7 +6,7 @@ use super::create::deliver;
 use crate::capi::prelude::*;
 use crate::capi::schunk::handle::{self, Handle, Unfinished};
 use crate::capi::schunk::parts::set_parameters;
-use crate::capi::schunk::storage;
+use crate::capi::schunk::storage::Storage;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::geometry::{Geometry, blocksize};
 use oxiblosc_core::b2nd::views::check_metalayers;
@@ -21,18 +21,17 @@ fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = array.dtype();
     let metalayer = geometry.metalayer(dtype, dtype_format)?;
     let mut made = Unfinished::new()?;
-    // SAFETY: the storage of a handle and its copy are from `storage::copy`, so they are valid, with valid parameters.
+    // SAFETY: the storage of a handle and its copy are from `Storage::copy_of`, so they are valid, with valid parameters.
     unsafe {
         let own = array.handle.storage();
-        let storage = storage::copy(&blosc2_storage {
+        let mut storage = Storage::copy_of(&blosc2_storage {
             cparams: own.cparams,
             dparams: own.dparams,
             ..blosc2_storage::defaults()
         })?;
-        let cparams = &mut *(*storage).cparams;
+        let cparams = storage.cparams();
         let blockshape = &geometry.blockshape[..geometry.ndim];
-        cparams.blocksize = blocksize(blockshape, cparams.typesize)
-            .inspect_err(|_| storage::free_storage(storage))?;
+        cparams.blocksize = blocksize(blockshape, cparams.typesize)?;
         set_parameters(&mut made, storage)?;
         let sc = Handle::finish_view(array.handle, made, metalayer)?;
         let made = Handle::from_c(sc).and_then(|shown| {
@@ -57,7 +56,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
     axis: *const bool,
     final_dims: u8,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_expand_dims", || {
+    unsafe_granted!(export("b2nd_expand_dims", || {
         let array = ArrayGuard::open(array, false)?;
         check(&array)?;
         deliver(view, || {
@@ -88,7 +87,7 @@ pub unsafe extern "C" fn b2nd_squeeze(
     array: *mut b2nd_array_t,
     view: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_squeeze", || {
+    unsafe_granted!(export("b2nd_squeeze", || {
         let array = ArrayGuard::open(array, false)?;
         deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
     }))
@@ -106,7 +105,7 @@ pub unsafe extern "C" fn b2nd_squeeze_index(
     view: *mut *mut b2nd_array_t,
     index: *const bool,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_squeeze_index", || {
+    unsafe_granted!(export("b2nd_squeeze_index", || {
         let array = ArrayGuard::open(array, false)?;
         deliver(view, || {
             not_null!(index)?;

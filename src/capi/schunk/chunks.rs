@@ -1,6 +1,6 @@
 //! Chunks in and out of a super-chunk.
 
-use super::handle::Handle;
+use super::handle::{Handle, on};
 use crate::capi::decompress::read_chunk;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;
@@ -43,14 +43,9 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    code64("blosc2_schunk_append_chunk", || {
-        unsafe_granted!(put(
-            &Handle::from_c(schunk)?.through(),
-            Position::End,
-            chunk,
-            copy
-        ))
-    })
+    unsafe_granted!(on("blosc2_schunk_append_chunk", schunk, |schunk| {
+        put(schunk, Position::End, chunk, copy)
+    }))
 }
 
 /// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
@@ -65,7 +60,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(code64("blosc2_schunk_insert_chunk", || {
+    unsafe_granted!(export("blosc2_schunk_insert_chunk", || {
         let place = Position::Before(size(nchunk)?);
         put(&Handle::from_c(schunk)?.through(), place, chunk, copy)
     }))
@@ -83,9 +78,8 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(code64("blosc2_schunk_update_chunk", || {
-        let schunk = Handle::from_c(schunk)?.through();
-        put(&schunk, schunk.place_over(index(nchunk))?, chunk, copy)
+    unsafe_granted!(on("blosc2_schunk_update_chunk", schunk, |schunk| {
+        put(schunk, schunk.place_over(index(nchunk))?, chunk, copy)
     }))
 }
 
@@ -98,11 +92,9 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> i64 {
-    code64("blosc2_schunk_delete_chunk", || {
-        unsafe_granted!(Handle::from_c(schunk)?)
-            .through()
-            .delete_chunk(index(nchunk))
-    })
+    unsafe_granted!(on("blosc2_schunk_delete_chunk", schunk, |schunk| {
+        schunk.delete_chunk(index(nchunk))
+    }))
 }
 
 /// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
@@ -116,14 +108,13 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     src: *const c_void,
     nbytes: i32,
 ) -> i64 {
-    code64("blosc2_schunk_append_buffer", || {
-        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
+    unsafe_granted!(on("blosc2_schunk_append_buffer", schunk, |schunk| {
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         schunk.append(match src.is_null() && nbytes > 0 {
             true => ChunkInput::Generated(nbytes),
-            false => ChunkInput::Buffer(unsafe_granted!(bytes(src.cast(), nbytes)?)),
+            false => ChunkInput::Buffer(bytes(src.cast(), nbytes)?),
         })
-    })
+    }))
 }
 
 /// Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error
@@ -138,40 +129,33 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     dest: *mut c_void,
     nbytes: i32,
 ) -> c_int {
-    code("blosc2_schunk_decompress_chunk", || {
-        let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
+    unsafe_granted!(on("blosc2_schunk_decompress_chunk", schunk, |schunk| {
         // Where there is no place, there must be nothing to write.
         let room = if dest.is_null() { 0 } else { room(nbytes) };
-        schunk.decompress_chunk(
-            index(nchunk),
-            unsafe_granted!(bytes_mut(dest.cast(), room)?),
-        )
-    })
+        schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
+    }))
 }
 
 /// Gets a chunk, whole or lazy, and hands it to C; gives its size.
 ///
 /// # Safety
-/// `schunk` is valid; the other pointers are null or can be written.
-unsafe fn get_for_c(
-    schunk: *mut blosc2_schunk,
-    nchunk: usize,
+/// The pointers are null or can be written.
+unsafe fn get(
+    schunk: &SuperChunk,
+    nchunk: i64,
     chunk: *mut *mut u8,
     needs_free: *mut bool,
     lazy: bool,
 ) -> Result<usize> {
-    let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
-    let state = schunk.read()?;
+    let (state, nchunk) = (schunk.read()?, index(nchunk));
     state.check_index(nchunk)?;
     schunk.set_current(nchunk);
     not_null!(chunk, needs_free)?;
+    unsafe_granted!((*chunk, *needs_free) = (null_mut(), false));
     let bytes = match lazy {
-        true => state.lazy_chunk(nchunk),
-        false => state.chunk(nchunk),
+        true => state.lazy_chunk(nchunk)?,
+        false => state.chunk(nchunk)?,
     };
-    let bytes = bytes.inspect_err(|_| {
-        unsafe_granted!((*chunk, *needs_free) = (null_mut(), false));
-    })?;
     let len = bytes.len();
     let (start, owned) = match bytes {
         WholeChunk::Borrowed(bytes) => (bytes.as_ptr().cast_mut(), false),
@@ -193,9 +177,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    code("blosc2_schunk_get_chunk", || {
-        unsafe_granted!(get_for_c(schunk, index(nchunk), chunk, needs_free, false))
-    })
+    unsafe_granted!(on("blosc2_schunk_get_chunk", schunk, |schunk| {
+        get(schunk, nchunk, chunk, needs_free, false)
+    }))
 }
 
 /// As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
@@ -211,9 +195,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    code("blosc2_schunk_get_lazychunk", || {
-        unsafe_granted!(get_for_c(schunk, index(nchunk), chunk, needs_free, true))
-    })
+    unsafe_granted!(on("blosc2_schunk_get_lazychunk", schunk, |schunk| {
+        get(schunk, nchunk, chunk, needs_free, true)
+    }))
 }
 
 /// Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with
@@ -229,11 +213,10 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    code("blosc2_schunk_get_vlblock", || {
+    unsafe_granted!(export("blosc2_schunk_get_vlblock", || {
         not_null!(schunk, dest, destsize; InvalidParam)?;
-        let block = unsafe_granted!(Handle::from_c(schunk)?)
-            .core()
-            .decompress_vlblock(index(nchunk), index(nblock))?;
-        Ok(unsafe_granted!(hand_over(block, dest, destsize)))
-    })
+        let schunk = Handle::from_c(schunk)?.core();
+        let block = schunk.decompress_vlblock(index(nchunk), index(nblock))?;
+        Ok(hand_over(block, dest, destsize))
+    }))
 }

@@ -1,6 +1,6 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::create::{adopt, discard, make, options, with_tuner};
+use super::create::{adopt, choose_tuner, discard, make, options};
 use super::handle::Handle;
 use super::meta::copying;
 use super::mirror::recorded;
@@ -33,9 +33,9 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
     len: i64,
     copy: bool,
 ) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_from_buffer", || {
-        unsafe_granted!(from_buffer(cframe, len, copy))
-    })
+    unsafe_granted!(export("blosc2_schunk_from_buffer", || {
+        from_buffer(cframe, len, copy)
+    }))
 }
 
 /// Opens the frame in a buffer; see `blosc2_schunk_from_buffer`.
@@ -79,7 +79,8 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
     let (parameters, same, encoder, decoder) = unsafe {
         let (mut cparams, same) = parameters(shown.base(), null())?;
         cparams.schunk = shown.as_c().cast();
-        let encoder = context::compression(with_tuner(cparams))?;
+        choose_tuner(&mut cparams);
+        let encoder = context::compression(cparams)?;
         let decoder = context::decompression(blosc2_dparams::defaults())?;
         (recorded(&cparams), same, encoder, decoder)
     };
@@ -131,23 +132,20 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
     cframe: *mut *mut u8,
     needs_free: *mut bool,
 ) -> i64 {
-    unsafe_granted!(code64("blosc2_schunk_to_buffer", || {
+    unsafe_granted!(export("blosc2_schunk_to_buffer", || {
         not_null!(cframe, needs_free)?;
-        to_buffer(schunk, &mut *cframe, &mut *needs_free)
+        to_buffer(Handle::from_c(schunk), &mut *cframe, &mut *needs_free)
     }))
 }
 
 /// See [`blosc2_schunk_to_buffer`].
-///
-/// # Safety
-/// `schunk` is null or valid.
-pub unsafe fn to_buffer(
-    schunk: *mut blosc2_schunk,
+pub fn to_buffer(
+    shown: Result<&Handle>,
     cframe: &mut *mut u8,
     needs_free: &mut bool,
 ) -> Result<usize> {
     (*cframe, *needs_free) = (null_mut(), false);
-    let shown = unsafe_granted!(Handle::from_c(schunk)?);
+    let shown = shown?;
     let own = shown.with_own_frame(|bytes| {
         *cframe = shown.give(bytes);
         Ok(bytes.len())
@@ -174,19 +172,19 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    code64("blosc2_schunk_to_file", || {
-        unsafe_granted!(with_file(schunk, urlpath, Handle::save_to))
-    })
+    unsafe_granted!(export("blosc2_schunk_to_file", || {
+        with_file(schunk, urlpath, Handle::save_to)
+    }))
 }
 
 /// Passes a super-chunk, and a file for its frame, to `save`.
 ///
 /// # Safety
 /// As for `blosc2_schunk_to_file`.
-unsafe fn with_file<'a>(
+pub unsafe fn with_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
-    save: impl FnOnce(&'a Handle, &SaveTarget) -> Result<u64>,
+    save: impl FnOnce(&Handle, &SaveTarget) -> Result<u64>,
 ) -> Result<u64> {
     not_null!(urlpath; InvalidParam)?;
     let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
@@ -210,17 +208,9 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    code64("blosc2_schunk_append_file", || {
-        unsafe_granted!(append_file(schunk, urlpath))
-    })
-}
-
-/// See [`blosc2_schunk_append_file`].
-///
-/// # Safety
-/// As for that.
-pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<u64> {
-    unsafe_granted!(with_file(schunk, urlpath, Handle::append_to))
+    unsafe_granted!(export("blosc2_schunk_append_file", || {
+        with_file(schunk, urlpath, Handle::append_to)
+    }))
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
@@ -234,10 +224,10 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
     schunk: *mut blosc2_schunk,
     storage: *mut blosc2_storage,
 ) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_copy", || {
-        let storage = unsafe_granted!(storage.as_ref()).ok_or(Error::NullPointer)?;
-        unsafe_granted!(copy(schunk, storage, true))
-    })
+    unsafe_granted!(export("blosc2_schunk_copy", || {
+        not_null!(storage)?;
+        copy(Handle::from_c(schunk)?, &*storage, true)
+    }))
 }
 
 /// Copies a super-chunk, without its variable-length metalayers if they are not wanted; see `blosc2_schunk_copy`.
@@ -245,12 +235,11 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
 /// # Safety
 /// As for that.
 pub unsafe fn copy(
-    schunk: *mut blosc2_schunk,
+    shown: &Handle,
     storage: &blosc2_storage,
     vlmetalayers: bool,
 ) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
-        let shown = Handle::from_c(schunk)?;
         let _unchanged = shown.core().read()?;
         let (mut cparams, same) = parameters(shown.base(), storage.cparams)?;
         let new = make(&blosc2_storage {

@@ -3,7 +3,7 @@
 use super::handle::{self, Handle, Unfinished};
 use super::mirror::recorded;
 use super::parts;
-use super::storage;
+use super::storage::Storage;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
@@ -28,12 +28,11 @@ pub unsafe fn options(io: *const blosc2_io) -> Result<Options> {
     })
 }
 
-/// The parameters of a new super-chunk, for which Btune may be asked by the environment.
-pub fn with_tuner(mut cparams: blosc2_cparams) -> blosc2_cparams {
+/// Chooses Btune for a new super-chunk where the environment asks for it.
+pub fn choose_tuner(cparams: &mut blosc2_cparams) {
     if env::is_set(c"BTUNE_TRADEOFF") {
         cparams.tuner_id = BLOSC_BTUNE;
     }
-    cparams
 }
 
 /// Makes a super-chunk.
@@ -42,17 +41,17 @@ pub fn with_tuner(mut cparams: blosc2_cparams) -> blosc2_cparams {
 /// The pointers in `storage` are null or valid.
 pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
-        let copy = storage::copy(storage)?;
-        *(*copy).cparams = with_tuner(*(*copy).cparams);
-        let made = Unfinished::new();
-        let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
-        let parameters = recorded(&*(*copy).cparams);
-        parts::set_parameters(&mut made, copy)?;
+        let mut made = Unfinished::new()?;
+        let mut storage = Storage::copy_of(storage)?;
+        choose_tuner(storage.cparams());
+        let parameters = recorded(storage.cparams());
+        parts::set_parameters(&mut made, storage)?;
         let (host, id) = made.host()?;
+        let storage = *made.storage();
         let new = NewSuperChunk {
-            path: c_str((*copy).urlpath),
-            contiguous: (*copy).contiguous,
-            options: &|| options((*copy).io),
+            path: c_str(storage.urlpath),
+            contiguous: storage.contiguous,
+            options: &|| options(storage.io),
             checksums: checksums(),
             parameters,
             host,
@@ -72,9 +71,9 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
 /// `storage` is valid, and the pointers in it are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_new", || {
-        unsafe_granted!(make(storage.as_ref().ok_or(Error::NullPointer)?))
-    })
+    unsafe_granted!(export("blosc2_schunk_new", || {
+        make(storage.as_ref().ok_or(Error::NullPointer)?)
+    }))
 }
 
 /// Makes a super-chunk of a frame at a path, if it has one; `body` does something to it first.
@@ -129,9 +128,9 @@ pub unsafe fn open(
 /// `urlpath` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_open(urlpath: *const c_char) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_open", || {
-        unsafe_granted!(open(urlpath, 0, null()))
-    })
+    unsafe_granted!(export("blosc2_schunk_open", || {
+        open(urlpath, 0, null())
+    }))
 }
 
 /// As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
@@ -143,9 +142,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset(
     urlpath: *const c_char,
     offset: i64,
 ) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_open_offset", || {
-        unsafe_granted!(open(urlpath, offset, null()))
-    })
+    unsafe_granted!(export("blosc2_schunk_open_offset", || {
+        open(urlpath, offset, null())
+    }))
 }
 
 /// As `blosc2_schunk_open`, through a back end.
@@ -157,9 +156,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_udio(
     urlpath: *const c_char,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_open_udio", || {
-        unsafe_granted!(open(urlpath, 0, udio))
-    })
+    unsafe_granted!(export("blosc2_schunk_open_udio", || {
+        open(urlpath, 0, udio)
+    }))
 }
 
 /// As `blosc2_schunk_open_offset`, through a back end.
@@ -172,9 +171,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
     offset: i64,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_open_offset_udio", || {
-        unsafe_granted!(open(urlpath, offset, udio))
-    })
+    unsafe_granted!(export("blosc2_schunk_open_offset_udio", || {
+        open(urlpath, offset, udio)
+    }))
 }
 
 /// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there
@@ -200,5 +199,5 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
 /// `schunk` is NULL or a super-chunk that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(code("blosc2_schunk_free", || Ok(handle::free(schunk))))
+    unsafe_granted!(export("blosc2_schunk_free", || Ok(handle::free(schunk))))
 }

@@ -1,7 +1,7 @@
 //! The super-chunk behind the pointer that C holds: the public structure, and behind it the super-chunk itself.
 
 use super::mirror::{Layer, Mirror};
-use super::storage::free_storage;
+use super::storage::Storage;
 use crate::capi::context;
 use crate::capi::io;
 use crate::capi::prelude::*;
@@ -85,13 +85,13 @@ impl Unfinished {
 
     /// How it will be stored, which was set before.
     pub fn storage(&mut self) -> &mut blosc2_storage {
-        // SAFETY: `parts` stores a pointer from `storage::copy`, which is not null, before it is used here; only this owns it.
+        // SAFETY: `parts` stores a pointer from `Storage::into_c`, which is not null, before it is used here; only this owns it.
         unsafe { &mut *self.fields().storage }
     }
 
     /// The back end in that storage.
     pub fn io(&mut self) -> &mut blosc2_io {
-        // SAFETY: `storage::copy` gives every copy a back end of its own.
+        // SAFETY: `Storage::copy_of` gives every copy a back end of its own.
         unsafe { &mut *self.storage().io }
     }
 
@@ -291,16 +291,16 @@ impl Drop for Through<'_> {
     }
 }
 
-/// Runs the body of the exported function `name` on the super-chunk that has the chunks.
+/// Runs the body of the exported function `name` on the super-chunk behind a pointer.
 ///
 /// # Safety
 /// As for [`Handle::from_c`].
-pub unsafe fn on<T: Code>(
+pub unsafe fn on<T: Done<R>, R: Returned>(
     name: &str,
     schunk: *mut blosc2_schunk,
-    body: impl FnOnce(&SuperChunk) -> Result<T>,
-) -> c_int {
-    unsafe_granted!(code(name, || body(&Handle::from_c(schunk)?.through())))
+    body: impl FnOnce(&Through) -> Result<T>,
+) -> R {
+    unsafe_granted!(export(name, || body(&Handle::from_c(schunk)?.through())))
 }
 
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.
@@ -365,11 +365,7 @@ unsafe fn free_fields(c: &mut blosc2_schunk) -> i32 {
         context::free(c.cctx);
         context::free(c.dctx);
         libc::free(c.blockshape.cast());
-        let Some(storage) = c.storage.as_ref() else {
-            return 0;
-        };
-        let destroyed = io::destroy(storage.io);
-        free_storage(c.storage);
+        let destroyed = Storage::from_c(c.storage).map_or(0, |storage| io::destroy(storage.io));
         i32::from(destroyed < 0)
     })
 }

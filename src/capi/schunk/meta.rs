@@ -1,29 +1,33 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::handle::{Handle, Through};
+use super::handle::{Handle, Through, on};
 use crate::capi::context::{self, Context};
 use crate::capi::prelude::*;
 use oxiblosc_core::schunk::copy::VlmetalayerCoder;
 use oxiblosc_frame::meta::NAME_MAXLEN;
 
-/// The super-chunk of a function that names a metalayer; NULL is an invalid parameter there.
+/// Runs the body of the exported function `name` on the super-chunk and the name of a metalayer that C passes. Here null is an
+/// invalid parameter.
 ///
 /// # Safety
-/// `schunk` is null or valid.
-unsafe fn named<'a>(schunk: *mut blosc2_schunk) -> Result<Through<'a>> {
-    let handle = unsafe_granted!(Handle::from_c(schunk)).map_err(|_| Error::InvalidParam);
-    handle.map(Handle::through)
+/// `schunk` is null or valid, `layer` null or a C string.
+unsafe fn on_named(
+    name: &str,
+    schunk: *mut blosc2_schunk,
+    layer: *const c_char,
+    body: impl FnOnce(&Through, &[u8]) -> Result<usize>,
+) -> c_int {
+    unsafe_granted!(export(name, || {
+        not_null!(schunk; InvalidParam)?;
+        body(&Handle::from_c(schunk)?.through(), name_of(layer)?)
+    }))
 }
 
-/// As [`named`], for a function that changes the fixed-length metalayers. Those of a view are made with it.
-///
-/// # Safety
-/// As for that.
-unsafe fn with_own_metalayers<'a>(schunk: *mut blosc2_schunk) -> Result<Through<'a>> {
-    let schunk = unsafe_granted!(named(schunk)?);
+/// Refuses views, whose fixed-length metalayers are made with them.
+fn check_not_view(schunk: &Through) -> Result<()> {
     match schunk.shown().is_view() {
         true => Err(Error::InvalidParam),
-        false => Ok(schunk),
+        false => Ok(()),
     }
 }
 
@@ -72,10 +76,10 @@ pub unsafe extern "C" fn blosc2_meta_add(
     content: *mut u8,
     content_len: i32,
 ) -> c_int {
-    code("blosc2_meta_add", || {
-        let (schunk, name) = unsafe_granted!((with_own_metalayers(schunk)?, name_of(name)?));
-        schunk.add_metalayer(name, unsafe_granted!(content_of(content, content_len)?))
-    })
+    unsafe_granted!(on_named("blosc2_meta_add", schunk, name, |schunk, name| {
+        check_not_view(schunk)?;
+        schunk.add_metalayer(name, content_of(content, content_len)?)
+    }))
 }
 
 /// Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content that is longer than the
@@ -90,12 +94,16 @@ pub unsafe extern "C" fn blosc2_meta_update(
     content: *mut u8,
     content_len: i32,
 ) -> c_int {
-    code("blosc2_meta_update", || {
-        let (schunk, name) = unsafe_granted!((with_own_metalayers(schunk)?, name_of(name)?));
-        let found = || schunk.read()?.find_metalayer(name);
-        let content = unsafe_granted!(content_for(found, content, content_len)?);
-        schunk.update_metalayer(name, content)
-    })
+    unsafe_granted!(on_named(
+        "blosc2_meta_update",
+        schunk,
+        name,
+        |schunk, name| {
+            check_not_view(schunk)?;
+            let found = || schunk.read()?.find_metalayer(name);
+            schunk.update_metalayer(name, content_for(found, content, content_len)?)
+        }
+    ))
 }
 
 /// Looks for a variable-length metalayer. Returns its index, or a negative error code.
@@ -107,13 +115,13 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    code("blosc2_vlmeta_exists", || {
-        let (schunk, name) = unsafe_granted!((Handle::from_c(schunk)?.through(), name_of(name)?));
+    unsafe_granted!(on("blosc2_vlmeta_exists", schunk, |schunk| {
+        let name = name_of(name)?;
         if name.len() > NAME_MAXLEN {
             return Err(Error::InvalidParam);
         }
         schunk.read()?.find_vlmetalayer(name)
-    })
+    }))
 }
 
 /// A context for contents of variable-length metalayers, which compresses as `cparams` say; null stands for the defaults.
@@ -129,7 +137,7 @@ unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Box<Context>> {
 
 /// As [`compressing`], for one that decompresses as the storage of a super-chunk says.
 fn decompressing(handle: &Handle) -> Result<Box<Context>> {
-    // SAFETY: `storage::copy` gives every storage its own parameters. Their pointers are the program's, which `blosc2_schunk_new` requires to be valid.
+    // SAFETY: `Storage::copy_of` gives every copy its own parameters. Their pointers are the program's, which `blosc2_schunk_new` requires to be valid.
     unsafe { context::decompression(*handle.storage().dparams) }
 }
 
@@ -155,13 +163,15 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
     content_len: i32,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    code("blosc2_vlmeta_add", || {
-        let (schunk, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
-        unsafe_granted!({
+    unsafe_granted!(on_named(
+        "blosc2_vlmeta_add",
+        schunk,
+        name,
+        |schunk, name| {
             let content = content_of(content, content_len)?;
             schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
-        })
-    })
+        }
+    ))
 }
 
 /// Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the program frees with
@@ -176,19 +186,21 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
     content: *mut *mut u8,
     content_len: *mut i32,
 ) -> c_int {
-    code("blosc2_vlmeta_get", || {
-        not_null!(content, content_len; InvalidParam)?;
-        let (schunk, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
-        let decoder = decompressing(schunk.shown().base())?;
-        let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
-        let len = data.len();
-        let data = match len {
-            0 => null_mut(),
-            _ => data.into_raw(),
-        };
-        unsafe_granted!((*content, *content_len) = (data, len as i32));
-        Ok(at)
-    })
+    unsafe_granted!(on_named(
+        "blosc2_vlmeta_get",
+        schunk,
+        name,
+        |schunk, name| {
+            not_null!(content, content_len; InvalidParam)?;
+            let decoder = decompressing(schunk.shown().base())?;
+            let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
+            match data.len() {
+                0 => (*content, *content_len) = (null_mut(), 0),
+                _ => _ = hand_over(data, content, content_len),
+            }
+            Ok(at)
+        }
+    ))
 }
 
 /// Puts other content into a variable-length metalayer; the parameters are those of `blosc2_vlmeta_add`. Returns the index
@@ -204,14 +216,16 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
     content_len: i32,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    code("blosc2_vlmeta_update", || {
-        let (schunk, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
-        let found = || schunk.read()?.find_vlmetalayer(name);
-        unsafe_granted!({
+    unsafe_granted!(on_named(
+        "blosc2_vlmeta_update",
+        schunk,
+        name,
+        |schunk, name| {
+            let found = || schunk.read()?.find_vlmetalayer(name);
             let content = content_for(found, content, content_len)?;
             schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
-        })
-    })
+        }
+    ))
 }
 
 /// Deletes a variable-length metalayer. Returns how many are left, or a negative error code.
@@ -223,10 +237,9 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    code("blosc2_vlmeta_delete", || {
-        let (schunk, name) = unsafe_granted!((Handle::from_c(schunk)?.through(), name_of(name)?));
-        schunk.delete_vlmetalayer(name)
-    })
+    unsafe_granted!(on("blosc2_vlmeta_delete", schunk, |schunk| {
+        schunk.delete_vlmetalayer(name_of(name)?)
+    }))
 }
 
 /// Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The
@@ -239,23 +252,20 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     schunk: *mut blosc2_schunk,
     names: *mut *mut c_char,
 ) -> c_int {
-    code("blosc2_vlmeta_get_names", || {
-        unsafe_granted!({
-            let schunk = Handle::from_c(schunk)?.through();
-            let (shown, base) = (schunk.shown(), schunk.shown().base());
-            let state = schunk.peek()?;
-            let layers = &(*base.as_c()).vlmetalayers;
-            // There is room for as many as the program was told of, which of a view may be fewer.
-            let count = state.vlmetalayers().len().min(layers.len());
-            let count = count.min(shown.nvlmetalayers());
-            // As in the reference, where there are no names there may be no place for them.
-            if count > 0 {
-                not_null!(names)?;
-            }
-            for (i, layer) in layers[..count].iter().enumerate() {
-                *names.add(i) = (**layer).name;
-            }
-            Ok(count)
-        })
-    })
+    unsafe_granted!(on("blosc2_vlmeta_get_names", schunk, |schunk| {
+        let (shown, base) = (schunk.shown(), schunk.shown().base());
+        let state = schunk.peek()?;
+        let layers = &(*base.as_c()).vlmetalayers;
+        // There is room for as many as the program was told of, which of a view may be fewer.
+        let count = state.vlmetalayers().len().min(layers.len());
+        let count = count.min(shown.nvlmetalayers());
+        // As in the reference, where there are no names there may be no place for them.
+        if count > 0 {
+            not_null!(names)?;
+        }
+        for (i, layer) in layers[..count].iter().enumerate() {
+            *names.add(i) = (**layer).name;
+        }
+        Ok(count)
+    }))
 }

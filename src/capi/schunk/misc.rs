@@ -5,8 +5,7 @@ use super::parts::{cparams_of, dparams_of};
 use crate::capi::prelude::*;
 use crate::capi::special;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-use oxiblosc_core::SuperChunk;
-use oxiblosc_memory::{Buffer, Collect, HandedOver, List, on_c_heap};
+use oxiblosc_memory::{Collect, HandedOver, List, on_c_heap};
 
 /// Gives parameters of a super-chunk in a struct that the program frees.
 ///
@@ -35,9 +34,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_cparams(
     schunk: *mut blosc2_schunk,
     cparams: *mut *mut blosc2_cparams,
 ) -> c_int {
-    code("blosc2_schunk_get_cparams", || {
-        unsafe_granted!(give_params(schunk, cparams, cparams_of))
-    })
+    unsafe_granted!(export("blosc2_schunk_get_cparams", || {
+        give_params(schunk, cparams, cparams_of)
+    }))
 }
 
 /// Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
@@ -49,7 +48,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_dparams(
     schunk: *mut blosc2_schunk,
     dparams: *mut *mut blosc2_dparams,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_schunk_get_dparams", || {
+    unsafe_granted!(export("blosc2_schunk_get_dparams", || {
         give_params(schunk, dparams, dparams_of)
     }))
 }
@@ -64,13 +63,12 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     schunk: *mut blosc2_schunk,
     offsets_order: *mut i64,
 ) -> c_int {
-    code("blosc2_schunk_reorder_offsets", || {
-        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
+    unsafe_granted!(on("blosc2_schunk_reorder_offsets", schunk, |schunk| {
         schunk.reorder_by(|nchunks| {
-            let order = unsafe_granted!(items(offsets_order, nchunks)?);
+            let order = items(offsets_order, nchunks)?;
             order.iter().map(|from| index(*from)).list()
         })
-    })
+    }))
 }
 
 /// Bytes of the frame, as it is or will be once it is closed; without a frame an estimate.
@@ -79,9 +77,9 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
-    code64("blosc2_schunk_frame_len", || {
-        unsafe_granted!(Handle::from_c(schunk)?).core().frame_len()
-    })
+    unsafe_granted!(on("blosc2_schunk_frame_len", schunk, |schunk| {
+        schunk.frame_len()
+    }))
 }
 
 /// Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,
@@ -97,12 +95,11 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     special_value: c_int,
     chunksize: i32,
 ) -> i64 {
-    code64("blosc2_schunk_fill_special", || {
-        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
+    unsafe_granted!(on("blosc2_schunk_fill_special", schunk, |schunk| {
         let (nitems, kind) = (size(nitems)?, Special::fillable(special_value));
         let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
         schunk.fill_special(nitems as u64, kind, room(chunksize), &sample)
-    })
+    }))
 }
 
 /// A chunk of special values, as the super-chunk's own parameters have it.
@@ -125,7 +122,7 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_lock", schunk, SuperChunk::lock))
+    unsafe_granted!(on("blosc2_schunk_lock", schunk, |schunk| schunk.lock()))
 }
 
 /// Ends what `blosc2_schunk_lock` began. Returns 0, or a negative error code.
@@ -134,7 +131,7 @@ pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_unlock", schunk, SuperChunk::unlock))
+    unsafe_granted!(on("blosc2_schunk_unlock", schunk, |schunk| schunk.unlock()))
 }
 
 /// Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
@@ -144,7 +141,7 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_refresh", schunk, SuperChunk::refresh))
+    unsafe_granted!(on("blosc2_schunk_refresh", schunk, |schunk| schunk.refresh()))
 }
 
 /// Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
@@ -154,13 +151,9 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) -> *mut i64 {
-    pointer("blosc2_frame_get_offsets", || {
-        let offsets = unsafe_granted!(Handle::from_c(schunk)?).core().offsets()?;
-        if offsets.is_empty() {
-            return Ok(null_mut());
-        }
-        Buffer::of_numbers(offsets.iter().copied()).map(|offsets| offsets.into_raw().cast())
-    })
+    unsafe_granted!(on("blosc2_frame_get_offsets", schunk, |schunk| {
+        numbers_for_c(schunk.offsets()?.iter().copied())
+    }))
 }
 
 /// Says whether `blosc2_schunk_free` is to leave the frame's buffer in memory to the program, which then frees it with
@@ -173,18 +166,17 @@ pub unsafe extern "C" fn blosc2_schunk_avoid_cframe_free(
     schunk: *mut blosc2_schunk,
     avoid_cframe_free: bool,
 ) {
-    guard((), || {
-        let Ok(handle) = (unsafe_granted!(Handle::from_c(schunk))) else {
+    unsafe_granted!(guard((), || {
+        let Ok(handle) = Handle::from_c(schunk).map(Handle::base) else {
             return;
         };
-        let handle = handle.base();
         handle.set_avoid_free(avoid_cframe_free);
         if !avoid_cframe_free {
             let _ = handle.core().with_memory(|memory| {
                 if let Some(start) = memory.borrowed() {
-                    memory.take_over(unsafe_granted!(HandedOver::at(start)));
+                    memory.take_over(HandedOver::at(start));
                 }
             });
         }
-    });
+    }));
 }

@@ -2,7 +2,7 @@
 
 use super::handle::Unfinished;
 use super::mirror::{parameters, recorded};
-use super::storage;
+use super::storage::Storage;
 use crate::capi::context::{self, Context};
 use crate::capi::prelude::*;
 use oxiblosc_core::process;
@@ -21,12 +21,11 @@ macro_rules! show {
 /// Gives a handle in the making a storage, and sets the parameters among its public fields, and makes the contexts, from that.
 ///
 /// # Safety
-/// The storage came from [`storage::copy`], and has no other owner; the pointers in its parameters are valid as long as the
-/// super-chunk is.
-pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_storage) -> Result<()> {
+/// The pointers in the storage's parameters are valid as long as the super-chunk is.
+pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: Storage) -> Result<()> {
     let pointer = schunk.as_c();
     let c = schunk.fields();
-    c.storage = storage;
+    c.storage = storage.into_c();
     unsafe_granted!({
         let cparams = &mut *(*c.storage).cparams;
         let dparams = &mut *(*c.storage).dparams;
@@ -47,24 +46,25 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
 
 /// As [`set_parameters`], from a frame's header, and with files as the back end.
 pub fn set_parameters_from(schunk: &mut Unfinished, header: &Header) -> Result<()> {
-    let pointer = schunk.as_c();
-    let c = schunk.fields();
-    show!(c, header.parameters);
-    c.chunksize = header.chunksize;
-    // SAFETY: only `schunk` owns the structure, and it is borrowed mutably. The pointers in the parameters are null, but for that to the structure.
-    unsafe {
-        let (mut cparams, mut dparams) = (cparams_of(pointer), dparams_of(pointer));
-        c.cctx = context::compression(cparams)?.into_c();
-        c.dctx = context::decompression(dparams)?.into_c();
-        let storage = blosc2_storage {
-            contiguous: header.kind == FrameKind::Contiguous,
-            urlpath: null_mut(),
-            cparams: &raw mut cparams,
-            dparams: &raw mut dparams,
-            io: null_mut(),
-        };
-        c.storage = storage::copy(&storage)?;
-    }
+    let nthreads = process::nthreads();
+    let mut cparams = blosc2_cparams {
+        nthreads,
+        ..cparams_from(&header.parameters)
+    };
+    let mut dparams = blosc2_dparams {
+        nthreads,
+        typesize: 0,
+        ..blosc2_dparams::defaults()
+    };
+    let storage = blosc2_storage {
+        contiguous: header.kind == FrameKind::Contiguous,
+        cparams: &raw mut cparams,
+        dparams: &raw mut dparams,
+        ..blosc2_storage::defaults()
+    };
+    // SAFETY: the pointers in the storage are null, or to the parameters above, in which they are null.
+    unsafe { set_parameters(schunk, Storage::copy_of(&storage)?)? };
+    schunk.fields().chunksize = header.chunksize;
     Ok(())
 }
 
@@ -106,8 +106,7 @@ pub unsafe fn dparams_of(schunk: *mut blosc2_schunk) -> blosc2_dparams {
     unsafe_granted!(blosc2_dparams {
         nthreads: nthreads_of((*schunk).dctx),
         schunk: schunk.cast(),
-        postfilter: None,
-        postparams: null_mut(),
         typesize: 0,
+        ..blosc2_dparams::defaults()
     })
 }

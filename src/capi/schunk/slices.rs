@@ -1,6 +1,6 @@
 //! Ranges of items and single items, read and written.
 
-use super::handle::Handle;
+use super::handle::{Handle, on};
 use crate::capi::prelude::*;
 use std::ops::Range;
 
@@ -25,12 +25,12 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     stop: i64,
     buffer: *mut c_void,
 ) -> c_int {
-    code("blosc2_schunk_get_slice_buffer", || {
-        let schunk = unsafe_granted!(Handle::from_c(schunk)?).core();
-        // SAFETY: `len` is the size of the items from `start` to before `stop`, for which `# Safety` says that the buffer is long enough.
-        let dest = |len| unsafe { bytes_mut(buffer.cast(), len) };
-        schunk.read_items(items_between(start, stop)?, dest)
-    })
+    // `len` is the size of the items from `start` to before `stop`, for which the buffer is long enough.
+    unsafe_granted!(on("blosc2_schunk_get_slice_buffer", schunk, |schunk| {
+        schunk.read_items(items_between(start, stop)?, |len| {
+            bytes_mut(buffer.cast(), len)
+        })
+    }))
 }
 
 /// Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
@@ -45,12 +45,10 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     stop: i64,
     buffer: *mut c_void,
 ) -> c_int {
-    code("blosc2_schunk_set_slice_buffer", || {
-        let schunk = unsafe_granted!(Handle::from_c(schunk)?).through();
-        // SAFETY: `len` is the size of the items from `start` to before `stop`, which `# Safety` says that the buffer holds.
-        let source = |len| unsafe { bytes(buffer.cast(), len) };
-        schunk.write_items(items_between(start, stop)?, source)
-    })
+    // `len` is the size of the items from `start` to before `stop`, which the buffer holds.
+    unsafe_granted!(on("blosc2_schunk_set_slice_buffer", schunk, |schunk| {
+        schunk.write_items(items_between(start, stop)?, |len| bytes(buffer.cast(), len))
+    }))
 }
 
 /// Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a negative error code.
@@ -64,9 +62,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     coords: *const i64,
     buffer: *mut c_void,
 ) -> c_int {
-    code("blosc2_schunk_get_sparse_buffer", || {
-        let schunk = unsafe_granted!(Handle::from_c(schunk)).map_err(|_| Error::InvalidParam)?;
-        let schunk = schunk.core();
+    unsafe_granted!(export("blosc2_schunk_get_sparse_buffer", || {
+        not_null!(schunk; InvalidParam)?;
+        let schunk = Handle::from_c(schunk)?.core();
         let ncoords = size(ncoords)?;
         if ncoords == 0 {
             return Ok(());
@@ -76,8 +74,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         let len = ncoords.checked_mul(room(state.parameters().typesize));
         let len = len.ok_or(Error::InvalidParam)?;
         // A negative coordinate, read as an unsigned one, is behind the last item.
-        let coords = unsafe_granted!(items(coords.cast(), ncoords)?);
-        let dest = unsafe_granted!(bytes_mut(buffer.cast(), len)?);
-        schunk.read_sparse(coords, dest)
-    })
+        let coords = items(coords.cast(), ncoords)?;
+        schunk.read_sparse(coords, bytes_mut(buffer.cast(), len)?)
+    }))
 }

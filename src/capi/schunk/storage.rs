@@ -3,6 +3,12 @@
 use crate::capi::prelude::*;
 use oxiblosc_io::paths::local;
 use oxiblosc_memory::{CStrBuf, on_c_heap};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+
+/// The library's copy of a storage and of what that points to, all of it from `malloc`. Path apart, no pointer in it is null.
+#[repr(transparent)]
+pub struct Storage(*mut blosc2_storage);
 
 /// A copy of a structure, or of the default where there is none.
 ///
@@ -12,60 +18,66 @@ unsafe fn copy_or<T: Copy>(from: *const T, default: T) -> Result<*mut T> {
     on_c_heap(*unsafe_granted!(from.as_ref()).unwrap_or(&default))
 }
 
-/// Copies a storage and what it points to; what is null becomes the default. To be freed with [`free_storage`].
-///
-/// # Safety
-/// The pointers in `storage` are null or valid.
-pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
-    let mut copy = blosc2_storage {
-        urlpath: null_mut(),
-        cparams: null_mut(),
-        dparams: null_mut(),
-        io: null_mut(),
-        ..*storage
-    };
-    let made = unsafe_granted!({
-        (|| {
-            if !storage.urlpath.is_null() {
-                copy.urlpath =
-                    CStrBuf::to_malloc(local(CStr::from_ptr(storage.urlpath)).to_bytes())?;
-            }
+impl Storage {
+    /// Copies a storage and what it points to; what is null becomes the default.
+    ///
+    /// # Safety
+    /// The pointers in `storage` are null or valid.
+    pub unsafe fn copy_of(storage: &blosc2_storage) -> Result<Self> {
+        let owner = Self(on_c_heap(blosc2_storage {
+            contiguous: storage.contiguous,
+            ..blosc2_storage::defaults()
+        })?);
+        unsafe_granted!({
+            let copy = &mut *owner.0;
             copy.cparams = copy_or(storage.cparams, blosc2_cparams::defaults())?;
             copy.dparams = copy_or(storage.dparams, blosc2_dparams::defaults())?;
             copy.io = copy_or(storage.io, blosc2_io::defaults())?;
-            on_c_heap(copy)
-        })()
-    });
-    if made.is_err() {
-        // SAFETY: the pointers of `copy` are null, or were just made with `malloc`.
-        unsafe { free_parts(&copy) };
+            if let Some(path) = c_str(storage.urlpath) {
+                copy.urlpath = CStrBuf::to_malloc(local(path).to_bytes())?;
+            }
+        });
+        Ok(owner)
     }
-    made
+
+    /// Gives the copy to C, which gives it back with [`Self::from_c`].
+    pub fn into_c(self) -> *mut blosc2_storage {
+        ManuallyDrop::new(self).0
+    }
+
+    /// The copy that C had; none if the pointer is null.
+    ///
+    /// # Safety
+    /// `storage` is null or from [`Self::into_c`], and is used no more.
+    pub unsafe fn from_c(storage: *mut blosc2_storage) -> Option<Self> {
+        (!storage.is_null()).then(|| Self(storage))
+    }
+
+    /// The parameters of compression.
+    pub fn cparams(&mut self) -> &mut blosc2_cparams {
+        // SAFETY: `copy_of` gave this copy parameters of its own.
+        unsafe { &mut *self.cparams }
+    }
 }
 
-/// Frees what a storage points to.
-///
-/// # Safety
-/// The pointers in `storage` are null or from `malloc`, and are not used after this.
-unsafe fn free_parts(storage: &blosc2_storage) {
-    // SAFETY: by `# Safety` the pointers are null or from `malloc`.
-    unsafe {
-        libc::free(storage.urlpath.cast());
-        libc::free(storage.cparams.cast());
-        libc::free(storage.dparams.cast());
-        libc::free(storage.io.cast());
+impl Deref for Storage {
+    type Target = blosc2_storage;
+
+    fn deref(&self) -> &blosc2_storage {
+        // SAFETY: the pointer is from `copy_of`, and not null; only this has it.
+        unsafe { &*self.0 }
     }
 }
 
-/// Frees what [`copy`] made.
-///
-/// # Safety
-/// `storage` is null or from [`copy`], and is used no more.
-pub unsafe fn free_storage(storage: *mut blosc2_storage) {
-    unsafe_granted!({
-        if let Some(parts) = storage.as_ref() {
-            free_parts(parts);
+impl Drop for Storage {
+    fn drop(&mut self) {
+        // SAFETY: `copy_of` took all of them from `malloc`, or left null, and only this has them.
+        unsafe {
+            libc::free(self.urlpath.cast());
+            libc::free(self.cparams.cast());
+            libc::free(self.dparams.cast());
+            libc::free(self.io.cast());
+            libc::free(self.0.cast());
         }
-        libc::free(storage.cast());
-    })
+    }
 }

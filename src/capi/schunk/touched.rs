@@ -2,7 +2,6 @@
 
 use super::handle::Handle;
 use crate::capi::prelude::*;
-use oxiblosc_memory::Buffer;
 
 /// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
 /// positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
@@ -17,20 +16,16 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     stop: *mut i64,
     chunks_idx: *mut *mut i64,
 ) -> i64 {
-    code64("blosc2_get_slice_nchunks", || {
-        let shown = unsafe_granted!(Handle::from_c(schunk)?);
+    unsafe_granted!(export("blosc2_get_slice_nchunks", || {
+        let shown = Handle::from_c(schunk)?;
         not_null!(start, stop, chunks_idx)?;
-        unsafe_granted!(*chunks_idx = null_mut());
+        *chunks_idx = null_mut();
         let schunk = shown.core();
         let state = schunk.read_known()?;
         let chunks = schunk.chunks_of_slice(&state, shown.metalayers(&state), |ndim| {
-            // SAFETY: neither is null; by `# Safety` both have a number for each dimension.
-            unsafe { Ok((items(start, ndim)?, items(stop, ndim)?)) }
+            Ok((items(start, ndim)?, items(stop, ndim)?))
         })?;
-        if !chunks.is_empty() {
-            let numbers = Buffer::of_numbers(chunks.iter().map(|nchunk| *nchunk as i64))?;
-            unsafe_granted!(*chunks_idx = numbers.into_raw().cast());
-        }
+        *chunks_idx = numbers_for_c(chunks.iter().map(|nchunk| *nchunk as i64))?;
         Ok(chunks.len())
-    })
+    }))
 }
