@@ -75,7 +75,7 @@ impl Stream {
     }
 }
 
-unsafe extern "C" fn open(
+unsafe extern "C-unwind" fn open(
     name: *const c_char,
     mode: *const c_char,
     params: *mut c_void,
@@ -108,7 +108,7 @@ unsafe extern "C" fn open(
     Box::into_raw(Box::new(stream)).cast()
 }
 
-unsafe extern "C" fn close(stream: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn close(stream: *mut c_void) -> c_int {
     // SAFETY: the library closes what `open` returned, once.
     let stream = unsafe { Box::from_raw(stream.cast::<Stream>()) };
     // SAFETY: the disk outlives the stream.
@@ -117,7 +117,7 @@ unsafe extern "C" fn close(stream: *mut c_void) -> c_int {
     if disk.call("close".into()) { 0 } else { -1 }
 }
 
-unsafe extern "C" fn size(stream: *mut c_void) -> i64 {
+unsafe extern "C-unwind" fn size(stream: *mut c_void) -> i64 {
     // SAFETY: as `enter` wants it.
     unsafe {
         Stream::enter(stream, |disk, stream| {
@@ -127,7 +127,7 @@ unsafe extern "C" fn size(stream: *mut c_void) -> i64 {
     }
 }
 
-unsafe extern "C" fn write(
+unsafe extern "C-unwind" fn write(
     from: *const c_void,
     size: i64,
     n: i64,
@@ -151,7 +151,7 @@ unsafe extern "C" fn write(
 }
 
 /// Reads to `*to` where there is a buffer; hands out an address where there is none.
-unsafe extern "C" fn read(
+unsafe extern "C-unwind" fn read(
     to: *mut *mut c_void,
     size: i64,
     n: i64,
@@ -179,7 +179,7 @@ unsafe extern "C" fn read(
     }
 }
 
-unsafe extern "C" fn truncate(stream: *mut c_void, size: i64) -> c_int {
+unsafe extern "C-unwind" fn truncate(stream: *mut c_void, size: i64) -> c_int {
     // SAFETY: as `enter` wants it.
     unsafe {
         Stream::enter(stream, |disk, stream| {
@@ -196,7 +196,7 @@ unsafe extern "C" fn truncate(stream: *mut c_void, size: i64) -> c_int {
     }
 }
 
-unsafe extern "C" fn forget(params: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn forget(params: *mut c_void) -> c_int {
     // SAFETY: the library passes the parameters it was given.
     unsafe { &*params.cast::<Disk>() }
         .destroyed

@@ -21,20 +21,15 @@ pub unsafe fn source_and_place<'a>(
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)> {
-    let len = size(srcsize)?;
-    let room = room(destsize);
+    let (len, room) = (size(srcsize)?, room(destsize));
+    // SAFETY: the sizes are those of `# Safety`. Of `dest` no slice is made if a byte of the source is in it.
+    let place = || unsafe { bytes_mut(dest.cast(), room) };
     if src.is_null() && len > 0 {
-        return Ok((
-            ChunkInput::Generated(len),
-            unsafe_granted!(bytes_mut(dest.cast(), room)),
-        ));
+        return Ok((ChunkInput::Generated(len), place()));
     }
-    // SAFETY: the sizes are those of `# Safety`; where `apart` finds a byte of the source in `dest`, no slice is made of that.
-    unsafe {
-        let place = apart(src.cast(), len, dest.cast(), room);
-        let source = ChunkInput::Buffer(bytes(src.cast(), len)?);
-        Ok((source, place.and_then(|()| bytes_mut(dest.cast(), room))))
-    }
+    let apart = apart(src.cast(), len, dest.cast(), room);
+    let source = unsafe_granted!(bytes(src.cast(), len)?);
+    Ok((ChunkInput::Buffer(source), apart.and_then(|()| place())))
 }
 
 impl EncodeContext for Context {
@@ -72,8 +67,7 @@ impl EncodeContext for Context {
         self.sourcesize.set(nbytes);
         self.dest.set(dest.map_or(null_mut(), <[u8]>::as_mut_ptr));
         self.destsize.set(c_size(room));
-        let flags = filter_flags(&self.filters.get());
-        self.filter_flags.set(flags);
+        self.filter_flags.set(filter_flags(&self.filters.get()));
         Ok(())
     }
 

@@ -380,9 +380,9 @@ pub unsafe extern "C" fn blosc2_ctx_get_cparams(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     unsafe_granted!(export("blosc2_ctx_get_cparams", || {
-        let (ctx, cparams) = (Context::from_c(ctx)?, cparams.as_mut());
-        ctx.describe_cparams(cparams.ok_or(Error::NullPointer)?);
-        Ok(0)
+        not_null!(cparams)?;
+        Context::from_c(ctx)?.describe_cparams(&mut *cparams);
+        Ok(())
     }))
 }
 
@@ -396,9 +396,9 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
     dparams: *mut blosc2_dparams,
 ) -> c_int {
     unsafe_granted!(export("blosc2_ctx_get_dparams", || {
-        let (ctx, dparams) = (Context::from_c(ctx)?, dparams.as_mut());
-        *dparams.ok_or(Error::NullPointer)? = ctx.dparams();
-        Ok(0)
+        not_null!(dparams)?;
+        *dparams = Context::from_c(ctx)?.dparams();
+        Ok(())
     }))
 }
 

@@ -49,7 +49,7 @@ unsafe fn descriptor_of(stream: *mut c_void) -> Option<ManuallyDrop<File>> {
 /// # Safety
 /// `urlpath` and `mode` are C strings or NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_open(
+pub unsafe extern "C-unwind" fn blosc2_stdio_open(
     urlpath: *const c_char,
     mode: *const c_char,
     _params: *mut c_void,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn blosc2_stdio_open(
 /// # Safety
 /// `stream` comes from `blosc2_stdio_open`, or is NULL; it is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
     unsafe_granted!(guard(-1, || {
         {
             let Some(file) = file_of(stream) else {
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
 /// # Safety
 /// `stream` comes from `blosc2_stdio_open`, or is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
+pub unsafe extern "C-unwind" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
     unsafe_granted!(guard(-1, || {
         file_of(stream).map_or(-1, |file| streams::size(file))
     }))
@@ -103,23 +103,20 @@ pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
 /// # Safety
 /// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_open`, or is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_write(
+pub unsafe extern "C-unwind" fn blosc2_stdio_write(
     ptr: *const c_void,
     size: i64,
     nitems: i64,
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    moved("blosc2_stdio_write", (size, nitems, position), |at, len| {
+    let span = (size, nitems, position);
+    unsafe_granted!(moved("blosc2_stdio_write", span, |at, len| {
         not_null!(stream, ptr)?;
-        unsafe_granted!({
-            let file = descriptor_of(stream).ok_or(Error::FileWrite)?;
-            Ok(whole_items(
-                write_up_to(&file, at, bytes(ptr.cast(), len)?),
-                size,
-            ))
-        })
-    })
+        let file = descriptor_of(stream).ok_or(Error::FileWrite)?;
+        let written = write_up_to(&file, at, bytes(ptr.cast(), len)?);
+        Ok(whole_items(written, size))
+    }))
 }
 
 /// Reads `nitems` items of `size` bytes at byte `position` to `*ptr`. Returns how many items it read, fewer than
@@ -129,23 +126,20 @@ pub unsafe extern "C" fn blosc2_stdio_write(
 /// `ptr` is NULL or points to a buffer of `size * nitems` bytes, or to NULL; `stream` comes from `blosc2_stdio_open`,
 /// or is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_read(
+pub unsafe extern "C-unwind" fn blosc2_stdio_read(
     ptr: *mut *mut c_void,
     size: i64,
     nitems: i64,
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    moved("blosc2_stdio_read", (size, nitems, position), |at, len| {
+    let span = (size, nitems, position);
+    unsafe_granted!(moved("blosc2_stdio_read", span, |at, len| {
         not_null!(stream, ptr)?;
-        unsafe_granted!({
-            let file = descriptor_of(stream).ok_or(Error::FileRead)?;
-            Ok(whole_items(
-                read_up_to(&file, at, bytes_mut((*ptr).cast(), len)?),
-                size,
-            ))
-        })
-    })
+        let file = descriptor_of(stream).ok_or(Error::FileRead)?;
+        let read = read_up_to(&file, at, bytes_mut((*ptr).cast(), len)?);
+        Ok(whole_items(read, size))
+    }))
 }
 
 /// Makes a stream's file `size` bytes long. Returns 0, or -1.
@@ -153,7 +147,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
 /// # Safety
 /// `stream` comes from `blosc2_stdio_open`, or is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_truncate(stream: *mut c_void, size: i64) -> c_int {
+pub unsafe extern "C-unwind" fn blosc2_stdio_truncate(stream: *mut c_void, size: i64) -> c_int {
     unsafe_granted!(guard(-1, || {
         let file = descriptor_of(stream);
         match (file, u64::try_from(size)) {
@@ -165,7 +159,7 @@ pub unsafe extern "C" fn blosc2_stdio_truncate(stream: *mut c_void, size: i64) -
 
 /// Does nothing: the back end for files keeps nothing. Returns 0.
 #[unsafe(no_mangle)]
-pub extern "C" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
+pub extern "C-unwind" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
     0
 }
 
@@ -179,7 +173,7 @@ pub extern "C" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
     unsafe_granted!(export("blosc2_remove_dir", || {
         let path = c_str(path).filter(|path| !path.is_empty());
-        paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?).map(|()| 0)
+        paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?)
     }))
 }
 
@@ -192,10 +186,7 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
     unsafe_granted!(export("blosc2_remove_urlpath", || {
-        match c_str(path) {
-            Some(path) => paths::remove_frame(path).map(|()| 0),
-            None => Ok(0),
-        }
+        c_str(path).map_or(Ok(()), paths::remove_frame)
     }))
 }
 
@@ -210,11 +201,8 @@ pub unsafe extern "C" fn blosc2_rename_urlpath(
 ) -> c_int {
     unsafe_granted!(export("blosc2_rename_urlpath", || {
         match (c_str(old_urlpath), c_str(new_path)) {
-            (Some(from), Some(to)) => {
-                paths::kind(from)?.ok_or(Error::Failure)?;
-                paths::rename(from, to).map(|()| 0)
-            }
-            _ => Ok(0),
+            (Some(from), Some(to)) => paths::rename(from, to),
+            _ => Ok(()),
         }
     }))
 }

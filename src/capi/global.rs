@@ -7,7 +7,7 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_core::encoding::{self, Format};
+use oxiblosc_core::encoding;
 use oxiblosc_core::process::{self, BLOCKSIZE, COMPRESSOR, DELTA, SPLITMODE};
 use oxiblosc_memory::env;
 
@@ -53,9 +53,7 @@ pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
 pub extern "C" fn blosc1_get_compressor() -> *const c_char {
     process::init();
     guard(null(), || {
-        registry::CODECS
-            .name_of(COMPRESSOR.get())
-            .map_or(null(), CStr::as_ptr)
+        registry::c_name(registry::CODECS.name_of(COMPRESSOR.get()))
     })
 }
 
@@ -143,34 +141,28 @@ fn compress<'a>(
     room: usize,
 ) -> Result<usize> {
     env::get(c"BLOSC_COMPRESSOR", set_compressor);
-    let mut cparams = blosc2_cparams::defaults();
-    let own_context = env::is_set(c"BLOSC_NOLOCK");
-    let filters = match own_context {
-        true => cparams.filters,
-        false => [0; BLOSC2_MAX_FILTERS],
-    };
-    let (request, nthreads) = process::compression(clevel, doshuffle, typesize, filters);
+    let call = process::compression(clevel, doshuffle, typesize);
     let (made, zeroed);
-    let ctx = if own_context {
-        assign!(cparams, request; filters, splitmode);
-        cparams.typesize = i32::from(request.typesize as u8);
-        cparams.compcode = request.compcode as u8;
-        cparams.clevel = request.clevel as u8;
-        cparams.nthreads = nthreads;
+    let ctx = if call.has_context {
+        let cparams = blosc2_cparams {
+            compcode: call.request.compcode as u8,
+            clevel: call.request.clevel as u8,
+            typesize: i32::from(call.request.typesize as u8),
+            nthreads: call.nthreads,
+            splitmode: call.request.splitmode,
+            filters: call.request.filters,
+            ..blosc2_cparams::defaults()
+        };
         // SAFETY: there are no pointers among the parameters.
         made = unsafe { context::compression(cparams)? };
         &*made
     } else {
         zeroed = Context::zeroed();
-        zeroed.set_request(&request, nthreads);
+        zeroed.set_request(&call.request, call.nthreads);
         &zeroed
     };
-    let format = match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !own_context {
-        true => Format::Blosc1,
-        false => Format::Blosc2,
-    };
     let (source, dest) = buffers()?;
-    encoding::compress(ctx, source, dest, room, format)
+    encoding::compress(ctx, source, dest, room, call.format)
 }
 
 /// As `blosc2_compress`, with sizes as Blosc 1 counts them.

@@ -1,10 +1,10 @@
 //! What a chunk's header says, what the library is made of, and what time it is.
 
-use super::registry::CODECS;
+use super::registry::{CODECS, c_name};
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 use oxiblosc_codecs::Codec;
-use oxiblosc_memory::Buffer;
+use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::clock;
 
 /// The part of a header that every chunk has.
@@ -81,12 +81,8 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
 ) -> c_int {
     unsafe_granted!(export("blosc1_cbuffer_validate", || {
         // A chunk that is too short is not looked at.
-        let len = if cbytes < MIN_HEADER_LENGTH {
-            0
-        } else {
-            MIN_HEADER_LENGTH
-        };
-        let front = bytes(cbuffer.cast(), len);
+        let seen = cbytes >= MIN_HEADER_LENGTH;
+        let front = bytes(cbuffer.cast(), if seen { MIN_HEADER_LENGTH } else { 0 });
         let result = front.and_then(|front| ChunkHeader::validate(front, cbytes));
         give(nbytes, result.unwrap_or(0));
         result.map(|_| 0)
@@ -105,12 +101,9 @@ pub unsafe extern "C" fn blosc1_cbuffer_metainfo(
     flags: *mut c_int,
 ) {
     unsafe_granted!(guard((), || {
-        {
-            let info =
-                basic_header(cbuffer).map_or((0, 0), |h| (h.typesize.into(), h.flags.into()));
-            give(typesize, info.0);
-            give(flags, info.1);
-        }
+        let info = basic_header(cbuffer).map_or((0, 0), |h| (h.typesize, h.flags));
+        give(typesize, info.0.into());
+        give(flags, info.1.into());
     }));
 }
 
@@ -125,12 +118,9 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
     versionlz: *mut c_int,
 ) {
     unsafe_granted!(guard((), || {
-        {
-            let info =
-                basic_header(cbuffer).map_or((0, 0), |h| (h.version.into(), h.versionlz.into()));
-            give(version, info.0);
-            give(versionlz, info.1);
-        }
+        let info = basic_header(cbuffer).map_or((0, 0), |h| (h.version, h.versionlz));
+        give(version, info.0.into());
+        give(versionlz, info.1.into());
     }));
 }
 
@@ -141,11 +131,8 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_cbuffer_complib(cbuffer: *const c_void) -> *const c_char {
     unsafe_granted!(guard(null(), || {
-        let header = basic_header(cbuffer);
-        header
-            .ok()
-            .and_then(|h| CODECS.library_name(c_int::from(h.flags >> 5)))
-            .map_or(null(), CStr::as_ptr)
+        let header = basic_header(cbuffer).ok();
+        c_name(header.and_then(|h| CODECS.library_name(c_int::from(h.flags >> 5))))
     }))
 }
 
@@ -181,22 +168,16 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
     version: *mut *mut c_char,
 ) -> c_int {
     unsafe_granted!(export("blosc2_get_complib_info", || {
+        give(complib, null_mut());
+        give(version, null_mut());
         let name = text(compname).unwrap_or_default();
-        let found = CODECS
-            .library_of(name)
-            .and_then(|library| Some((library, CODECS.library_name(library)?)));
-        {
-            give(complib, null_mut());
-            give(version, null_mut());
-            let (library, library_name) = found.ok_or(Error::NotFound)?;
-            let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
-            let library_name = Buffer::copy_of(library_name.to_bytes_with_nul())?;
-            let mut known = Buffer::copy_of(known.as_bytes())?;
-            known.extend(&[0])?;
-            give(complib, library_name.into_raw().cast());
-            give(version, known.into_raw().cast());
-            Ok(library)
-        }
+        let library = CODECS.library_of(name).ok_or(Error::NotFound)?;
+        let library_name = CODECS.library_name(library).ok_or(Error::NotFound)?;
+        let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
+        let library_name = CStrBuf::to_buffer(library_name.to_bytes())?;
+        give(version, CStrBuf::to_malloc(known.as_bytes())?);
+        give(complib, library_name.into_raw().cast());
+        Ok(library)
     }))
 }
 

@@ -11,7 +11,6 @@ use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::operation;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
 use oxiblosc_memory::{PublishedTable, Shared, as_dyn};
-use std::mem::transmute;
 use std::sync::{Mutex, PoisonError};
 
 /// What is known of a back end.
@@ -24,7 +23,7 @@ unsafe impl Sync for BackendFunctions {}
 
 static BACKENDS: PublishedTable<BackendFunctions> = PublishedTable::new();
 
-/// The back end for files.
+/// The back end for files. Its functions are `C-unwind`, which the type asks for as those of programs may throw exceptions; none leaves these.
 const FILES: blosc2_io_cb = blosc2_io_cb {
     id: BLOSC2_IO_FILESYSTEM as u8,
     name: c"filesystem".as_ptr().cast_mut(),
@@ -89,7 +88,7 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
             there.0.name == io.name || c_str(there.0.name) == c_str(io.name)
         };
         match BACKENDS.add(io.id, BackendFunctions(*io), same)? {
-            true => Ok(0),
+            true => Ok(()),
             false => Err(Error::PluginIo),
         }
     })
@@ -99,12 +98,9 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
 /// initialized.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
-    guard(null_mut(), || {
-        if process::is_initialized() {
-            entry(id)
-        } else {
-            null_mut()
-        }
+    guard(null_mut(), || match process::is_initialized() {
+        true => entry(id),
+        false => null_mut(),
     })
 }
 
@@ -126,26 +122,18 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
         }),
         _ => {
             let callbacks = BACKENDS.place(io.id).get().ok_or(Error::PluginIo)?.0;
-            #[allow(
-                clippy::missing_transmute_annotations,
-                reason = "each is the type of the field"
-            )]
-            // SAFETY: the same types, but for what the compiler expects of exceptions.
-            let functions = unsafe {
-                IoFunctions {
-                    fills_buffer: callbacks.is_allocation_necessary,
-                    open: transmute(callbacks.open),
-                    close: transmute(callbacks.close),
-                    size: transmute(callbacks.size),
-                    write: transmute(callbacks.write),
-                    read: transmute(callbacks.read),
-                    truncate: transmute(callbacks.truncate),
-                }
+            let functions = IoFunctions {
+                fills_buffer: callbacks.is_allocation_necessary,
+                open: callbacks.open,
+                close: callbacks.close,
+                size: callbacks.size,
+                write: callbacks.write,
+                read: callbacks.read,
+                truncate: callbacks.truncate,
             };
+            let around = operation::call_backend;
             shared(unsafe_granted!(CallbackBackend::new(
-                functions,
-                io.params,
-                operation::call_backend
+                functions, io.params, around
             )))
         }
     }
@@ -156,8 +144,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
 /// # Safety
 /// As for [`backend`]; the parameters are not used again by this super-chunk.
 pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
-    // SAFETY: by `# Safety` the choice is null or valid, and has the parameters that its back end expects. An entry is never freed, and
-    // its function has the same type but for what the compiler expects of exceptions.
+    // SAFETY: by `# Safety` the choice is null or valid, and has the parameters that its back end expects. An entry is never freed.
     unsafe {
         let Some(io) = io.as_ref() else {
             return 0;
@@ -166,12 +153,10 @@ pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
             // Its entry may have to be made first, for which there may be no memory.
             return mmap::destroy(io.params);
         }
-        let callbacks = entry(io.id).as_ref();
-        let Some(destroy) = callbacks.and_then(|callbacks| callbacks.destroy) else {
-            return 0;
-        };
-        let destroy: unsafe extern "C-unwind" fn(_) -> _ = transmute(destroy);
-        catching_exceptions(-1, || destroy(io.params))
+        match entry(io.id).as_ref().and_then(|entry| entry.destroy) {
+            Some(destroy) => catching_exceptions(-1, || destroy(io.params)),
+            None => 0,
+        }
     }
 }
 
@@ -185,11 +170,10 @@ pub unsafe fn locking(io: *const blosc2_io) -> bool {
     let asked = unsafe {
         match io.as_ref() {
             Some(io) if c_int::from(io.id) != BLOSC2_IO_FILESYSTEM => return false,
-            Some(io) => io
-                .params
-                .cast::<blosc2_stdio_params>()
-                .as_ref()
-                .is_some_and(|params| params.locking),
+            Some(io) => {
+                let params = io.params.cast::<blosc2_stdio_params>();
+                params.as_ref().is_some_and(|params| params.locking)
+            }
             None => false,
         }
     };

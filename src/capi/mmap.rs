@@ -78,19 +78,17 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
         if !(*params).addr.is_null() {
             let map = map_of(params).ok_or(Error::FileOpen)?;
             if CStr::from_ptr((*params).urlpath) != urlpath {
-                let message =
-                    "a memory map is open with another path; directories cannot be mapped";
-                trace("error", message);
+                trace(
+                    "error",
+                    "a memory map is open with another path; directories cannot be mapped",
+                );
                 return Err(Error::FileOpen);
             }
             return Ok(map);
         }
         let mode = c_str((*params).mode).ok_or(Error::FileOpen)?;
-        let Opened {
-            map,
-            file,
-            descriptor,
-        } = Opened::new(urlpath, mode, (*params).initial_mapping_size)?;
+        let opened = Opened::new(urlpath, mode, (*params).initial_mapping_size)?;
+        let (map, file) = (opened.map, opened.file);
         let path = labelled::new(map.clone(), urlpath);
         (*params).urlpath = path.inspect_err(|_| {
             libc::fclose(file);
@@ -98,7 +96,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
         let access = map.access();
         (*params).is_memory_only = access == OpenMode::Copy;
         (*params).file = file;
-        (*params).fd = descriptor;
+        (*params).fd = opened.descriptor;
         (*params).access_flags = i64::from(access.kind().protection());
         (*params).map_flags = i64::from(access.kind().flags());
         // The string is the caller's and may be gone later.
@@ -116,7 +114,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
 /// `urlpath` is a C string or NULL; `params` is NULL or points to a `blosc2_stdio_mmap` that was made from
 /// `BLOSC2_STDIO_MMAP_DEFAULTS`, and stays there until it is destroyed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_mmap_open(
+pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_open(
     urlpath: *const c_char,
     _mode: *const c_char,
     params: *mut c_void,
@@ -129,7 +127,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_open(
 
 /// Does nothing: a map is closed when it is destroyed. Returns 0.
 #[unsafe(no_mangle)]
-pub extern "C" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
+pub extern "C-unwind" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
     0
 }
 
@@ -138,10 +136,9 @@ pub extern "C" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
 /// # Safety
 /// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
+pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
     unsafe_granted!(guard(-1, || {
-        let stream = stream_of(stream);
-        stream.map_or(-1, |stream| {
+        stream_of(stream).map_or(-1, |stream| {
             i64::try_from(stream.size()).unwrap_or(i64::MAX)
         })
     }))
@@ -154,7 +151,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
 /// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other
 /// thread uses it meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_mmap_write(
+pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_write(
     ptr: *const c_void,
     size: i64,
     nitems: i64,
@@ -162,15 +159,14 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
     stream: *mut c_void,
 ) -> i64 {
     let span = (size, nitems, position);
-    moved("blosc2_stdio_mmap_write", span, |at, len| {
+    unsafe_granted!(moved("blosc2_stdio_mmap_write", span, |at, len| {
         if len == 0 {
             return Ok(0);
         }
-        // SAFETY: `ptr` has `size * nitems` bytes, if it is not null; they are no part of the map.
-        let written = unsafe { bytes(ptr.cast(), len) }?;
-        unsafe_granted!(change(stream, |stream| stream.write_at(at, written)))?;
+        let written = bytes(ptr.cast(), len)?;
+        change(stream, |stream| stream.write_at(at, written))?;
         Ok(nitems)
-    })
+    }))
 }
 
 /// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map, where they can be read
@@ -181,7 +177,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
 /// # Safety
 /// `ptr` can be written, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_mmap_read(
+pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_read(
     ptr: *mut *mut c_void,
     size: i64,
     nitems: i64,
@@ -190,14 +186,12 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
 ) -> i64 {
     unsafe_granted!(give(ptr, null_mut()));
     let span = (size, nitems, position);
-    moved("blosc2_stdio_mmap_read", span, |at, len| {
-        unsafe_granted!({
-            let stream = stream_of(stream).ok_or(Error::NullPointer)?;
-            let ptr = ptr.as_mut().ok_or(Error::NullPointer)?;
-            *ptr = stream.address(at, len)?.cast();
-        });
+    unsafe_granted!(moved("blosc2_stdio_mmap_read", span, |at, len| {
+        let stream = stream_of(stream).ok_or(Error::NullPointer)?;
+        let ptr = ptr.as_mut().ok_or(Error::NullPointer)?;
+        *ptr = stream.address(at, len)?.cast();
         Ok(nitems)
-    })
+    }))
 }
 
 /// Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0, or -1.
@@ -205,15 +199,14 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
 /// # Safety
 /// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other thread uses it meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i64) -> c_int {
+pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_truncate(
+    stream: *mut c_void,
+    size: i64,
+) -> c_int {
     unsafe_granted!(guard(-1, || {
-        let Ok(size) = u64::try_from(size) else {
-            return -1;
-        };
-        match change(stream, |stream| stream.truncate(size)) {
-            Ok(()) => 0,
-            Err(_) => -1,
-        }
+        let size = u64::try_from(size).map_err(|_| Error::InvalidParam);
+        let done = size.and_then(|size| change(stream, |stream| stream.truncate(size)));
+        done.map_or(-1, |()| 0)
     }))
 }
 
@@ -223,7 +216,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i
 /// # Safety
 /// `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free` it comes from `malloc`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
     unsafe_granted!(destroy(params))
 }
 

@@ -95,26 +95,22 @@ pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backwar
 
 /// The tuner of this id, with what a plugin of its name has where it lacks a function.
 pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
-    const NOTHING: blosc2_tuner = blosc2_tuner {
-        init: None,
-        next_blocksize: None,
-        next_cparams: None,
-        update: None,
-        free: None,
-        id: BLOSC_BTUNE,
-        name: null_mut(),
-    };
     let (own, name) = match TUNERS.get(id) {
-        Some(entry) => (entry.functions.0, &*entry.name),
-        None if id == BLOSC_BTUNE => (NOTHING, c"btune"),
+        Some(entry) => (Some(entry.functions.0), &*entry.name),
+        None if id == BLOSC_BTUNE => (None, c"btune"),
         None => return None,
     };
-    let steps = [own.next_blocksize, own.next_cparams, own.free];
-    if own.init.is_some() && own.update.is_some() && steps.iter().all(Option::is_some) {
+    if let Some(own) = own
+        && own.init.is_some()
+        && own.update.is_some()
+        && [own.next_blocksize, own.next_cparams, own.free]
+            .iter()
+            .all(Option::is_some)
+    {
         return Some(own);
     }
     let Some(functions) = plugin_functions(name, 5) else {
-        return Some(own);
+        return own;
     };
     // SAFETY: the `tuner_info` of a plugin has these functions in this order.
     unsafe {
@@ -124,7 +120,8 @@ pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
             next_cparams: function(&functions, 2),
             update: function(&functions, 3),
             free: function(&functions, 4),
-            ..own
+            id,
+            name: null_mut(),
         })
     }
 }
@@ -199,6 +196,11 @@ pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_in
     }))
 }
 
+/// A name for C; null for none.
+pub fn c_name(name: Option<&'static CStr>) -> *const c_char {
+    name.map_or(null(), CStr::as_ptr)
+}
+
 /// Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not to be freed).
 /// Returns the id, or -1.
 ///
@@ -211,7 +213,7 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 ) -> c_int {
     unsafe_granted!(guard(-1, || {
         let name = CODECS.name_of(compcode);
-        give(compname, name.map_or(null(), CStr::as_ptr));
+        give(compname, c_name(name));
         if name.is_some() { compcode } else { -1 }
     }))
 }

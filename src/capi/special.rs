@@ -5,7 +5,7 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_core::encoding::{check_special, make_special};
 
-/// Makes a special chunk with the block size that `cparams` lead to; `value` is the item that it repeats, if it does.
+/// Makes a special chunk with the block size that `cparams` lead to; `special` has the item that it repeats, if it does.
 ///
 /// # Safety
 /// The pointers in `cparams` are valid.
@@ -21,21 +21,25 @@ pub unsafe fn make(
     make_special(&*ctx, special, nbytes as usize, dest, room)
 }
 
-/// As [`make`], for a chunk that repeats no item, in a place of the program's.
+/// As [`make`], in a place of the program's.
 ///
 /// # Safety
 /// As for that; `dest` has `destsize` bytes.
 unsafe fn make_in(
     cparams: blosc2_cparams,
-    kind: Special,
+    special: (Special, &[u8]),
     nbytes: i32,
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<usize> {
-    unsafe_granted!({
-        let dest = bytes_mut(dest.cast(), room(destsize));
-        make(cparams, (kind, &[]), nbytes, dest, room(destsize))
-    })
+    let room = room(destsize);
+    unsafe_granted!(make(
+        cparams,
+        special,
+        nbytes,
+        bytes_mut(dest.cast(), room),
+        room
+    ))
 }
 
 /// Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
@@ -51,7 +55,7 @@ pub unsafe extern "C" fn blosc2_chunk_zeros(
     destsize: i32,
 ) -> c_int {
     unsafe_granted!(export("blosc2_chunk_zeros", || {
-        make_in(cparams, Special::Zero, nbytes, dest, destsize)
+        make_in(cparams, (Special::Zero, &[]), nbytes, dest, destsize)
     }))
 }
 
@@ -67,7 +71,7 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     destsize: i32,
 ) -> c_int {
     unsafe_granted!(export("blosc2_chunk_nans", || {
-        make_in(cparams, Special::Nan, nbytes, dest, destsize)
+        make_in(cparams, (Special::Nan, &[]), nbytes, dest, destsize)
     }))
 }
 
@@ -84,7 +88,7 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
     destsize: i32,
 ) -> c_int {
     unsafe_granted!(export("blosc2_chunk_uninit", || {
-        make_in(cparams, Special::Uninit, nbytes, dest, destsize)
+        make_in(cparams, (Special::Uninit, &[]), nbytes, dest, destsize)
     }))
 }
 
@@ -106,10 +110,7 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
         if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
             return Err(Error::Data);
         }
-        {
-            let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
-            let dest = bytes_mut(dest.cast(), room(destsize));
-            make(cparams, special, nbytes, dest, room(destsize))
-        }
+        let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
+        make_in(cparams, special, nbytes, dest, destsize)
     }))
 }

@@ -14,7 +14,11 @@ const FILLING: u8 = 203;
 const LENDING: u8 = 204;
 
 /// A stream is what its file held when it was opened.
-unsafe extern "C" fn open(path: *const c_char, mode: *const c_char, _: *mut c_void) -> *mut c_void {
+unsafe extern "C-unwind" fn open(
+    path: *const c_char,
+    mode: *const c_char,
+    _: *mut c_void,
+) -> *mut c_void {
     // SAFETY: C strings, by the contract of the back end.
     let (path, mode) = unsafe { (CStr::from_ptr(path), CStr::from_ptr(mode)) };
     let bytes = std::fs::read(Path::new(OsStr::from_bytes(path.to_bytes())));
@@ -24,7 +28,7 @@ unsafe extern "C" fn open(path: *const c_char, mode: *const c_char, _: *mut c_vo
     }
 }
 
-unsafe extern "C" fn close(stream: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn close(stream: *mut c_void) -> c_int {
     // SAFETY: made by `open`, closed once.
     drop(unsafe { Box::from_raw(stream.cast::<Vec<u8>>()) });
     0
@@ -36,7 +40,7 @@ unsafe fn bytes<'a>(stream: *mut c_void) -> &'a [u8] {
     unsafe { &*stream.cast::<Vec<u8>>() }
 }
 
-unsafe extern "C" fn size(stream: *mut c_void) -> i64 {
+unsafe extern "C-unwind" fn size(stream: *mut c_void) -> i64 {
     // SAFETY: the library closes it later.
     unsafe { bytes(stream).len() as i64 }
 }
@@ -47,7 +51,7 @@ fn part(bytes: &[u8], (size, nitems, at): (i64, i64, i64)) -> Option<&[u8]> {
     bytes.get(at..)?.get(..usize::try_from(len).ok()?)
 }
 
-unsafe extern "C" fn fill(
+unsafe extern "C-unwind" fn fill(
     to: *mut *mut c_void,
     size: i64,
     nitems: i64,
@@ -67,7 +71,7 @@ unsafe extern "C" fn fill(
     nitems
 }
 
-unsafe extern "C" fn lend(
+unsafe extern "C-unwind" fn lend(
     to: *mut *mut c_void,
     size: i64,
     nitems: i64,
@@ -83,15 +87,15 @@ unsafe extern "C" fn lend(
     nitems
 }
 
-unsafe extern "C" fn write(_: *const c_void, _: i64, _: i64, _: i64, _: *mut c_void) -> i64 {
+unsafe extern "C-unwind" fn write(_: *const c_void, _: i64, _: i64, _: i64, _: *mut c_void) -> i64 {
     0
 }
 
-unsafe extern "C" fn truncate(_: *mut c_void, _: i64) -> c_int {
+unsafe extern "C-unwind" fn truncate(_: *mut c_void, _: i64) -> c_int {
     -1
 }
 
-unsafe extern "C" fn destroy(_: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn destroy(_: *mut c_void) -> c_int {
     0
 }
 

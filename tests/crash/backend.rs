@@ -56,7 +56,11 @@ fn file_of(stream: *mut c_void) -> Vec<u8> {
     unsafe { (*stream.cast::<Vec<u8>>()).clone() }
 }
 
-unsafe extern "C" fn open(path: *const c_char, mode: *const c_char, _: *mut c_void) -> *mut c_void {
+unsafe extern "C-unwind" fn open(
+    path: *const c_char,
+    mode: *const c_char,
+    _: *mut c_void,
+) -> *mut c_void {
     // SAFETY: C strings, by the contract of the back end.
     let (path, mode) = unsafe { (CStr::from_ptr(path), CStr::from_ptr(mode)) };
     on_disk(|disk| {
@@ -79,13 +83,13 @@ unsafe extern "C" fn open(path: *const c_char, mode: *const c_char, _: *mut c_vo
     })
 }
 
-unsafe extern "C" fn close(stream: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn close(stream: *mut c_void) -> c_int {
     // SAFETY: made by `open`, closed once.
     drop(unsafe { Box::from_raw(stream.cast::<Vec<u8>>()) });
     0
 }
 
-unsafe extern "C" fn size(stream: *mut c_void) -> i64 {
+unsafe extern "C-unwind" fn size(stream: *mut c_void) -> i64 {
     on_disk(|disk| match disk.fails() {
         true => -1,
         false => disk
@@ -95,7 +99,7 @@ unsafe extern "C" fn size(stream: *mut c_void) -> i64 {
     })
 }
 
-unsafe extern "C" fn write(
+unsafe extern "C-unwind" fn write(
     from: *const c_void,
     size: i64,
     nitems: i64,
@@ -127,7 +131,7 @@ unsafe extern "C" fn write(
     })
 }
 
-unsafe extern "C" fn fill(
+unsafe extern "C-unwind" fn fill(
     to: *mut *mut c_void,
     size: i64,
     nitems: i64,
@@ -152,7 +156,7 @@ unsafe extern "C" fn fill(
     })
 }
 
-unsafe extern "C" fn lend(
+unsafe extern "C-unwind" fn lend(
     to: *mut *mut c_void,
     size: i64,
     nitems: i64,
@@ -173,7 +177,7 @@ unsafe extern "C" fn lend(
     })
 }
 
-unsafe extern "C" fn truncate(stream: *mut c_void, size: i64) -> c_int {
+unsafe extern "C-unwind" fn truncate(stream: *mut c_void, size: i64) -> c_int {
     on_disk(|disk| {
         let fails = disk.fails();
         match disk.files.get_mut(&file_of(stream)) {
@@ -189,7 +193,7 @@ unsafe extern "C" fn truncate(stream: *mut c_void, size: i64) -> c_int {
     })
 }
 
-unsafe extern "C" fn destroy(_: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn destroy(_: *mut c_void) -> c_int {
     0
 }
 

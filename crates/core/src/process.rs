@@ -3,8 +3,9 @@
 //! Each setting is one atomic, and every call works on a context of its own. So calls from several threads do not wait for each other, and
 //! the child of a process that forked never finds a lock that nobody will release.
 
+use crate::encoding::Format;
 use crate::environment::Overrides;
-use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
+use crate::params::{CParams, EncodeRequest, Shuffle, Split, set_shuffle};
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
@@ -88,16 +89,27 @@ pub fn nthreads_of_decompression() -> Result<i16> {
     Ok(nthreads())
 }
 
-/// The parameters of a call that compresses, and the number of threads. Level, shuffle, typesize and `filters`, to which the shuffle is
-/// added, come from the caller, the others from the settings of the process. Environment variables override all of them; those for
-/// settings of the process also change the settings.
-pub fn compression(
-    level: i32,
-    shuffle: i32,
-    typesize: i32,
-    mut filters: [u8; MAX_FILTERS],
-) -> (EncodeRequest, i16) {
+/// How a call without a context compresses.
+pub struct Call {
+    /// The parameters.
+    pub request: EncodeRequest,
+    /// The number of threads.
+    pub nthreads: i16,
+    /// Whether a context is made for the call, with these parameters but for the block size, which is the context's own: `BLOSC_NOLOCK`.
+    pub has_context: bool,
+    /// The format of the chunk, which `BLOSC_BLOSC1_COMPAT` chooses for calls that make no context.
+    pub format: Format,
+}
+
+/// The parameters of a call that compresses. Level, shuffle and typesize come from the caller, the others from the settings of the process.
+/// Environment variables override all of them; those for settings of the process also change the settings.
+pub fn compression(level: i32, shuffle: i32, typesize: i32) -> Call {
     init();
+    let has_context = env::is_set(c"BLOSC_NOLOCK");
+    let mut filters = match has_context {
+        true => CParams::default().filters,
+        false => [0; MAX_FILTERS],
+    };
     let env = Overrides::read();
     let change = |setting: &Field<i32>, value: Option<i32>| {
         if let Some(value) = value {
@@ -127,7 +139,15 @@ pub fn compression(
         filters,
         filters_meta: [0; MAX_FILTERS],
     };
-    (request, NTHREADS.load(Relaxed))
+    Call {
+        request,
+        nthreads: NTHREADS.load(Relaxed),
+        has_context,
+        format: match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !has_context {
+            true => Format::Blosc1,
+            false => Format::Blosc2,
+        },
+    }
 }
 
 #[cfg(test)]
@@ -143,19 +163,18 @@ mod tests {
         assert_eq!(free_resources(), Ok(()));
         DELTA.set(1);
         BLOCKSIZE.set(4096);
-        let (request, threads) = compression(7, Shuffle::Bits as i32, 4, [0; MAX_FILTERS]);
+        let call = compression(7, Shuffle::Bits as i32, 4);
+        let request = call.request;
         assert_eq!(
             (request.clevel, request.typesize, request.blocksize),
             (7, 4, 4096)
         );
-        assert_eq!((request.filters, threads), ([0, 0, 0, 0, 3, 2], 3));
+        assert_eq!((request.filters, call.nthreads), ([0, 0, 0, 0, 3, 2], 3));
+        assert_eq!((call.has_context, call.format), (false, Format::Blosc2));
         DELTA.set(0);
         BLOCKSIZE.set(0);
-        let (request, _) = compression(7, Shuffle::Bytes as i32, 1, [0; MAX_FILTERS]);
-        assert_eq!(
-            request.filters, [0; MAX_FILTERS],
-            "single bytes are not shuffled"
-        );
+        let filters = compression(7, Shuffle::Bytes as i32, 1).request.filters;
+        assert_eq!(filters, [0; MAX_FILTERS], "single bytes are not shuffled");
         assert_eq!(set_nthreads(1), Ok(3));
         assert_eq!((destroy(), destroy()), (true, false));
     }

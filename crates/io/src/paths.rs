@@ -135,8 +135,9 @@ pub fn remove_file(name: &CStr) -> Result<()> {
     files::unlink(name).map_err(|_| Error::FileRemove)
 }
 
-/// Renames a file or directory, replacing a file that has the new name. `Error::Failure` if that fails.
+/// Renames a file or directory, replacing a file that has the new name. `Error::Failure` if that fails, or [`kind`] tells that there is nothing.
 pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
+    kind(from)?.ok_or(Error::Failure)?;
     files::rename(from, to).map_err(|_| Error::Failure)
 }
 

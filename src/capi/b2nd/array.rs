@@ -3,7 +3,7 @@
 
 use super::create::FillArray;
 use crate::capi::prelude::*;
-use crate::capi::schunk::handle::Handle;
+use crate::capi::schunk::handle::{self, Handle};
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::open::{ArrayInUse, OpenArray, ShapeWindow};
@@ -77,16 +77,16 @@ pub unsafe fn make(
     Ok(Box::into_raw(boxed(OpenHandle { c, open })?).cast())
 }
 
-/// Frees an array without its super-chunk, which it gives.
+/// Frees an array and its super-chunk.
 ///
 /// # Safety
 /// `array` is valid, and used no more.
-pub unsafe fn take_apart(array: *mut b2nd_array_t) -> *mut blosc2_schunk {
-    // SAFETY: by `# Safety` the array is from `make`, which boxes an `OpenHandle`, and is not used after this.
-    unsafe { Box::from_raw(array.cast::<OpenHandle>()) }
-        .c
-        .get_mut()
-        .sc
+pub unsafe fn free(array: *mut b2nd_array_t) {
+    // SAFETY: by `# Safety` the array is from `make`, which boxes an `OpenHandle`, and neither it nor its super-chunk is used after this.
+    unsafe {
+        let mut array = Box::from_raw(array.cast::<OpenHandle>());
+        handle::free(array.c.get_mut().sc);
+    }
 }
 
 /// An array in use.

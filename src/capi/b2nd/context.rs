@@ -140,21 +140,19 @@ pub unsafe extern "C" fn b2nd_create_ctx(
         if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }
-        {
-            let shapes = Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
-            let defaults = blosc2_storage::defaults();
-            let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
-            params.set_shapes(ndim, shapes)?;
-            let bytes = Text::<24>::of(format_args!("|S{}", params.storage.cparams().typesize));
-            let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
-            params.dtype = CStrBuf::to_malloc(dtype)?;
-            params.dtype_format = dtype_format;
-            if count > 0 {
-                params.metalayers[..count].copy_from_slice(items(metalayers, count)?);
-                params.nmetalayers = nmetalayers;
-            }
-            Ok(Box::into_raw(boxed(params)?).cast())
+        let shapes = Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
+        let defaults = blosc2_storage::defaults();
+        let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
+        params.set_shapes(ndim, shapes)?;
+        let bytes = Text::<24>::of(format_args!("|S{}", params.storage.cparams().typesize));
+        let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
+        params.dtype = CStrBuf::to_malloc(dtype)?;
+        params.dtype_format = dtype_format;
+        if count > 0 {
+            params.metalayers[..count].copy_from_slice(items(metalayers, count)?);
+            params.nmetalayers = nmetalayers;
         }
+        Ok(Box::into_raw(boxed(params)?).cast())
     }))
 }
 

@@ -6,7 +6,7 @@ use crate::capi::context::compression;
 use crate::capi::prelude::*;
 use crate::capi::schunk::convert::copy;
 use crate::capi::schunk::create as schunk;
-use crate::capi::schunk::handle::{self, Handle};
+use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::misc::sample_of;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::ArrayRef;
@@ -28,14 +28,6 @@ pub unsafe fn deliver(
     *array = null_mut();
     *array = make()?;
     Ok(())
-}
-
-/// Frees an array and its super-chunk.
-///
-/// # Safety
-/// `array` is valid, and used no more.
-pub unsafe fn free(array: *mut b2nd_array_t) {
-    unsafe_granted!(handle::free(array::take_apart(array)));
 }
 
 /// What puts items into a new array, and may change its shape.
@@ -243,7 +235,7 @@ pub unsafe extern "C" fn b2nd_full(
 pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
     unsafe_granted!(export("b2nd_free", || {
         not_null!(array)?;
-        free(array);
+        array::free(array);
         Ok(0)
     }))
 }

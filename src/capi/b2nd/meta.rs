@@ -69,22 +69,20 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
         if ndim > MAX_DIM {
             return Err(Error::Failure);
         }
-        {
-            let Shapes(shape, chunkshape, blockshape) =
-                Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
-            let meta = Meta {
-                ndim,
-                shape,
-                chunkshape,
-                blockshape,
-                dtype: c_str(dtype).map(CStr::to_bytes),
-                dtype_format,
-            };
-            let smeta = smeta.as_mut().ok_or(Error::NullPointer)?;
-            let bytes = meta.serialize()?;
-            *smeta = Buffer::copy_of(&bytes)?.into_raw();
-            Ok(bytes.len())
-        }
+        let Shapes(shape, chunkshape, blockshape) =
+            Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
+        let meta = Meta {
+            ndim,
+            shape,
+            chunkshape,
+            blockshape,
+            dtype: c_str(dtype).map(CStr::to_bytes),
+            dtype_format,
+        };
+        let smeta = smeta.as_mut().ok_or(Error::NullPointer)?;
+        let bytes = meta.serialize()?;
+        *smeta = Buffer::copy_of(&bytes)?.into_raw();
+        Ok(bytes.len())
     }))
 }
 
@@ -108,22 +106,20 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
 ) -> c_int {
     unsafe_granted!(export("b2nd_deserialize_meta", || {
         not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
-        {
-            give(dtype, null_mut());
-            give(dtype_format, 0);
-            let smeta = bytes(smeta, room(smeta_len))?;
-            let with_dtype = !dtype.is_null() && !dtype_format.is_null();
-            let (meta, len) = Meta::parse(smeta, with_dtype)?;
-            if let Some(text) = meta.dtype {
-                *dtype = CStrBuf::to_malloc(text)?;
-                *dtype_format = meta.dtype_format;
-            }
-            *ndim = meta.ndim as i8;
-            shape_to_c(&meta.shape[..meta.ndim], shape);
-            shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
-            shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
-            Ok(len)
+        give(dtype, null_mut());
+        give(dtype_format, 0);
+        let smeta = bytes(smeta, room(smeta_len))?;
+        let with_dtype = !dtype.is_null() && !dtype_format.is_null();
+        let (meta, len) = Meta::parse(smeta, with_dtype)?;
+        if let Some(text) = meta.dtype {
+            *dtype = CStrBuf::to_malloc(text)?;
+            *dtype_format = meta.dtype_format;
         }
+        *ndim = meta.ndim as i8;
+        shape_to_c(&meta.shape[..meta.ndim], shape);
+        shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
+        shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
+        Ok(len)
     }))
 }
 

@@ -2,26 +2,27 @@
 
 use super::array::ArrayGuard;
 use crate::capi::prelude::*;
-use oxiblosc_core::b2nd::geometry::check_room;
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_core::b2nd::ArrayRef;
+use oxiblosc_core::b2nd::select::Selection;
+use oxiblosc_memory::Collect;
 
-/// The lists of indices of the program's.
+/// What the lists of indices of the program's select, for a buffer of this shape and size; none if there are no items.
 ///
 /// # Safety
-/// `selection` has as many lists as the array has dimensions, of the lengths that `sizes` says.
-unsafe fn lists<'a>(
-    ndim: usize,
+/// `selection` has as many lists as the array has dimensions, of the lengths that `sizes` says, and `buffershape` as many numbers.
+unsafe fn select<'a>(
+    array: &'a ArrayRef,
     selection: *mut *mut i64,
     sizes: *mut i64,
-) -> Result<List<&'a [i64]>> {
+    buffershape: *mut i64,
+    buffersize: i64,
+) -> Result<Option<Selection<'a>>> {
     not_null!(selection, sizes)?;
     unsafe_granted!({
-        (0..ndim)
-            .map(|d| {
-                let list = *selection.add(d);
-                items(list.cast_const(), room(*sizes.add(d)))
-            })
-            .try_list()
+        let list = |d| items((*selection.add(d)).cast_const(), room(*sizes.add(d)));
+        let lists = (0..array.geometry.ndim).map(list).try_list()?;
+        let shape = items(buffershape, array.geometry.ndim)?;
+        array.select(&lists, shape, buffersize)
     })
 }
 
@@ -41,10 +42,8 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
 ) -> c_int {
     unsafe_granted!(export("b2nd_get_orthogonal_selection", || {
         let array = ArrayGuard::open(array, false)?;
-        let ndim = array.geometry.ndim;
-        let lists = lists(ndim, selection, selection_size)?;
-        let shape = items(buffershape, ndim)?;
-        let Some(selection) = array.select(&lists, shape, buffersize)? else {
+        let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
+        let Some(selection) = selection else {
             return Ok(());
         };
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
@@ -69,9 +68,8 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
 ) -> c_int {
     unsafe_granted!(export("b2nd_set_orthogonal_selection", || {
         let array = ArrayGuard::open(array, true)?;
-        let lists = lists(array.ndim(), selection, selection_size)?;
-        let shape = items(buffershape, array.ndim())?;
-        let Some(selection) = array.select(&lists, shape, buffersize)? else {
+        let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
+        let Some(selection) = selection else {
             return Ok(());
         };
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
@@ -99,10 +97,7 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
             return Ok(());
         }
         not_null!(buffer)?;
-        check_room(&[ncoords], array.typesize, buffersize)?;
-        if array.geometry.ndim == 0 {
-            return Err(Error::InvalidParam);
-        }
+        array.check_sparse(ncoords, buffersize)?;
         let coords = items(coords, count)?;
         array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)
     }))

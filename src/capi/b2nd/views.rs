@@ -4,8 +4,8 @@
 use super::array::{self, ArrayGuard};
 use super::create::deliver;
 use crate::capi::prelude::*;
-use crate::capi::schunk::handle::{self, Handle, Unfinished};
-use crate::capi::schunk::parts::set_parameters;
+use crate::capi::schunk::handle::{self, Handle};
+use crate::capi::schunk::parts::with_storage;
 use crate::capi::schunk::storage::Storage;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::geometry::{Geometry, blocksize};
@@ -20,7 +20,6 @@ fn check(array: &ArrayGuard) -> Result<()> {
 fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = array.dtype();
     let metalayer = geometry.metalayer(dtype, dtype_format)?;
-    let mut made = Unfinished::new()?;
     // SAFETY: the storage of a handle and its copy are from `Storage::copy_of`, so they are valid, with valid parameters.
     unsafe {
         let own = array.handle.storage();
@@ -32,8 +31,7 @@ fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
         let cparams = storage.cparams();
         let blockshape = &geometry.blockshape[..geometry.ndim];
         cparams.blocksize = blocksize(blockshape, cparams.typesize)?;
-        set_parameters(&mut made, storage)?;
-        let sc = Handle::finish_view(array.handle, made, metalayer)?;
+        let sc = Handle::finish_view(array.handle, with_storage(storage)?, metalayer)?;
         let made = Handle::from_c(sc).and_then(|shown| {
             shown.follow();
             array::make(sc, geometry, (dtype, dtype_format))

@@ -1,6 +1,6 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use super::handle::{self, Handle, Unfinished};
+use super::handle::{self, Handle};
 use super::mirror::recorded;
 use super::parts;
 use super::storage::Storage;
@@ -41,11 +41,10 @@ pub fn choose_tuner(cparams: &mut blosc2_cparams) {
 /// The pointers in `storage` are null or valid.
 pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
-        let mut made = Unfinished::new()?;
         let mut storage = Storage::copy_of(storage)?;
         choose_tuner(storage.cparams());
         let parameters = recorded(storage.cparams());
-        parts::set_parameters(&mut made, storage)?;
+        let mut made = parts::with_storage(storage)?;
         let (host, id) = made.host()?;
         let storage = *made.storage();
         let new = NewSuperChunk {
@@ -86,8 +85,7 @@ pub unsafe fn adopt(
     io: *const blosc2_io,
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
 ) -> Result<*mut blosc2_schunk> {
-    let mut made = Unfinished::new()?;
-    parts::set_parameters_from(&mut made, &loaded.header)?;
+    let mut made = parts::with_header(&loaded.header)?;
     let path = path.map(|path| CStrBuf::to_malloc(path.to_bytes()));
     made.storage().urlpath = path.transpose()?.unwrap_or(null_mut());
     let (host, id) = made.host()?;

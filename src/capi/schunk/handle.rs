@@ -83,9 +83,9 @@ impl Unfinished {
         unsafe { &mut *self.as_c() }
     }
 
-    /// How it will be stored, which was set before.
+    /// How it will be stored.
     pub fn storage(&mut self) -> &mut blosc2_storage {
-        // SAFETY: `parts` stores a pointer from `Storage::into_c`, which is not null, before it is used here; only this owns it.
+        // SAFETY: `with_storage` sets it, to a pointer from `Storage::into_c`, before anything else can call this; only this owns it.
         unsafe { &mut *self.fields().storage }
     }
 

@@ -18,10 +18,9 @@ unsafe fn give_params<T>(
 ) -> Result<()> {
     let handle = unsafe_granted!(Handle::from_c(schunk)?).base();
     let _unchanged = handle.core().peek()?;
-    // SAFETY: by `# Safety` `params` is null or can be written. `_unchanged` keeps the structure from being written while it is read.
-    unsafe {
-        *params.as_mut().ok_or(Error::NullPointer)? = on_c_heap(params_of(handle.as_c()))?;
-    }
+    not_null!(params)?;
+    // SAFETY: by `# Safety` `params` can be written, as it is not null. `_unchanged` keeps the structure from being written while it is read.
+    unsafe { *params = on_c_heap(params_of(handle.as_c()))? };
     Ok(())
 }
 

@@ -18,11 +18,12 @@ macro_rules! show {
     };
 }
 
-/// Gives a handle in the making a storage, and sets the parameters among its public fields, and makes the contexts, from that.
+/// A handle in the making with this storage, and with the parameters and contexts that follow from it.
 ///
 /// # Safety
 /// The pointers in the storage's parameters are valid as long as the super-chunk is.
-pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: Storage) -> Result<()> {
+pub unsafe fn with_storage(storage: Storage) -> Result<Unfinished> {
+    let mut schunk = Unfinished::new()?;
     let pointer = schunk.as_c();
     let c = schunk.fields();
     c.storage = storage.into_c();
@@ -41,11 +42,11 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: Storage) -> Resul
         c.cctx = context::compression(*cparams)?.into_c();
         c.dctx = context::decompression(*dparams)?.into_c();
     });
-    Ok(())
+    Ok(schunk)
 }
 
-/// As [`set_parameters`], from a frame's header, and with files as the back end.
-pub fn set_parameters_from(schunk: &mut Unfinished, header: &Header) -> Result<()> {
+/// As [`with_storage`], for a frame with this header, and with files as the back end.
+pub fn with_header(header: &Header) -> Result<Unfinished> {
     let nthreads = process::nthreads();
     let mut cparams = blosc2_cparams {
         nthreads,
@@ -63,9 +64,9 @@ pub fn set_parameters_from(schunk: &mut Unfinished, header: &Header) -> Result<(
         ..blosc2_storage::defaults()
     };
     // SAFETY: the pointers in the storage are null, or to the parameters above, in which they are null.
-    unsafe { set_parameters(schunk, Storage::copy_of(&storage)?)? };
+    let mut schunk = unsafe { with_storage(Storage::copy_of(&storage)?)? };
     schunk.fields().chunksize = header.chunksize;
-    Ok(())
+    Ok(schunk)
 }
 
 /// Parameters of compression, and nothing else.

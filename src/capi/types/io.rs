@@ -7,7 +7,7 @@ use core::ptr::null_mut;
 /// Opens `urlpath` in a `fopen` mode (`"rb"`, `"rb+"`, `"wb"`, ...); `params` come from the `blosc2_io`. Returns the
 /// stream that the other callbacks get, or NULL.
 pub type blosc2_open_cb = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         urlpath: *const c_char,
         mode: *const c_char,
         params: *mut c_void,
@@ -15,15 +15,15 @@ pub type blosc2_open_cb = Option<
 >;
 
 /// Closes a stream and frees it. Returns 0, or a negative code.
-pub type blosc2_close_cb = Option<unsafe extern "C" fn(stream: *mut c_void) -> c_int>;
+pub type blosc2_close_cb = Option<unsafe extern "C-unwind" fn(stream: *mut c_void) -> c_int>;
 
 /// Returns the stream's size in bytes, or a negative code.
-pub type blosc2_size_cb = Option<unsafe extern "C" fn(stream: *mut c_void) -> i64>;
+pub type blosc2_size_cb = Option<unsafe extern "C-unwind" fn(stream: *mut c_void) -> i64>;
 
 /// Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the stream where it must. Returns how
 /// many items it wrote.
 pub type blosc2_write_cb = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ptr: *const c_void,
         size: i64,
         nitems: i64,
@@ -36,7 +36,7 @@ pub type blosc2_write_cb = Option<
 /// library's to fill; without, the callback puts there an address of its own, valid while the stream is open. Returns
 /// how many items it read.
 pub type blosc2_read_cb = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ptr: *mut *mut c_void,
         size: i64,
         nitems: i64,
@@ -46,11 +46,12 @@ pub type blosc2_read_cb = Option<
 >;
 
 /// Makes the stream `size` bytes long. Returns 0, or a negative code.
-pub type blosc2_truncate_cb = Option<unsafe extern "C" fn(stream: *mut c_void, size: i64) -> c_int>;
+pub type blosc2_truncate_cb =
+    Option<unsafe extern "C-unwind" fn(stream: *mut c_void, size: i64) -> c_int>;
 
 /// Told when a super-chunk is done with its back end, to free `params` if they are the back end's. Returns 0, or a
 /// negative code.
-pub type blosc2_destroy_cb = Option<unsafe extern "C" fn(params: *mut c_void) -> c_int>;
+pub type blosc2_destroy_cb = Option<unsafe extern "C-unwind" fn(params: *mut c_void) -> c_int>;
 
 /// A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use.
 ///

@@ -2,7 +2,7 @@
 
 use super::access::{ChunkMaker, StoredChunks};
 use super::chunks::PartSizes;
-use super::geometry::Geometry;
+use super::geometry::{Geometry, check_room};
 use super::meta::{Meta, NAME, OLD_NAME};
 use super::read::SelectionRead;
 use super::select::Selection;
@@ -251,6 +251,19 @@ impl<'a> ArrayRef<'a> {
             sizes: self.sizes()?,
         };
         reading.read(buffer, self.readers()?)
+    }
+
+    /// Whether `count` items can be read one by one into a buffer of `buffersize` bytes; false if there are none to read.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if the buffer is too small, or the array has no dimensions.
+    pub fn check_sparse(&self, count: i64, buffersize: i64) -> Result<bool> {
+        check_room(&[count], self.typesize, buffersize)?;
+        match self.geometry.ndim {
+            _ if count == 0 => Ok(false),
+            0 => Err(Error::InvalidParam),
+            _ => Ok(true),
+        }
     }
 
     /// Reads the items with these indices, counted through the whole array in C order, into `buffer`, one after the other.

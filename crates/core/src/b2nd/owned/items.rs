@@ -85,15 +85,12 @@ impl Array {
     /// # Errors
     /// As for [`Self::read`]; [`Error::InvalidParam`] for an array without dimensions.
     pub fn read_sparse(&self, coords: &[i64], items: &mut [u8]) -> Result<()> {
-        self.with(|array| {
-            let count = coords.len() as i64;
-            crate::b2nd::geometry::check_room(&[count], array.typesize, items.len() as i64)?;
-            match array.geometry.ndim {
-                _ if coords.is_empty() => Ok(()),
-                0 => Err(Error::InvalidParam),
-                _ => array.read_sparse(coords, items),
-            }
-        })
+        self.with(
+            |array| match array.check_sparse(coords.len() as i64, items.len() as i64)? {
+                true => array.read_sparse(coords, items),
+                false => Ok(()),
+            },
+        )
     }
 }
 
