@@ -8,6 +8,7 @@ mod common;
 use blosc2::capi::types::blosc2_cparams;
 use common::abi::{BITSHUFFLE, CParams, DELTA, LZ4, LZ4HC, SHUFFLE, ZSTD};
 use common::data::{Kind, Rng, mix};
+use common::folder::Folder;
 use common::library::both;
 use common::report::Report;
 use common::schunk::{our_schunks, reference_schunks};
@@ -121,6 +122,7 @@ fn slices_of_super_chunks() {
         return;
     };
     let mut report = Report::default();
+    let folder = Folder::new("dictionaries");
     for round in 0..count() / 10 {
         let mut rng = Rng(mix(round ^ 0x51CE));
         let params = params(&mut rng);
@@ -136,12 +138,16 @@ fn slices_of_super_chunks() {
             ..blosc2_cparams::defaults()
         };
         let contiguous = rng.below(3) > 0;
+        let on_disk = round % 2 > 0;
+        let path = on_disk.then(|| folder.join(&round.to_string()));
         let s = ours
-            .create(contiguous, None, &own, 1, None)
+            .create(contiguous, path.as_deref(), &own, 1, None)
             .expect("a super-chunk");
         let items = 1 + rng.below(20_000);
         let mut model = Vec::new();
-        let which = |what: &str| format!("round {round}: {what}, {items} items, {params:?}");
+        let which = |what: &str| {
+            format!("round {round}: {what}, {items} items, on disk {on_disk}, {params:?}")
+        };
         for _ in 0..1 + rng.below(3) {
             let bytes = data(&mut rng, items * typesize);
             let rc = s.append_buffer(&bytes, bytes.len() as i32);

@@ -86,7 +86,8 @@ fn block_layout(
         };
         return Ok(Some((touched.iter().map(room).list()?, List::new())));
     }
-    if header.has_checksums() && header.blosc2_flags & flags2::USE_DICT != 0 {
+    // The bytes of touched blocks, one behind the other, would be taken for the dictionary.
+    if header.blosc2_flags & flags2::USE_DICT != 0 {
         return Ok(None);
     }
     let body = body(header);
