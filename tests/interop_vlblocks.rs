@@ -276,3 +276,62 @@ fn variable_length_blocks_without_room() {
     }
     report.finish("variable-length blocks without room");
 }
+
+/// Flips all bits of a block.
+extern "C" fn flip(params: *mut PrefilterParams) -> c_int {
+    // SAFETY: the library passes parameters that live across the call, and buffers of this size; it would be a null pointer otherwise.
+    unsafe {
+        let params = &*params;
+        if params.input.is_null() {
+            return 1;
+        }
+        for i in 0..params.output_size as usize {
+            *params.output.add(i) = !*params.input.add(i);
+        }
+    }
+    0
+}
+
+#[test]
+fn a_prefilter_gets_each_block() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut rng = Rng(9);
+    for nthreads in [1, 3] {
+        let mut preparams = PrefilterParams {
+            user_data: std::ptr::null_mut(),
+            input: std::ptr::null(),
+            output: std::ptr::null_mut(),
+            output_size: 0,
+            output_typesize: 0,
+            output_offset: 0,
+            nchunk: 0,
+            nblock: 0,
+            tid: 0,
+            ttmp: std::ptr::null_mut(),
+            ttmp_nbytes: 0,
+            ctx: std::ptr::null_mut(),
+            output_is_disposable: false,
+        };
+        let cparams = CParams {
+            typesize: 1,
+            nthreads,
+            prefilter: Some(flip),
+            preparams: &raw mut preparams,
+            ..CParams::default()
+        };
+        let blocks = random_blocks(&mut rng, Kind::WalkInt32);
+        let flipped = blocks.iter().map(|block| block.iter().map(|byte| !byte));
+        let flipped: Vec<Vec<u8>> = flipped.map(Iterator::collect).collect();
+        for lib in [ours, reference] {
+            let mut chunk = vec![0; blocks.concat().len() + 64 + 40 * blocks.len()];
+            let ctx = lib.cctx(&cparams).expect("a context");
+            let rc = ctx.vlcompress(&blocks, &mut chunk);
+            assert!(rc > 0, "{}: {rc}", lib.name);
+            let read = ours.dctx_threads(1);
+            let (_, got) = read.vldecompress(&chunk[..rc as usize], blocks.len());
+            assert!(got == flipped, "{}, {nthreads} threads", lib.name);
+        }
+    }
+}

@@ -144,6 +144,7 @@ impl Hooks for ContextHooks<'_> {
     fn prefilter(
         &self,
         pos: BlockPos,
+        input: Option<&[u8]>,
         bsize: usize,
         out: &mut [u8],
         ttmp: &mut [u8],
@@ -151,10 +152,7 @@ impl Hooks for ContextHooks<'_> {
         let (function, params) = self.prefilter.ok_or(Error::FilterPipeline)?;
         let mut params = *params;
         at_block!(params, self, pos, out, ttmp);
-        params.input = match self.chunk.is_null() {
-            true => null(),
-            false => self.chunk.wrapping_add(pos.offset),
-        };
+        params.input = input.map_or(null(), <[u8]>::as_ptr);
         params.output_size = c_size(self.prefilter_output(bsize));
         params.output_typesize = self.output_typesize();
         params.output_offset = c_size(pos.offset);

@@ -105,7 +105,7 @@ impl BlockEncoder<'_> {
     ) -> Result<&'s [u8]> {
         let mut input = block.data;
         if self.hooks.has_prefilter() {
-            prefilter(self.hooks, pos, block.bsize, self.params, bufs)?;
+            prefilter(self.hooks, pos, block, self.params, bufs)?;
             input = None;
         } else if input.is_none() {
             return Err(Error::NullPointer);

@@ -36,10 +36,12 @@ pub trait Hooks: Sync {
         bsize
     }
 
-    /// Generates the data of a block of `bsize` bytes. `out` has at least [`Self::prefilter_output`] bytes; `ttmp` is scratch memory.
+    /// Generates the data of a block of `bsize` bytes, perhaps from those in `input`. `out` has at least [`Self::prefilter_output`] bytes; `ttmp`
+    /// is scratch memory.
     fn prefilter(
         &self,
         _pos: BlockPos,
+        _input: Option<&[u8]>,
         _bsize: usize,
         _out: &mut [u8],
         _ttmp: &mut [u8],

@@ -2,6 +2,7 @@
 
 use super::checksum;
 use super::encode::{ChunkInput, EncodeParams, ttmp_size};
+use super::encode_block::BlockInput;
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
@@ -75,7 +76,8 @@ impl UncompressedChunk<'_> {
                     offset: nblock * params.blocksize,
                     tid,
                 };
-                prefilter(hooks, pos, out.len(), params, &mut scratch.bufs)?;
+                let block = self.source.block(nblock, params.blocksize);
+                prefilter(hooks, pos, block, params, &mut scratch.bufs)?;
                 filters::copy(&scratch.bufs.ping[..out.len()], out);
             }
             Ok(())
@@ -83,17 +85,18 @@ impl UncompressedChunk<'_> {
     }
 }
 
-/// Runs the prefilter for a block of `bsize` bytes. Its output, which may be longer than the block, is in `bufs.ping`.
+/// Runs the prefilter for a block. Its output, which may be longer than the block, is in `bufs.ping`.
 pub fn prefilter(
     hooks: &dyn Hooks,
     pos: BlockPos,
-    bsize: usize,
+    block: BlockInput,
     params: &EncodeParams,
     bufs: &mut scratch::Bufs,
 ) -> Result<()> {
+    let (input, bsize) = (block.data, block.bsize);
     if hooks.prefilter_is_plain() {
         let made = bufs.ping.ensure(bsize)?;
-        let filtered = hooks.prefilter(pos, bsize, made, &mut []);
+        let filtered = hooks.prefilter(pos, input, bsize, made, &mut []);
         return filtered.map_err(|_| Error::FilterPipeline);
     }
     let size = hooks.prefilter_output(bsize).max(bsize);
@@ -105,7 +108,7 @@ pub fn prefilter(
     if !disposable {
         made.fill(0);
     }
-    match hooks.prefilter(pos, bsize, made, ttmp) {
+    match hooks.prefilter(pos, input, bsize, made, ttmp) {
         Err(_) if !disposable => Err(Error::FilterPipeline),
         _ => Ok(()),
     }

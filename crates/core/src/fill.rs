@@ -27,6 +27,7 @@ impl Hooks for FilledBlocks<'_> {
     fn prefilter(
         &self,
         pos: BlockPos,
+        _input: Option<&[u8]>,
         bsize: usize,
         out: &mut [u8],
         _ttmp: &mut [u8],
