@@ -610,3 +610,46 @@ fn change_chunks_that_share_bytes(kind: Kind) {
         }
     }
 }
+
+/// Chunks of NaNs whose items have another size than NaNs cannot be decompressed, but can be copied and taken away.
+#[test]
+fn nans_of_another_size_are_chunks_all_the_same() {
+    const NANS: i32 = 2;
+    let folder = Folder::new("nans");
+    let results = libraries().into_iter().map(|lib| {
+        let mut results = Vec::new();
+        for (number, typesize) in [1, 3, 16].into_iter().enumerate() {
+            for place in ["memory", "frame", "file", "directory"] {
+                let path = folder.join(&format!("{}-{place}-{number}", lib.lib.name));
+                let path = ["file", "directory"].contains(&place).then_some(&*path);
+                let contiguous = ["frame", "file"].contains(&place);
+                let s = create(lib, contiguous, path, typesize);
+                assert_eq!(s.fill_special(250, NANS, 100 * typesize), 3, "{place}");
+                let mut data = vec![0; 300 * typesize as usize];
+                let set = s.set_slice(20, 50, &vec![1; 30 * typesize as usize]);
+                let read = s.decompress_chunk(1, &mut data);
+                let copied = lib.open_buffer(&s.to_buffer().1, true);
+                let copied = copied.map(|copy| (copy.get_chunk(2).rc, copy.get().nchunks));
+                let chunks = [s.get_chunk(1).rc, s.get_lazychunk(2).rc];
+                results.push((
+                    place,
+                    typesize,
+                    set,
+                    read,
+                    chunks,
+                    copied,
+                    s.delete_chunk(1),
+                ));
+            }
+        }
+        results
+    });
+    let results: Vec<_> = results.collect();
+    for result in &results[0] {
+        assert!(result.5.is_some(), "a copy: {result:?}");
+    }
+    assert!(
+        results.iter().all(|other| *other == results[0]),
+        "{results:#?}"
+    );
+}

@@ -411,7 +411,7 @@ impl SuperChunk {
     /// blocks that change are compressed again.
     ///
     /// # Errors
-    /// [`Error::Failure`] for a range that ends behind the data; those of damaged chunks, of compression and output.
+    /// [`Error::Failure`] for a range that ends behind the data, for damaged chunks, and where a chunk cannot be compressed; those of output.
     pub fn write_bytes(&self, start: u64, mut new: &[u8]) -> Result<()> {
         let mut changing = self.reserve()?;
         let mut updates = List::new();
@@ -430,7 +430,8 @@ impl SuperChunk {
                 let (bytes, rest) = new.split_at(part.len());
                 new = rest;
                 self.set_current(part.nchunk);
-                updates.push((part.nchunk, writer.rewrite(&part, bytes)?))?;
+                let update = writer.rewrite(&part, bytes).map_err(Error::or_failure)?;
+                updates.push((part.nchunk, update))?;
             }
         }
         changing.commit(|state| state.update(self.host(), updates))

@@ -370,7 +370,7 @@ impl State {
 /// block size.
 ///
 /// # Errors
-/// [`Error::Data`] for NaNs if items do not have 4 or 8 bytes; [`Error::MemoryAlloc`].
+/// [`Error::MemoryAlloc`].
 pub fn special_chunk(
     kind: Special,
     nbytes: i32,
@@ -386,9 +386,6 @@ pub fn special_chunk(
         ..BlocksizeRequest::DEFAULT
     };
     let typesize = if fits { typesize as usize } else { 1 };
-    if kind == Special::Nan && !matches!(typesize, 4 | 8) {
-        return Err(Error::Data);
-    }
     let chunk = SpecialChunk {
         special: kind,
         nbytes: nbytes as usize,
