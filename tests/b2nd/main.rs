@@ -9,6 +9,7 @@ mod common;
 mod codes;
 mod copies;
 mod damage;
+mod dtypes;
 mod memory;
 mod metalayers;
 mod resizing;

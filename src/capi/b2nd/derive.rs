@@ -64,9 +64,11 @@ fn copy(params: &mut Params, src: ArrayGuard, more: FillArray) -> Result<*mut b2
         }
     };
     drop(src);
+    // As everywhere, that of the parameters. A metalayer that was copied keeps what it says until the shape changes.
+    let (dtype, format) = params.dtype();
+    copy.array.dtype = dtype.map(|dtype| (dtype, format));
     more(&mut copy.array)?;
-    // As everywhere, that of the parameters. A metalayer that was copied keeps what it says.
-    copy.finish(params.dtype())
+    copy.finish((dtype, format))
 }
 
 /// Copies an array with its metalayers into the storage, the chunks and the blocks of `ctx`, whose dimensions and shape

@@ -128,6 +128,8 @@ pub struct ArrayRef<'a> {
     pub geometry: Geometry,
     /// Bytes of an item.
     pub typesize: i32,
+    /// The dtype and its format that a change of the shape writes; none: those of the metalayer stay.
+    pub dtype: Option<(&'a [u8], i8)>,
     /// Whether this is a view: the super-chunk belongs to another array, with other dimensions.
     pub is_view: bool,
 }

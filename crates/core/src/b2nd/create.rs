@@ -72,6 +72,7 @@ impl SuperChunk {
             schunk: self,
             geometry: geometry.clone(),
             typesize,
+            dtype: None,
             is_view: false,
         })
     }

@@ -118,7 +118,7 @@ impl OpenArray {
 
     /// The array in this state, and whether its shapes were read again.
     fn current<'a>(
-        &self,
+        &'a self,
         schunk: &'a SuperChunk,
         state: &State,
         window: &dyn ShapeWindow,
@@ -133,6 +133,7 @@ impl OpenArray {
             schunk,
             geometry: shapes.geometry.clone(),
             typesize: state.parameters().typesize,
+            dtype: (self.dtype.as_deref()).map(|dtype| (dtype.to_bytes(), self.dtype_format)),
             is_view: self.is_view,
         };
         Ok((array, again))

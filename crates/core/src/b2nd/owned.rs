@@ -163,6 +163,7 @@ impl Array {
             schunk: &self.schunk,
             geometry: read_metalayer(metalayer(state.metalayers())?, state)?.1,
             typesize: state.parameters().typesize,
+            dtype: None,
             is_view: false,
         })
     }

@@ -305,7 +305,7 @@ impl ArrayRef<'_> {
             slots.push(slot)?;
         }
         let left: List<usize> = (kept..count).filter(|old| gone[*old - kept]).list()?;
-        let (at, content) = metalayer_with(state, geometry)?;
+        let (at, content) = metalayer_with(state, geometry, self.dtype)?;
         let plan = PlannedChange {
             counts: counts_after(state, &left, &coming, size)?,
             change: Change::Arrange {
@@ -347,8 +347,13 @@ fn counts_after(state: &State, left: &[usize], coming: &[ChunkInfo], size: i32) 
     Ok(after)
 }
 
-/// The index of the array's metalayer, and its content with another shape.
-fn metalayer_with(state: &State, geometry: &Geometry) -> Result<(usize, List<u8>)> {
+/// The index of the array's metalayer, and its content with another shape and with this dtype, if there is room for it. A copy can have
+/// another dtype than its metalayer, which is that of its source.
+fn metalayer_with(
+    state: &State,
+    geometry: &Geometry,
+    dtype: Option<(&[u8], i8)>,
+) -> Result<(usize, List<u8>)> {
     /// The offset of the first length, after the marker of the array, version, number of dimensions, and the markers of list and number.
     const FIRST: usize = 5;
     /// The distance between two lengths: a marker and eight bytes.
@@ -359,6 +364,12 @@ fn metalayer_with(state: &State, geometry: &Geometry) -> Result<(usize, List<u8>
         let from = FIRST + STEP * d;
         let number = content.get_mut(from..from + 8).ok_or(Error::Failure)?;
         number.copy_from_slice(&len.to_be_bytes());
+    }
+    if let Some((dtype, format)) = dtype {
+        let whole = geometry.meta(Some(dtype), format).serialize()?;
+        if let Some(front) = content.get_mut(..whole.len()) {
+            front.copy_from_slice(&whole);
+        }
     }
     Ok((at, content))
 }
