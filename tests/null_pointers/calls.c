@@ -1,6 +1,7 @@
 /* Calls every public function with each of its pointers null in turn, and with none, in a forked child each.
 
-   calls FOLDER: prints a line for each call: function, number of the null pointer (-1: none), and what came of it. */
+   calls FOLDER SCENE: prints a line for each call: function, number of the null pointer (-1: none), and what came of it. The scene says
+   where the super-chunk and the array of the calls are, and how their contexts are set up. */
 #define _GNU_SOURCE
 #include <b2nd.h>
 #include <blosc2.h>
@@ -16,6 +17,7 @@
 
 /* The number of the pointer that is null. */
 static int nil;
+static enum { IN_MEMORY, IN_A_FRAME, IN_A_FILE, IN_A_DIRECTORY, IN_A_MAP, WITH_DICTIONARY, WITH_FILTERS } scene;
 /* The `n`th pointer of a call. */
 #define P(n, pointer) (nil == (n) ? NULL : (pointer))
 
@@ -63,6 +65,46 @@ static blosc2_schunk *new_schunk(blosc2_storage *storage) {
   return made;
 }
 
+static int prefilter(blosc2_prefilter_params *params) {
+  memset(params->output, 1, (size_t)params->output_size);
+  return 0;
+}
+
+static int postfilter(blosc2_postfilter_params *params) {
+  memcpy(params->output, params->input, (size_t)params->size);
+  return 0;
+}
+
+/* The back end for maps, for one file that is opened. */
+static const blosc2_io *mapping(void) {
+  blosc2_stdio_mmap *params = malloc(sizeof *params);
+  blosc2_io *io = malloc(sizeof *io);
+  need(params != NULL && io != NULL, "memory");
+  *params = BLOSC2_STDIO_MMAP_DEFAULTS;
+  params->mode = "r+";
+  *io = (blosc2_io){.id = BLOSC2_IO_FILESYSTEM_MMAP, .name = "mmap", .params = params};
+  return io;
+}
+
+/* The storage of the scene, at this path if it is one on disk. */
+static blosc2_storage at(const char *path) {
+  blosc2_storage storage = in_memory;
+  storage.contiguous = scene != IN_MEMORY && scene != IN_A_DIRECTORY && scene < WITH_DICTIONARY;
+  storage.urlpath = scene >= IN_A_FILE && scene <= IN_A_MAP ? (char *)path : NULL;
+  return storage;
+}
+
+/* The super-chunk of the scene. One on disk is opened again. */
+static blosc2_schunk *opened(blosc2_schunk *made, const char *path) {
+  if (scene < IN_A_FILE || scene > IN_A_MAP) {
+    return made;
+  }
+  blosc2_schunk_free(made);
+  blosc2_schunk *again = scene == IN_A_MAP ? blosc2_schunk_open_udio(path, mapping()) : blosc2_schunk_open(path);
+  need(again != NULL, "opens a super-chunk");
+  return again;
+}
+
 /* Makes what the calls need. Every child makes its own, and ends with it. */
 static void prepare(void) {
   for (int i = 0; i < ITEMS; i++) {
@@ -72,13 +114,28 @@ static void prepare(void) {
   cparams = BLOSC2_CPARAMS_DEFAULTS;
   cparams.typesize = 4;
   dparams = BLOSC2_DPARAMS_DEFAULTS;
+  static blosc2_prefilter_params preparams;
+  static blosc2_postfilter_params postparams;
+  if (scene == WITH_DICTIONARY) {
+    cparams.use_dict = 1;
+    cparams.compcode = BLOSC_ZSTD;
+    cparams.blocksize = 400;
+  } else if (scene == WITH_FILTERS) {
+    cparams.prefilter = prefilter;
+    cparams.preparams = &preparams;
+    dparams.postfilter = postfilter;
+    dparams.postparams = &postparams;
+  }
   cctx = blosc2_create_cctx(cparams);
   dctx = blosc2_create_dctx(dparams);
   chunk_len = blosc2_compress_ctx(cctx, data, NBYTES, chunk, ROOM);
   need(chunk_len > 0, "a chunk");
   const void *blocks[] = {data, data + 500};
   int32_t lengths[] = {2000, 2000};
-  blosc2_context *ctx = blosc2_create_cctx(cparams);
+  blosc2_cparams plain = cparams;
+  plain.use_dict = 0;
+  plain.prefilter = NULL;
+  blosc2_context *ctx = blosc2_create_cctx(plain);
   vlchunk_len = blosc2_vlcompress_ctx(ctx, blocks, lengths, 2, vlchunk, ROOM);
   need(vlchunk_len > 0, "a chunk of blocks of variable length");
   in_memory = BLOSC2_STORAGE_DEFAULTS;
@@ -90,13 +147,19 @@ static void prepare(void) {
   in_file.urlpath = "file.b2frame";
   in_directory = in_memory;
   in_directory.urlpath = "directory.b2frame";
-  schunk = new_schunk(&in_memory);
+  blosc2_storage storage = at("scene.b2frame");
+  schunk = opened(new_schunk(&storage), "scene.b2frame");
   frame = new_schunk(&in_frame);
   file = new_schunk(&in_file);
   new_schunk(&in_directory);
+  storage = at("scene.b2nd");
+  b2nd_context_t *scene_ctx = b2nd_create_ctx(&storage, 2, shape, chunkshape, blockshape, "<i4", 0, NULL, 0);
   array_ctx = b2nd_create_ctx(&in_memory, 2, shape, chunkshape, blockshape, "<i4", 0, NULL, 0);
-  need(array_ctx != NULL, "a context of arrays");
-  need(b2nd_from_cbuffer(array_ctx, &array, data, NBYTES) >= 0, "an array");
+  need(scene_ctx != NULL && array_ctx != NULL, "a context of arrays");
+  need(b2nd_from_cbuffer(scene_ctx, &array, data, NBYTES) >= 0, "an array");
+  if (storage.urlpath != NULL) {
+    need(b2nd_from_schunk(opened(array->sc, "scene.b2nd"), &array) >= 0, "opens an array");
+  }
 }
 
 static b2nd_array_t *sized_like(int64_t rows) {
@@ -353,11 +416,12 @@ static blosc2_schunk *begun(void) {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 CALLS(FUNCTION)
 
-#define ROW(name, pointers, call) {#name, pointers, call_##name},
+#define ROW(name, pointers, call) {#name, pointers, call_##name, #call},
 static const struct {
   const char *name;
   int pointers;
   int64_t (*call)(void);
+  const char *text;
 } TABLE[] = {CALLS(ROW)};
 
 /* Makes the call in a child; what came of it goes to standard output. */
@@ -391,11 +455,26 @@ static void run(const char *name, int64_t (*call)(void)) {
   }
 }
 
+/* Whether a call depends on the scene. */
+static bool depends(const char *text) {
+  const char *objects[] = {", schunk)", ", array)", ", cctx)", ", dctx)"};
+  for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+    if (strstr(text, objects[i]) != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 2 || chdir(argv[1]) != 0) {
+  if (argc != 3 || chdir(argv[1]) != 0) {
     return 2;
   }
+  scene = (unsigned)atoi(argv[2]);
   for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+    if (scene != IN_MEMORY && !depends(TABLE[i].text)) {
+      continue;
+    }
     for (nil = -1; nil < TABLE[i].pointers; nil++) {
       run(TABLE[i].name, TABLE[i].call);
     }

@@ -20,15 +20,30 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Makes all calls, with another library in front of ours if there is one.
-fn results(driver: &Path, folder: &Path, preload: Option<&Path>) -> Results {
+/// Where the super-chunk and the array of the calls are, and how their contexts are set up: as numbered in `calls.c`.
+const SCENES: [&str; 7] = [
+    "in memory",
+    "in a frame",
+    "in a file",
+    "in a directory",
+    "in a map",
+    "with a dictionary",
+    "with prefilter and postfilter",
+];
+
+/// Makes all calls of a scene, with another library in front of ours if there is one.
+fn results(driver: &Path, folder: &Path, scene: usize, preload: Option<&Path>) -> Results {
     std::fs::create_dir_all(folder).expect("a folder");
     let mut command = Command::new(driver);
     match preload {
         Some(library) => command.env("LD_PRELOAD", library),
         None => command.env_remove("LD_PRELOAD"),
     };
-    let output = command.arg(folder).output().expect("the driver runs");
+    let output = command
+        .arg(folder)
+        .arg(scene.to_string())
+        .output()
+        .expect("the driver runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let lines = String::from_utf8(output.stdout).expect("text");
@@ -67,7 +82,8 @@ fn declared(header: &str) -> Vec<(String, usize)> {
 
 #[test]
 fn null_pointers_are_answered() {
-    let folder = std::env::temp_dir().join(format!("oxiblosc-null-{}", std::process::id()));
+    let folder =
+        common::folder::without_syncs().join(format!("oxiblosc-null-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let driver = c_driver::compile(
         &folder,
@@ -75,29 +91,46 @@ fn null_pointers_are_answered() {
         &root().join("include"),
         [root().join("tests/null_pointers/calls.c")],
     );
-    let ours = results(&driver, &folder.join("ours"), None);
-    let reference =
-        reference_path().map(|path| results(&driver, &folder.join("reference"), Some(&path)));
-    let _ = std::fs::remove_dir_all(&folder);
-
     let mut wrong = Vec::new();
+    for scene in 0..SCENES.len() {
+        let ours = results(&driver, &folder.join("ours"), scene, None);
+        let reference = reference_path()
+            .map(|path| results(&driver, &folder.join("reference"), scene, Some(&path)));
+        if scene == 0 {
+            wrong.extend(missing(&ours));
+        }
+        wrong.extend(differences(scene, &ours, reference.as_ref()));
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The functions of the headers that are not called with each of their pointers null.
+fn missing(ours: &Results) -> Vec<String> {
+    let mut missing = Vec::new();
     for header in ["blosc2.h", "b2nd.h", "blosc2/blosc2-stdio.h", "oxiblosc.h"] {
         let text = std::fs::read_to_string(root().join("include").join(header)).expect("a header");
         for (function, pointers) in declared(&text) {
             let called = ours.keys().filter(|(name, _)| *name == function).count();
             if called != pointers + 1 {
-                wrong.push(format!("{function}: {called} calls, {pointers} pointers"));
+                missing.push(format!("{function}: {called} calls, {pointers} pointers"));
             }
         }
     }
-    for ((function, pointer), result) in &ours {
-        let call = format!("{function}, pointer {pointer}: {result}");
+    missing
+}
+
+/// Where a call ends the process, or returns something else than in the reference.
+fn differences(scene: usize, ours: &Results, reference: Option<&Results>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for ((function, pointer), result) in ours {
+        let call = format!("{function} {}, pointer {pointer}: {result}", SCENES[scene]);
         // Without a null pointer the calls do what they are for.
-        if died(result) || (*pointer == -1 && result.starts_with('-')) {
+        if died(result) || (scene == 0 && *pointer == -1 && result.starts_with('-')) {
             wrong.push(call);
             continue;
         }
-        let Some(reference) = &reference else {
+        let Some(reference) = reference else {
             continue;
         };
         if function.starts_with("oxiblosc_") {
@@ -110,5 +143,5 @@ fn null_pointers_are_answered() {
             wrong.push(format!("{call}, the reference {theirs}"));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    wrong
 }
