@@ -4,6 +4,7 @@
 use super::create::FillArray;
 use crate::capi::prelude::*;
 use crate::capi::schunk::handle::{self, Handle};
+use crate::capi::unwritten::unwritten;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::open::{ArrayInUse, OpenArray, ShapeWindow};
@@ -140,12 +141,13 @@ impl<'a> ArrayGuard<'a> {
 
     /// Changes the shape, and shows the new one.
     pub fn reshape(&mut self, change: FillArray) -> Result<()> {
-        self.core.reshape(self.this, change)
+        let changed = self.core.reshape(self.this, change);
+        changed.map_err(unwritten(Error::Failure))
     }
 
     /// Changes items, and brings what the public fields tell of the chunks up to date, also in a view.
     pub fn write(&self, change: impl FnOnce(&ArrayRef) -> Result<()>) -> Result<()> {
-        change(self)?;
+        change(self).map_err(unwritten(Error::Failure))?;
         self.shown.follow();
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::handle::{Handle, on};
 use crate::capi::decompress::read_chunk;
 use crate::capi::prelude::*;
+use crate::capi::unwritten::unwritten;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::SuperChunk;
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     copy: bool,
 ) -> i64 {
     unsafe_granted!(on("blosc2_schunk_append_chunk", schunk, |schunk| {
-        put(schunk, Position::End, chunk, copy)
+        put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::ChunkAppend))
     }))
 }
 
@@ -63,6 +64,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     unsafe_granted!(export("blosc2_schunk_insert_chunk", || {
         let place = Position::Before(size(nchunk)?);
         put(&Handle::from_c(schunk)?.through(), place, chunk, copy)
+            .map_err(unwritten(Error::ChunkInsert))
     }))
 }
 
@@ -79,7 +81,8 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     copy: bool,
 ) -> i64 {
     unsafe_granted!(on("blosc2_schunk_update_chunk", schunk, |schunk| {
-        put(schunk, schunk.place_over(index(nchunk))?, chunk, copy)
+        let place = schunk.place_over(index(nchunk))?;
+        put(schunk, place, chunk, copy).map_err(unwritten(Error::ChunkUpdate))
     }))
 }
 
@@ -93,7 +96,9 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     nchunk: i64,
 ) -> i64 {
     unsafe_granted!(on("blosc2_schunk_delete_chunk", schunk, |schunk| {
-        schunk.delete_chunk(index(nchunk))
+        let deleted = schunk.delete_chunk(index(nchunk));
+        // The reference has no code for this.
+        deleted.map_err(unwritten(Error::ChunkUpdate))
     }))
 }
 
@@ -110,10 +115,11 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
 ) -> i64 {
     unsafe_granted!(on("blosc2_schunk_append_buffer", schunk, |schunk| {
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
-        schunk.append(match src.is_null() && nbytes > 0 {
+        let input = match src.is_null() && nbytes > 0 {
             true => ChunkInput::Generated(nbytes),
             false => ChunkInput::Buffer(bytes(src.cast(), nbytes)?),
-        })
+        };
+        schunk.append(input).map_err(unwritten(Error::ChunkAppend))
     }))
 }
 

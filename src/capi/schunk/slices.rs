@@ -2,6 +2,7 @@
 
 use super::handle::{Handle, on};
 use crate::capi::prelude::*;
+use crate::capi::unwritten::unwritten;
 use std::ops::Range;
 
 /// The items from `start` to before `stop`, if there are any between.
@@ -47,7 +48,9 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, which the buffer holds.
     unsafe_granted!(on("blosc2_schunk_set_slice_buffer", schunk, |schunk| {
-        schunk.write_items(items_between(start, stop)?, |len| bytes(buffer.cast(), len))
+        schunk
+            .write_items(items_between(start, stop)?, |len| bytes(buffer.cast(), len))
+            .map_err(unwritten(Error::ChunkUpdate))
     }))
 }
 

@@ -1,0 +1,66 @@
+//! A function that cannot write says so, with the reference's code: every function that changes a frame in a file, a directory and a map is called
+//! when nothing more can be written.
+//!
+//! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front of our library.
+
+#[path = "../common/c_driver.rs"]
+mod c_driver;
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::folder::{Folder, without_syncs};
+use common::needs::reference_path;
+use std::path::Path;
+use std::process::Command;
+
+/// The lines of `calls.c`: what was called, and what it returned.
+fn results(driver: &Path, folder: &Path, preload: Option<&Path>) -> Vec<(String, String)> {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let mut command = Command::new(driver);
+    match preload {
+        Some(library) => command.env("LD_PRELOAD", library),
+        None => command.env_remove("LD_PRELOAD"),
+    };
+    let output = command.arg(folder).output().expect("the driver runs");
+    assert!(output.status.success(), "the driver: {}", output.status);
+    let lines = String::from_utf8(output.stdout).expect("text");
+    let results = lines.lines().map(|line| {
+        let (call, result) = line.rsplit_once(' ').expect("a call and its result");
+        (call.to_owned(), result.to_owned())
+    });
+    results.collect()
+}
+
+#[test]
+fn writes_that_fail_are_reported() {
+    let folder = Folder(without_syncs().join(format!("oxiblosc-disk-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let driver = c_driver::compile(
+        &folder.0,
+        (&common::library::ours_path(), "libblosc2.so.9"),
+        &root.join("include"),
+        [root.join("tests/full_disk/calls.c")],
+    );
+    let ours = results(&driver, &folder.join("ours"), None);
+    for (call, result) in &ours {
+        let code = result.parse::<i64>().expect("a code: no call dies");
+        assert!(code < 0, "{call}: {code}");
+    }
+    let Some(reference) = reference_path() else {
+        return;
+    };
+    let theirs = results(&driver, &folder.join("theirs"), Some(&reference));
+    assert_eq!(ours.len(), theirs.len());
+    let mut alike = 0;
+    for ((call, ours), (_, theirs)) in ours.iter().zip(&theirs) {
+        // The reference dies where a map that is only read is changed, and does not look whether a shape was written.
+        let lost = theirs == "died" || (call.ends_with("shrink_within") && theirs == "0");
+        assert!(
+            lost || ours == theirs,
+            "{call}: {ours}, the reference {theirs}"
+        );
+        alike += usize::from(!lost);
+    }
+    assert!(alike > ours.len() / 2, "{alike} calls could be compared");
+}
