@@ -299,21 +299,7 @@ fn a_prefilter_gets_each_block() {
     };
     let mut rng = Rng(9);
     for nthreads in [1, 3] {
-        let mut preparams = PrefilterParams {
-            user_data: std::ptr::null_mut(),
-            input: std::ptr::null(),
-            output: std::ptr::null_mut(),
-            output_size: 0,
-            output_typesize: 0,
-            output_offset: 0,
-            nchunk: 0,
-            nblock: 0,
-            tid: 0,
-            ttmp: std::ptr::null_mut(),
-            ttmp_nbytes: 0,
-            ctx: std::ptr::null_mut(),
-            output_is_disposable: false,
-        };
+        let mut preparams = PrefilterParams::ZERO;
         let cparams = CParams {
             typesize: 1,
             nthreads,

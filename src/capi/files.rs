@@ -75,14 +75,12 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
     unsafe_granted!(guard(-1, || {
-        {
-            let Some(file) = file_of(stream) else {
-                return -1;
-            };
-            let result = libc::fclose(file);
-            libc::free(stream);
-            result
-        }
+        let Some(file) = file_of(stream) else {
+            return -1;
+        };
+        let result = libc::fclose(file);
+        libc::free(stream);
+        result
     }))
 }
 

@@ -25,7 +25,6 @@ pub mod special;
 pub mod transactions;
 #[allow(non_camel_case_types, reason = "a C type keeps its C name")]
 pub mod types;
-/// Frames that cannot be written.
 mod unwritten;
 
 pub use compress::{blosc2_compress_ctx, blosc2_vlcompress_ctx};

@@ -50,6 +50,25 @@ pub struct PrefilterParams {
     pub output_is_disposable: bool,
 }
 
+impl PrefilterParams {
+    /// Those that a program sets are zero.
+    pub const ZERO: Self = Self {
+        user_data: core::ptr::null_mut(),
+        input: core::ptr::null(),
+        output: core::ptr::null_mut(),
+        output_size: 0,
+        output_typesize: 0,
+        output_offset: 0,
+        nchunk: 0,
+        nblock: 0,
+        tid: 0,
+        ttmp: core::ptr::null_mut(),
+        ttmp_nbytes: 0,
+        ctx: core::ptr::null_mut(),
+        output_is_disposable: false,
+    };
+}
+
 /// `blosc2_postfilter_params`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

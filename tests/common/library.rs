@@ -3,6 +3,7 @@
 use super::needs::reference_path;
 use super::table::Functions;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// Overrides where our library is found.
@@ -33,6 +34,16 @@ impl Lib {
         unsafe { (f.blosc2_init)() };
         Ok(Lib { name, f, library })
     }
+}
+
+/// How a program that is linked to our library is started; with another library in front of ours if there is one.
+pub fn program_with(program: &Path, library: Option<&Path>) -> Command {
+    let mut command = Command::new(program);
+    match library {
+        Some(library) => command.env("LD_PRELOAD", library),
+        None => command.env_remove("LD_PRELOAD"),
+    };
+    command
 }
 
 /// Where our library is: as the environment says, or where cargo built it.

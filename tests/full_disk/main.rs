@@ -9,19 +9,17 @@ mod c_driver;
 mod common;
 
 use common::folder::{Folder, without_syncs};
+use common::library::program_with;
 use common::needs::reference_path;
 use std::path::Path;
-use std::process::Command;
 
 /// The lines of `calls.c`: what was called, and what it returned.
 fn results(driver: &Path, folder: &Path, preload: Option<&Path>) -> Vec<(String, String)> {
     std::fs::create_dir_all(folder).expect("a folder");
-    let mut command = Command::new(driver);
-    match preload {
-        Some(library) => command.env("LD_PRELOAD", library),
-        None => command.env_remove("LD_PRELOAD"),
-    };
-    let output = command.arg(folder).output().expect("the driver runs");
+    let output = program_with(driver, preload)
+        .arg(folder)
+        .output()
+        .expect("the driver runs");
     assert!(output.status.success(), "the driver: {}", output.status);
     let lines = String::from_utf8(output.stdout).expect("text");
     let results = lines.lines().map(|line| {

@@ -8,18 +8,7 @@ fn prefilters() {
         let src = pairs(50_000);
         let mut preparams = PrefilterParams {
             user_data: 0xABC as *mut c_void,
-            input: core::ptr::null(),
-            output: core::ptr::null_mut(),
-            output_size: 0,
-            output_typesize: 0,
-            output_offset: 0,
-            nchunk: 0,
-            nblock: 0,
-            tid: 0,
-            ttmp: core::ptr::null_mut(),
-            ttmp_nbytes: 0,
-            ctx: core::ptr::null_mut(),
-            output_is_disposable: false,
+            ..PrefilterParams::ZERO
         };
         for nthreads in [1, 2, 4] {
             for (clevel, filter) in [(0, NOFILTER), (5, NOFILTER), (5, SHUFFLE), (9, BITSHUFFLE)] {

@@ -8,10 +8,10 @@ mod c_driver;
 #[path = "../common/mod.rs"]
 mod common;
 
+use common::library::program_with;
 use common::needs::reference_path;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 /// What came of each call, by the function and the number of the pointer that was null (-1: none).
 type Results = BTreeMap<(String, i32), String>;
@@ -34,12 +34,7 @@ const SCENES: [&str; 7] = [
 /// Makes all calls of a scene, with another library in front of ours if there is one.
 fn results(driver: &Path, folder: &Path, scene: usize, preload: Option<&Path>) -> Results {
     std::fs::create_dir_all(folder).expect("a folder");
-    let mut command = Command::new(driver);
-    match preload {
-        Some(library) => command.env("LD_PRELOAD", library),
-        None => command.env_remove("LD_PRELOAD"),
-    };
-    let output = command
+    let output = program_with(driver, preload)
         .arg(folder)
         .arg(scene.to_string())
         .output()

@@ -14,10 +14,10 @@ mod c_driver;
 mod common;
 
 use common::folder::{Folder, without_syncs};
+use common::library::program_with;
 use common::needs::reference_path;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What each program said.
 type Logs = BTreeMap<u64, Vec<String>>;
@@ -45,12 +45,7 @@ impl Programs {
     /// Lets one library run the programs, or read what they left, in this folder.
     fn logs(&self, mode: &str, folder: &Path, preload: Option<&Path>) -> Logs {
         std::fs::create_dir_all(folder).expect("a folder");
-        let mut command = Command::new(&self.driver);
-        match preload {
-            Some(library) => command.env("LD_PRELOAD", library),
-            None => command.env_remove("LD_PRELOAD"),
-        };
-        let output = command
+        let output = program_with(&self.driver, preload)
             .arg(mode)
             .arg(folder)
             .args([self.first.to_string(), self.count.to_string()])

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
 ) -> i64 {
     unsafe_granted!(on("blosc2_schunk_delete_chunk", schunk, |schunk| {
         let deleted = schunk.delete_chunk(index(nchunk));
-        // The reference has no code for this.
+        // As in the reference; no code says that a chunk could not be deleted.
         deleted.map_err(unwritten(Error::ChunkUpdate))
     }))
 }

@@ -255,16 +255,15 @@ impl<'a> ArrayRef<'a> {
         reading.read(buffer, self.readers()?)
     }
 
-    /// Whether `count` items can be read one by one into a buffer of `buffersize` bytes; false if there are none to read.
+    /// Checks that `count` items can be read one by one into a buffer of `buffersize` bytes.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] if the buffer is too small, or the array has no dimensions.
-    pub fn check_sparse(&self, count: i64, buffersize: i64) -> Result<bool> {
+    pub fn check_sparse(&self, count: i64, buffersize: i64) -> Result<()> {
         check_room(&[count], self.typesize, buffersize)?;
         match self.geometry.ndim {
-            _ if count == 0 => Ok(false),
             0 => Err(Error::InvalidParam),
-            _ => Ok(true),
+            _ => Ok(()),
         }
     }
 

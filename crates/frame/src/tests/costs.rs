@@ -6,6 +6,8 @@ use crate::header::MIN_LEN;
 use crate::index::ENCODED;
 use crate::leftovers::has_frame;
 use oxiblosc_memory::Edit;
+#[cfg(target_os = "linux")]
+use oxiblosc_testing::processor_time;
 use std::sync::atomic::AtomicU64;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
@@ -75,13 +77,6 @@ fn in_file(path: &Path, count: usize, len: impl Fn(usize) -> usize) -> Model {
     model
 }
 
-/// The processor time of this thread, which others on the same processor do not affect.
-#[cfg(target_os = "linux")]
-fn now() -> Duration {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    Duration::from_nanos(told.split(' ').next().unwrap().parse().unwrap())
-}
-
 /// Checks that with 16 times as many chunks, each takes less than four times as long. If the work grew with the square, it would be 16 times.
 #[cfg(target_os = "linux")]
 fn grows_as_the_chunks(what: &str, mut work: impl FnMut(usize) -> Duration) {
@@ -112,24 +107,24 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
         let edited: Vec<_> = (0..count)
             .map(|i| (i, ChangedChunk::Edited(&edits)))
             .collect();
-        let start = now();
+        let start = processor_time();
         assert!((0..count).all(|nchunk| disk.is_alone(nchunk)));
         disk.commit(&Change::Update(&replaced), &[], next())
             .unwrap();
         disk.commit(&Change::Update(&edited), &[], next()).unwrap();
         disk.close().unwrap();
-        now() - start
+        processor_time() - start
     });
     grows_as_the_chunks("chunks replaced in memory", |count| {
         let (mut memory, model) = in_memory(count, |i| i % 90 + 20);
         let next = Step::Reorder(Vec::new()).next(&model, FrameKind::Contiguous);
         let new = model.chunks.iter().rev().map(item).enumerate();
         let new: Vec<_> = new.collect();
-        let start = now();
+        let start = processor_time();
         memory
             .commit(&Change::Update(&new), &[], next.header, None)
             .unwrap();
-        now() - start
+        processor_time() - start
     });
 }
 

@@ -85,12 +85,13 @@ impl Array {
     /// # Errors
     /// As for [`Self::read`]; [`Error::InvalidParam`] for an array without dimensions.
     pub fn read_sparse(&self, coords: &[i64], items: &mut [u8]) -> Result<()> {
-        self.with(
-            |array| match array.check_sparse(coords.len() as i64, items.len() as i64)? {
-                true => array.read_sparse(coords, items),
-                false => Ok(()),
-            },
-        )
+        self.with(|array| {
+            if coords.is_empty() {
+                return Ok(());
+            }
+            array.check_sparse(coords.len() as i64, items.len() as i64)?;
+            array.read_sparse(coords, items)
+        })
     }
 }
 
