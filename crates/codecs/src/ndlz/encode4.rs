@@ -1,10 +1,12 @@
 //! The encoder for cells of 4 x 4.
 //!
-//! It is unpredictable which part of a cell is found, so all parts are looked up before there is a branch on the results.
+//! Most cells are found whole, so parts are only hashed when they are looked up, and the first that is found ends the search. A branch that
+//! is mispredicted takes less time than looking up all ten.
 
 use super::encode::{CellEncoder, HashTable, WINDOW, insert, part_at, put};
 use super::hash::{self, HashVector, LANES, Lanes};
 use crate::table::zeros;
+use core::ops::ControlFlow::{self, Break, Continue};
 
 const SIDE: usize = 4;
 
@@ -17,122 +19,90 @@ const TRIPLES: [([usize; 3], u8); 4] = [
     ([0, 2, 3], 0xf8),
     ([1, 2, 3], 0xe0),
 ];
-/// The pairs whose rows are adjacent. Only these are inserted into the tables.
-const CONTIGUOUS_PAIRS: [usize; 3] = [0, 3, 5];
-/// The triples whose rows are adjacent. Only these are inserted into the tables.
-const CONTIGUOUS_TRIPLES: [usize; 2] = [0, 3];
 
-/// The hash tables of the encoder, and the hashes of the current group of cells.
+/// The hash tables of the encoder.
 pub struct Encoder {
-    slots: Slots,
+    /// The slots (hashes) of the current group of cells.
+    cell_slots: Lanes,
     cells: Box<HashTable>,
     triples: Box<HashTable>,
     pairs: Box<HashTable>,
-    /// For each contiguous part, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may
+    /// For each part of adjacent rows, by its first row, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may
     /// have been for an earlier cell (see [`insert`]).
     triple_slots: [u32; 2],
     pair_slots: [u32; 3],
 }
 
-/// The results of looking up the `N` parts of a cell. Bit `i` of a mask stands for part `i`.
-struct PartLookup<const N: usize> {
-    slots: [u32; N],
-    positions: [u32; N],
-    /// The parts that were found within the window.
-    found: u32,
-    /// The parts whose slots are empty.
-    empty: u32,
+/// A part of a cell that was looked up.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    slot: u32,
+    /// What the slot has.
+    position: u32,
+    /// Whether the part is at the position, within the window.
+    is_found: bool,
 }
 
-impl<const N: usize> PartLookup<N> {
-    const NONE: Self = Self {
-        slots: [0; N],
-        positions: [0; N],
-        found: 0,
-        empty: 0,
-    };
-
-    /// Looks up part `i`, whose first row is `row`. `is_at` tells whether the part is at a position in the stream.
+impl Part {
+    /// A part whose first row is `row`, and whose slot has a position. `is_same` says whether the stream has the part there.
     ///
     /// Decoders add 3 to the distance of a part, in 16 bits. If that overflows, the cell is decoded wrongly. The reference takes such matches
     /// all the same; we do not. It can only happen for parts that begin with the first row.
     #[inline(always)]
-    fn look_up(
-        &mut self,
-        table: &HashTable,
-        (i, row): (usize, usize),
-        slot: u32,
-        anchor: usize,
-        is_at: impl Fn(usize) -> bool,
-    ) {
-        let position = table[slot as usize];
+    fn new(slot: u32, position: u32, is_same: bool, row: usize, cell: &Cell) -> Self {
         let limit = if row == 0 {
             u16::MAX as usize - 2
         } else {
             WINDOW
         };
-        let in_window = anchor + SIDE * row - (position as usize) < limit;
-        // `&` has no branch, unlike `&&`.
-        let found = (position != 0) & in_window & is_at(position as usize);
-        self.found |= u32::from(found) << i;
-        self.empty |= u32::from(position == 0) << i;
-        (self.slots[i], self.positions[i]) = (slot, position);
-    }
-
-    /// The first part that was found, and a mask of those parts before it that have empty slots.
-    #[inline(always)]
-    fn first(&self) -> (Option<usize>, u32) {
-        let lowest = self.found & self.found.wrapping_neg();
-        let first = (self.found != 0).then(|| self.found.trailing_zeros() as usize);
-        (first, self.empty & lowest.wrapping_sub(1))
-    }
-
-    /// Stores the slots of those of `parts` that are in the mask `free` in `kept`.
-    #[inline(always)]
-    fn keep_slots<const M: usize>(&self, free: u32, parts: [usize; M], kept: &mut [u32; M]) {
-        for (kept, i) in kept.iter_mut().zip(parts) {
-            if free >> i & 1 == 1 {
-                *kept = self.slots[i];
-            }
+        let is_found =
+            position != 0 && is_same && cell.anchor() + SIDE * row - (position as usize) < limit;
+        Self {
+            slot,
+            position,
+            is_found,
         }
     }
 
-    /// The distance of part `i`.
+    /// The distance of the part from where the cell is written.
     #[inline(always)]
-    fn distance(&self, i: usize, anchor: usize) -> [u8; 2] {
-        ((anchor - self.positions[i] as usize) as u16).to_le_bytes()
+    fn distance(&self, cell: &Cell) -> [u8; 2] {
+        ((cell.anchor() - self.position as usize) as u16).to_le_bytes()
+    }
+
+    /// Notes that the slot of a part of adjacent rows is free, if it is.
+    #[inline(always)]
+    fn note_free(&self, kept: &mut u32, is_free: &mut bool) {
+        if self.position == 0 {
+            (*kept, *is_free) = (self.slot, true);
+        }
     }
 }
 
-impl PartLookup<6> {
-    /// If two pairs of rows were found that together are the cell, writes it as their match, and returns the number of bytes written.
+/// A cell that is encoded.
+struct Cell<'a> {
+    rows: [u32; SIDE],
+    /// The stream so far.
+    written: &'a [u8],
+}
+
+impl Cell<'_> {
     #[inline(always)]
-    fn put_two(&self, anchor: usize, out: &mut [u8; 17]) -> Option<usize> {
-        // Pairs `i` and `5 - i` are complementary. `i` is the one that has row 0.
-        let complementary = self.found & self.found.reverse_bits() >> 26 & 7;
-        let i = complementary.trailing_zeros() as usize;
-        // Decoders add 5 to this distance in 16 bits, which must not overflow.
-        if complementary == 0 || anchor + 5 - self.positions[i] as usize > u16::MAX.into() {
-            return None;
-        }
-        let [low, high] = self.distance(i, anchor);
-        let [other_low, other_high] = self.distance(5 - i, anchor);
-        let token = 0x20 | (i as u8 + 1) << 3;
-        Some(put(out, [token, low, high, other_low, other_high]))
+    fn two_rows(&self, [a, b]: [usize; 2]) -> [u32; 2] {
+        [self.rows[a], self.rows[b]]
+    }
+
+    /// The position in the stream at which the cell is written.
+    #[inline(always)]
+    fn anchor(&self) -> usize {
+        self.written.len()
     }
 }
 
 /// Two rows as an integer, with the bytes in the order of a stream.
 #[inline(always)]
-fn two(rows: [u32; SIDE], [a, b]: [usize; 2]) -> u64 {
-    u64::from(rows[a]) | u64::from(rows[b]) << 32
-}
-
-/// The slots (hashes) of a group of cells and their parts.
-struct Slots {
-    cells: Lanes,
-    pairs: [Lanes; 6],
-    triples: [Lanes; 4],
+fn two(first: u32, second: u32) -> u64 {
+    u64::from(first) | u64::from(second) << 32
 }
 
 impl Encoder {
@@ -142,11 +112,7 @@ impl Encoder {
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub fn new() -> oxiblosc_error::Result<Self> {
         Ok(Self {
-            slots: Slots {
-                cells: [0; LANES],
-                pairs: [[0; LANES]; 6],
-                triples: [[0; LANES]; 4],
-            },
+            cell_slots: [0; LANES],
             cells: zeros()?,
             triples: zeros()?,
             pairs: zeros()?,
@@ -155,78 +121,120 @@ impl Encoder {
         })
     }
 
-    /// Inserts the parts of a literal cell that is written at `start`: those whose slots are free, by their bits.
+    /// Looks up pair `I`.
     #[inline(always)]
-    fn insert_parts(&mut self, free_pairs: u32, free_triples: u32, start: usize) {
-        let is_free = |mask: u32, i: usize| mask >> i & 1 == 1;
-        let triples = CONTIGUOUS_TRIPLES.map(|i| is_free(free_triples, i));
-        let pairs = CONTIGUOUS_PAIRS.map(|i| is_free(free_pairs, i));
-        insert(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
-        insert(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
+    fn pair<const I: usize>(&self, cell: &Cell) -> Part {
+        let (rows, [a, b]) = (PAIRS[I], cell.two_rows(PAIRS[I]));
+        let slot = hash::hash_few([a, b]);
+        let position = self.pairs[slot as usize];
+        let same = part_at(cell.written, position as usize, u64::from_le_bytes) == Some(two(a, b));
+        Part::new(slot, position, same, rows[0], cell)
     }
 
-    /// Writes a cell as a match of some of its rows, and returns the number of bytes written. If there is no match, returns `None`, and inserts
-    /// the parts of the cell into the tables, as it will be literal.
+    /// Looks up pair `I`, and the pair of the other rows if it is found. If both are, writes them, and breaks with the number of bytes written.
     #[inline(always)]
-    fn put_parts(
+    fn put_two<const I: usize>(&self, cell: &Cell, out: &mut [u8; 17]) -> ControlFlow<usize, Part> {
+        let part = self.pair::<I>(cell);
+        if part.is_found {
+            let other = match I {
+                0 => self.pair::<5>(cell),
+                1 => self.pair::<4>(cell),
+                _ => self.pair::<3>(cell),
+            };
+            // Decoders add 5 to the first distance in 16 bits, which must not overflow.
+            if other.is_found && cell.anchor() + 5 - part.position as usize <= u16::MAX.into() {
+                let [low, high] = part.distance(cell);
+                let [other_low, other_high] = other.distance(cell);
+                let token = 0x20 | (I as u8 + 1) << 3;
+                return Break(put(out, [token, low, high, other_low, other_high]));
+            }
+        }
+        Continue(part)
+    }
+
+    /// Looks up triple `I`. If it is found, writes it, and breaks with the number of bytes written.
+    #[inline(always)]
+    fn put_triple<const I: usize>(
         &mut self,
-        n: usize,
-        rows: [u32; SIDE],
-        written: &[u8],
+        cell: &Cell,
         out: &mut [u8; 17],
-    ) -> Option<usize> {
-        let anchor = written.len();
-        let mut pairs = PartLookup::<6>::NONE;
-        for (i, pair) in PAIRS.into_iter().enumerate() {
-            pairs.look_up(
-                &self.pairs,
-                (i, pair[0]),
-                self.slots.pairs[i][n],
-                anchor,
-                |position| part_at(written, position, u64::from_le_bytes) == Some(two(rows, pair)),
-            );
-        }
-        if let Some(len) = pairs.put_two(anchor, out) {
-            return Some(len);
-        }
-
-        let mut triples = PartLookup::<4>::NONE;
-        for (i, ([a, b, c], _)) in TRIPLES.into_iter().enumerate() {
-            triples.look_up(
-                &self.triples,
-                (i, a),
-                self.slots.triples[i][n],
-                anchor,
-                |position| {
-                    let pair = part_at(written, position, u64::from_le_bytes);
-                    let last = part_at(written, position + 2 * SIDE, u32::from_le_bytes);
-                    (pair == Some(two(rows, [a, b]))) & (last == Some(rows[c]))
-                },
-            );
-        }
-        let (found, free_triples) = triples.first();
-        triples.keep_slots(free_triples, CONTIGUOUS_TRIPLES, &mut self.triple_slots);
-        if let Some(i) = found {
-            let (triple, token) = TRIPLES[i];
-            let [low, high] = triples.distance(i, anchor);
+    ) -> ControlFlow<usize, Part> {
+        let (rows, token) = TRIPLES[I];
+        let ([a, b], c) = (cell.two_rows([rows[0], rows[1]]), cell.rows[rows[2]]);
+        let slot = hash::hash_few([a, b, c]);
+        let position = self.triples[slot as usize];
+        let at = position as usize;
+        let same = part_at(cell.written, at, u64::from_le_bytes) == Some(two(a, b))
+            && part_at(cell.written, at + 2 * SIDE, u32::from_le_bytes) == Some(c);
+        let part = Part::new(slot, position, same, rows[0], cell);
+        if part.is_found {
+            let [low, high] = part.distance(cell);
             // The row that is not in the triple. The indices of all four rows add up to 6.
-            let [a, b, c, d] = rows[6 - triple.iter().sum::<usize>()].to_le_bytes();
-            return Some(put(out, [token, low, high, a, b, c, d]));
+            let [a, b, c, d] = cell.rows[6 - rows[0] - rows[1] - rows[2]].to_le_bytes();
+            return Break(put(out, [token, low, high, a, b, c, d]));
         }
+        Continue(part)
+    }
 
-        let (found, free_pairs) = pairs.first();
-        pairs.keep_slots(free_pairs, CONTIGUOUS_PAIRS, &mut self.pair_slots);
-        if let Some(i) = found {
-            let [a, b] = PAIRS[i];
-            let token = if a == 2 { 0 } else { a << 5 | b << 3 };
-            let [low, high] = pairs.distance(i, anchor);
-            put(out, [0x80 | token as u8, low, high]);
-            out[3..11].copy_from_slice(&two(rows, PAIRS[5 - i]).to_le_bytes());
-            return Some(11);
+    /// Writes pair `I` if it was found, and breaks with the number of bytes written.
+    #[inline(always)]
+    fn put_pair<const I: usize>(
+        &mut self,
+        part: Part,
+        cell: &Cell,
+        out: &mut [u8; 17],
+    ) -> ControlFlow<usize> {
+        if !part.is_found {
+            return Continue(());
         }
+        let [a, b] = PAIRS[I];
+        let token = if a == 2 { 0 } else { a << 5 | b << 3 };
+        let [low, high] = part.distance(cell);
+        put(out, [0x80 | token as u8, low, high]);
+        let [a, b] = cell.two_rows(PAIRS[5 - I]);
+        out[3..11].copy_from_slice(&two(a, b).to_le_bytes());
+        Break(11)
+    }
 
-        self.insert_parts(free_pairs, free_triples, anchor + 1);
-        None
+    /// Writes a cell as a match of some of its rows, and breaks with the number of bytes written. If there is no match, inserts the parts of the
+    /// cell into the tables, as it will be literal.
+    #[inline(always)]
+    fn put_parts(&mut self, cell: &Cell, out: &mut [u8; 17]) -> ControlFlow<usize> {
+        let (mut free_triples, mut free_pairs) = ([false; 2], [false; 3]);
+        let pairs = [
+            self.put_two::<0>(cell, out)?,
+            self.put_two::<1>(cell, out)?,
+            self.put_two::<2>(cell, out)?,
+        ];
+        let part = self.put_triple::<0>(cell, out)?;
+        part.note_free(&mut self.triple_slots[0], &mut free_triples[0]);
+        self.put_triple::<1>(cell, out)?;
+        self.put_triple::<2>(cell, out)?;
+        let part = self.put_triple::<3>(cell, out)?;
+        part.note_free(&mut self.triple_slots[1], &mut free_triples[1]);
+
+        self.put_pair::<0>(pairs[0], cell, out)?;
+        pairs[0].note_free(&mut self.pair_slots[0], &mut free_pairs[0]);
+        self.put_pair::<1>(pairs[1], cell, out)?;
+        self.put_pair::<2>(pairs[2], cell, out)?;
+        let part = self.pair::<3>(cell);
+        self.put_pair::<3>(part, cell, out)?;
+        part.note_free(&mut self.pair_slots[1], &mut free_pairs[1]);
+        self.put_pair::<4>(self.pair::<4>(cell), cell, out)?;
+        let part = self.pair::<5>(cell);
+        self.put_pair::<5>(part, cell, out)?;
+        part.note_free(&mut self.pair_slots[2], &mut free_pairs[2]);
+
+        let start = cell.anchor() + 1;
+        insert(
+            &mut self.triples,
+            &self.triple_slots,
+            &free_triples,
+            start,
+            SIDE,
+        );
+        insert(&mut self.pairs, &self.pair_slots, &free_pairs, start, SIDE);
+        Continue(())
     }
 }
 
@@ -238,16 +246,8 @@ impl CellEncoder<SIDE, 17> for Encoder {
             *to = u32::from_le_bytes(*from);
         }
         let [a, b, c, d] = &rows;
-        // SAFETY: the CPU has the features of `V` (# Safety), here and below.
-        self.slots.cells = unsafe { hash::hash_words::<V, _>([a, b, c, d]) };
-        for (slots, [a, b]) in self.slots.pairs.iter_mut().zip(PAIRS) {
-            // SAFETY: as above.
-            *slots = unsafe { hash::hash_words::<V, _>([&rows[a], &rows[b]]) };
-        }
-        for (slots, ([a, b, c], _)) in self.slots.triples.iter_mut().zip(TRIPLES) {
-            // SAFETY: as above.
-            *slots = unsafe { hash::hash_words::<V, _>([&rows[a], &rows[b], &rows[c]]) };
-        }
+        // SAFETY: the CPU has the features of `V` (# Safety).
+        self.cell_slots = unsafe { hash::hash_words::<V, _>([a, b, c, d]) };
     }
 
     #[inline(always)]
@@ -262,16 +262,17 @@ impl CellEncoder<SIDE, 17> for Encoder {
         if rows == [rows[0].rotate_left(8); SIDE] {
             return put(out, [0x40, rows[0] as u8]);
         }
-        let slot = self.slots.cells[n] as usize;
+        let slot = self.cell_slots[n] as usize;
         let position = self.cells[slot] as usize;
         let anchor = written.len();
-        let bytes = u128::from(two(rows, [0, 1])) | u128::from(two(rows, [2, 3])) << 64;
+        let [a, b, c, d] = rows;
+        let bytes = u128::from(two(a, b)) | u128::from(two(c, d)) << 64;
         let same = part_at(written, position, u128::from_le_bytes) == Some(bytes);
         if (position != 0) & (anchor - position < WINDOW) & same {
             let [low, high] = ((anchor - position) as u16).to_le_bytes();
             return put(out, [0xc0, low, high]);
         }
-        if let Some(len) = self.put_parts(n, rows, written, out) {
+        if let Break(len) = self.put_parts(&Cell { rows, written }, out) {
             return len;
         }
         self.cells[slot] = (anchor + 1) as u32;

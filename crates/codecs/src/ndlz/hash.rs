@@ -197,6 +197,21 @@ pub unsafe fn hash_words<V: HashVector, const N: usize>(words: [&Lanes; N]) -> L
     finish(hash)
 }
 
+/// Hashes `N` words, which are fewer than four.
+#[inline(always)]
+pub fn hash_few<const N: usize>(words: [u32; N]) -> u32 {
+    const { assert!(N < 4) };
+    let mut hash = SEED.wrapping_add(PRIMES[4]).wrapping_add(4 * N as u32);
+    for word in words {
+        hash = hash.wrapping_add(word.wrapping_mul(PRIMES[2]));
+        hash = hash.rotate_left(17).wrapping_mul(PRIMES[3]);
+    }
+    hash = (hash ^ (hash >> 15)).wrapping_mul(PRIMES[1]);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(PRIMES[2]);
+    // The lower 16 bits are not used, so the last step of XXH32 has no effect.
+    hash >> (32 - BITS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,8 +266,12 @@ mod tests {
                 assert_eq!(by_avx2, hashes, "{W} words");
             }
         }
-        check::<2>();
-        check::<3>();
+        for [a, b, c] in
+            std::array::from_fn::<[u32; 3], 9, _>(|i| [i as u32, u32::MAX >> i, 0x9e37])
+        {
+            assert_eq!(hash_few([a, b]), xxh32(&[a, b]) >> 20);
+            assert_eq!(hash_few([a, b, c]), xxh32(&[a, b, c]) >> 20);
+        }
         check::<4>();
         check::<6>();
         check::<16>();
