@@ -22,7 +22,7 @@ pub trait CellEncoder<const SIDE: usize, const MAX_LEN: usize> {
     fn put(
         &mut self,
         n: usize,
-        cell: [[u8; SIDE]; SIDE],
+        group: &[[[u8; SIDE]; LANES]; SIDE],
         written: &[u8],
         out: &mut [u8; MAX_LEN],
     ) -> usize;
@@ -83,15 +83,13 @@ pub fn compress<const SIDE: usize, const MAX_LEN: usize>(
                 let Some(out) = rest.first_chunk_mut() else {
                     return 0;
                 };
-                let cell = group.each_ref().map(|row| row[n]);
                 let width = SIDE.min(width - n * SIDE);
                 at += if height == SIDE && width == SIDE {
-                    encoder.put(n, cell, written, out)
+                    encoder.put(n, &group, written, out)
                 } else {
                     out[0] = 0;
-                    let rows = cell.iter().take(height);
-                    for (to, from) in out[1..].chunks_exact_mut(width).zip(rows) {
-                        to.copy_from_slice(&from[..width]);
+                    for (to, from) in out[1..].chunks_exact_mut(width).zip(&group[..height]) {
+                        to.copy_from_slice(&from[n][..width]);
                     }
                     1 + height * width
                 };

@@ -245,21 +245,24 @@ impl CellEncoder<SIDE, 17> for Encoder {
         for (to, from) in rows.as_flattened_mut().iter_mut().zip(group.as_flattened()) {
             *to = u32::from_le_bytes(*from);
         }
-        let [a, b, c, d] = &rows;
         // SAFETY: the CPU has the features of `V` (# Safety).
-        self.cell_slots = unsafe { hash::hash_words::<V, _>([a, b, c, d]) };
+        self.cell_slots = unsafe { hash::hash_rest(hash::hash_stripes::<V>(&[rows]), &[], 4) };
     }
 
     #[inline(always)]
     fn put(
         &mut self,
         n: usize,
-        cell: [[u8; SIDE]; SIDE],
+        group: &[[[u8; SIDE]; LANES]; SIDE],
         written: &[u8],
         out: &mut [u8; 17],
     ) -> usize {
-        let rows = cell.map(u32::from_le_bytes);
-        if rows == [rows[0].rotate_left(8); SIDE] {
+        let mut rows = [0; SIDE];
+        for (to, from) in rows.iter_mut().zip(group) {
+            *to = u32::from_le_bytes(from[n]);
+        }
+        let turned = rows[0].rotate_left(8);
+        if rows.iter().fold(0, |xor, row| xor | row ^ turned) == 0 {
             return put(out, [0x40, rows[0] as u8]);
         }
         let slot = self.cell_slots[n] as usize;

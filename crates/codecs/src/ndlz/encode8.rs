@@ -137,16 +137,19 @@ impl CellEncoder<SIDE, 65> for Encoder {
             }
         }
         // SAFETY: the CPU has the features of `V` (# Safety), here and below.
-        self.slots.cells = unsafe { hash::hash_words::<V, _>(words.each_ref()) };
-        for (row, slots) in self.slots.triples.iter_mut().enumerate() {
-            let part: &[Lanes; 6] = words[2 * row..].first_chunk().expect("six");
-            // SAFETY: as above.
-            *slots = unsafe { hash::hash_words::<V, _>(part.each_ref()) };
-        }
+        self.slots.cells =
+            unsafe { hash::hash_rest(hash::hash_stripes::<V>(words.as_chunks().0), &[], 16) };
         for (row, slots) in self.slots.pairs.iter_mut().enumerate() {
-            let part: &[Lanes; 4] = words[2 * row..].first_chunk().expect("four");
+            let (pair, rest) = words[2 * row..].split_first_chunk().expect("two rows");
             // SAFETY: as above.
-            *slots = unsafe { hash::hash_words::<V, _>(part.each_ref()) };
+            unsafe {
+                // A triple begins with the pair of its first rows.
+                let begin = hash::hash_stripes::<V>(&[*pair]);
+                *slots = hash::hash_rest(begin, &[], 4);
+                if let (Some(slots), [a, b, ..]) = (self.slots.triples.get_mut(row), rest) {
+                    *slots = hash::hash_rest(begin, &[*a, *b], 6);
+                }
+            }
         }
     }
 
@@ -154,12 +157,16 @@ impl CellEncoder<SIDE, 65> for Encoder {
     fn put(
         &mut self,
         n: usize,
-        cell: [[u8; SIDE]; SIDE],
+        group: &[[[u8; SIDE]; LANES]; SIDE],
         written: &[u8],
         out: &mut [u8; 65],
     ) -> usize {
-        let rows = cell.map(u64::from_le_bytes);
-        if rows == [rows[0].rotate_left(8); SIDE] {
+        let mut rows = [0; SIDE];
+        for (to, from) in rows.iter_mut().zip(group) {
+            *to = u64::from_le_bytes(from[n]);
+        }
+        let turned = rows[0].rotate_left(8);
+        if rows.iter().fold(0, |xor, row| xor | row ^ turned) == 0 {
             return put(out, [0x40, rows[0] as u8]);
         }
         let slot = self.slots.cells[n] as usize;

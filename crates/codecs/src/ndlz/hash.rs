@@ -162,38 +162,44 @@ fn merge<V: HashVector>([a, b, c, d]: [V; 4]) -> V {
     a.add(b).add(c.add(d))
 }
 
-/// Hashes `N` words of each lane. There is no closure in it, because closures are not compiled with the CPU features of the caller.
+/// What all hashes begin with that begin with these words of each lane. There is no closure in it, nor in the functions below, because closures
+/// are not compiled with the CPU features of the caller.
 ///
 /// # Safety
-/// As for [`HashVector::new`].
+/// As for [`HashVector::new`]. `stripes` is not empty.
 #[inline(always)]
-pub unsafe fn hash_words<V: HashVector, const N: usize>(words: [&Lanes; N]) -> Lanes {
-    let (stripes, rest) = words.as_chunks::<4>();
+pub unsafe fn hash_stripes<V: HashVector>(stripes: &[[Lanes; 4]]) -> V {
     let [a, b, c, d] = start();
-    // SAFETY: the CPU has the features of `V` (# Safety).
-    let hash = unsafe {
-        let mut state = [
+    // SAFETY: the CPU has the features of `V` (# Safety), here and below.
+    let mut state = unsafe {
+        [
             V::new([a; LANES]),
             V::new([b; LANES]),
             V::new([c; LANES]),
             V::new([d; LANES]),
-        ];
-        for stripe in stripes {
-            for (state, lane) in state.iter_mut().zip(stripe) {
-                *state = round(*state, V::new(**lane));
-            }
-        }
-        let mut hash = if stripes.is_empty() {
-            V::new([SEED.wrapping_add(PRIMES[4]); LANES])
-        } else {
-            merge(state)
-        };
-        hash = hash.add(V::new([4 * N as u32; LANES]));
-        for lane in rest {
-            hash = tail(hash, V::new(**lane));
-        }
-        hash
+        ]
     };
+    for stripe in stripes {
+        for (state, lane) in state.iter_mut().zip(stripe) {
+            // SAFETY: as above.
+            *state = round(*state, unsafe { V::new(*lane) });
+        }
+    }
+    merge(state)
+}
+
+/// The hashes of what `begin` was made from and `rest`, `len` words together.
+///
+/// # Safety
+/// As for [`HashVector::new`].
+#[inline(always)]
+pub unsafe fn hash_rest<V: HashVector>(begin: V, rest: &[Lanes], len: u32) -> Lanes {
+    // SAFETY: the CPU has the features of `V` (# Safety), here and below.
+    let mut hash = begin.add(unsafe { V::new([4 * len; LANES]) });
+    for lane in rest {
+        // SAFETY: as above.
+        hash = tail(hash, unsafe { V::new(*lane) });
+    }
     finish(hash)
 }
 
@@ -246,6 +252,14 @@ mod tests {
         hash ^ (hash >> 16)
     }
 
+    /// # Safety
+    /// As for [`HashVector::new`].
+    unsafe fn hash<V: HashVector>(words: &[Lanes]) -> Lanes {
+        let (stripes, rest) = words.as_chunks();
+        // SAFETY: # Safety.
+        unsafe { hash_rest(hash_stripes::<V>(stripes), rest, words.len() as u32) }
+    }
+
     #[test]
     fn hashes_are_those_of_xxh32() {
         // Known values of the empty input, with seed 1.
@@ -254,7 +268,7 @@ mod tests {
             let word = |w: usize, i: usize| ((w * LANES + i) as u32).wrapping_mul(0x9e37_79b9);
             let lanes: [Lanes; W] = std::array::from_fn(|w| std::array::from_fn(|i| word(w, i)));
             // SAFETY: `Lanes` needs no CPU feature.
-            let hashes = unsafe { hash_words::<Lanes, W>(lanes.each_ref()) };
+            let hashes = unsafe { hash::<Lanes>(&lanes) };
             for (i, hash) in hashes.into_iter().enumerate() {
                 let words: Vec<u32> = lanes.iter().map(|lane| lane[i]).collect();
                 assert_eq!(hash, xxh32(&words) >> 20, "{W} words");
@@ -262,7 +276,7 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if std::arch::is_x86_feature_detected!("avx2") {
                 // SAFETY: the CPU has AVX2.
-                let by_avx2 = unsafe { hash_words::<Avx2Hashes, W>(lanes.each_ref()) };
+                let by_avx2 = unsafe { hash::<Avx2Hashes>(&lanes) };
                 assert_eq!(by_avx2, hashes, "{W} words");
             }
         }
