@@ -1,42 +1,61 @@
 //! The free list of a contiguous frame: which bytes between its header and its index hold no chunk.
 
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
 use oxiblosc_memory::sort::sort;
+use oxiblosc_memory::{List, Sorted};
 
 /// Bytes that were left free behind a chunk for it to grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Tail {
     /// Where the chunk begins.
     chunk: u64,
     /// Where it ends.
     end: u64,
-    /// How many bytes are free there.
+    /// How many bytes are free there: at least one.
     free: u64,
+}
+
+/// What an uncommitted change has taken.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    /// So many bytes at this position, with the tail.
+    Place(u64, u64),
+    /// So many bytes of the tail of the chunk at this position: where the chunk ended before, and the number.
+    Tail(u64, u64, u64),
 }
 
 /// The free bytes between the header and the index of a frame. Positions and lengths are in bytes; positions count from the end of the header.
 ///
-/// [`FreeList::alloc_with_tail`], [`FreeList::free`] and what they call never fail: [`FreeList::reserve`] allocates what they need.
+/// A change takes what it needs with [`FreeList::alloc_with_tail`] and [`FreeList::grow`], and ends with [`FreeList::commit`] or
+/// [`FreeList::roll_back`]. These and [`FreeList::free`] cannot fail: what they have no memory to list stays unused.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FreeList {
     /// The end of the last chunk.
     end: u64,
-    /// Holes before `end`, in ascending order: position and length. No two touch, none is empty.
-    holes: List<(u64, u64)>,
-    /// The tails of chunks, in ascending order.
-    tails: List<Tail>,
+    /// The number of free bytes before `end`.
+    free: u64,
+    /// Holes before `end`: position and length. No two touch, none touches `end`, none is empty.
+    holes: Sorted<(u64, u64)>,
+    /// The same holes by their lengths: length and position.
+    lengths: Sorted<(u64, u64)>,
+    /// The tails of chunks.
+    tails: Sorted<Tail>,
     /// Whether freed bytes are not used again, because chunks share bytes or it is not known where chunks lie.
     fixed: bool,
+    /// What was taken since the last commit.
+    taken: List<Taken>,
 }
 
 impl FreeList {
     /// The list of a frame without chunks.
     pub const EMPTY: Self = Self {
         end: 0,
-        holes: List::new(),
-        tails: List::new(),
+        free: 0,
+        holes: Sorted::new(),
+        lengths: Sorted::new(),
+        tails: Sorted::new(),
         fixed: false,
+        taken: List::new(),
     };
 
     /// A list in which chunks occupy all bytes up to `end`. Their places are not known, so none of these bytes become free.
@@ -65,7 +84,7 @@ impl FreeList {
         let mut list = Self::default();
         for (pos, len) in chunks {
             if pos > list.end {
-                list.holes.push((list.end, pos - list.end))?;
+                list.add_hole(list.end, pos - list.end)?;
             }
             list.fixed |= pos < list.end;
             list.end = list.end.max(pos.saturating_add(len));
@@ -80,21 +99,13 @@ impl FreeList {
     pub fn try_clone(&self) -> Result<Self> {
         Ok(Self {
             end: self.end,
+            free: self.free,
             holes: self.holes.try_clone()?,
+            lengths: self.lengths.try_clone()?,
             tails: self.tails.try_clone()?,
             fixed: self.fixed,
+            taken: List::new(),
         })
-    }
-
-    /// Allocates the memory that `freed` calls of [`Self::free`], and `tails` calls of [`Self::alloc_with_tail`] with a tail, may need. Others need
-    /// none.
-    ///
-    /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`].
-    pub fn reserve(&mut self, freed: usize, tails: usize) -> Result<()> {
-        self.holes
-            .reserve(freed)
-            .and_then(|()| self.tails.reserve(tails))
     }
 
     /// The end of the last chunk.
@@ -109,129 +120,148 @@ impl FreeList {
 
     /// The position of the first free byte before [`Self::end`], if there is one: in a hole, or behind a chunk.
     pub fn first(&self) -> Option<u64> {
-        let hole = self.holes.first().map(|(pos, _)| *pos);
-        let mut tails = self.tails.iter().filter(|tail| tail.free > 0);
-        let tail = tails.next().map(|tail| tail.end);
+        let hole = self.holes.first().map(|(pos, _)| pos);
+        let tail = self.tails.first().map(|tail| tail.end);
         hole.into_iter().chain(tail).min()
     }
 
     /// The number of free bytes before [`Self::end`].
     pub fn free_bytes(&self) -> u64 {
-        let holes: u64 = self.holes.iter().map(|(_, len)| len).sum();
-        let tails: u64 = self.tails.iter().map(|tail| tail.free).sum();
-        holes + tails
+        self.free
     }
 
     /// Whether `len` bytes at `pos` lie in a hole.
     pub fn is_hole(&self, pos: u64, len: u64) -> bool {
-        let behind = self.holes.partition_point(|(at, _)| *at <= pos);
-        let before = behind.checked_sub(1).map(|i| self.holes[i]);
+        let before = self.holes.last_before((pos, u64::MAX));
         before.is_some_and(|(at, size)| pos + len <= at + size)
     }
 
-    fn tail_of(&self, chunk: u64) -> std::result::Result<usize, usize> {
-        self.tails.binary_search_by_key(&chunk, |tail| tail.chunk)
+    fn add_hole(&mut self, pos: u64, len: u64) -> Result<()> {
+        self.lengths.insert((len, pos))?;
+        if let Err(error) = self.holes.insert((pos, len)) {
+            self.lengths.remove((len, pos));
+            return Err(error);
+        }
+        self.free += len;
+        Ok(())
+    }
+
+    fn remove_hole(&mut self, (pos, len): (u64, u64)) {
+        self.holes.remove((pos, len));
+        self.lengths.remove((len, pos));
+        self.free -= len;
+    }
+
+    fn add_tail(&mut self, chunk: u64, end: u64, free: u64) {
+        if free > 0 && self.tails.insert(Tail { chunk, end, free }).is_ok() {
+            self.free += free;
+        }
+    }
+
+    /// Removes the tail of the chunk at `pos` from the list, if it has one.
+    fn remove_tail(&mut self, pos: u64) -> Option<Tail> {
+        let tail = self.tail_of(pos)?;
+        self.tails.remove(tail);
+        self.free -= tail.free;
+        Some(tail)
+    }
+
+    fn tail_of(&self, chunk: u64) -> Option<Tail> {
+        let (end, free) = (0, 0);
+        let tail = self.tails.first_from(Tail { chunk, end, free });
+        tail.filter(|tail| tail.chunk == chunk)
     }
 
     /// The number of free bytes behind the chunk at `pos` into which it can grow.
     pub fn tail(&self, pos: u64) -> u64 {
-        self.tail_of(pos).map_or(0, |i| self.tails[i].free)
-    }
-
-    /// As [`Self::alloc`], for a chunk of `len` bytes and `tail` more that are kept free for it alone.
-    pub fn alloc_with_tail(&mut self, pos: u64, len: u64, tail: u64) {
-        self.alloc(pos, len + tail);
-        if let (true, Err(i)) = (tail > 0, self.tail_of(pos)) {
-            let new = Tail {
-                chunk: pos,
-                end: pos + len,
-                free: tail,
-            };
-            // This fails only without [`Self::reserve`]. Then the tail stays unused.
-            let _ = self.tails.insert(i, new);
-        }
-    }
-
-    /// Lets the chunk at `pos`, which has `len` bytes, grow by `more` bytes. Returns whether there are so many free bytes.
-    pub fn grow(&mut self, pos: u64, len: u64, more: u64) -> bool {
-        let Ok(i) = self.tail_of(pos) else {
-            return false;
-        };
-        let tail = &mut self.tails[i];
-        let fits = tail.end == pos + len && tail.free >= more;
-        if fits {
-            tail.end += more;
-            tail.free -= more;
-        }
-        fits
-    }
-
-    /// Frees the ends of chunks. `cuts` are in ascending order: position, length, and new length of each chunk.
-    ///
-    /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`]; then the list is unchanged.
-    pub fn cut_each(&mut self, cuts: &[(u64, u64, u64)]) -> Result<()> {
-        let mut holes: List<(u64, u64)> = List::with_capacity(self.holes.len() + cuts.len())?;
-        let mut all = List::with_capacity(self.holes.len() + cuts.len())?;
-        let freed = |(pos, len, keep): &(u64, u64, u64)| (pos + keep, len + self.tail(*pos) - keep);
-        all.extend(cuts.iter().map(freed).filter(|(_, len)| *len > 0))?;
-        let is_cut = |chunk: u64| cuts.binary_search_by_key(&chunk, |cut| cut.0).is_ok();
-        self.tails.retain(|tail| !is_cut(tail.chunk));
-        if self.fixed {
-            return Ok(());
-        }
-        all.extend_from_slice(&self.holes)?;
-        sort(&mut all);
-        for (pos, len) in all {
-            match holes.last_mut() {
-                Some((at, size)) if *at + *size >= pos => *size = (*size).max(pos + len - *at),
-                _ => holes.push((pos, len))?,
-            }
-        }
-        if let Some((pos, len)) = holes.last()
-            && pos + len >= self.end
-        {
-            self.end = *pos;
-            holes.pop();
-        }
-        self.holes = holes;
-        Ok(())
+        self.tail_of(pos).map_or(0, |tail| tail.free)
     }
 
     /// Finds `len` free bytes before `limit`: in the smallest hole that is large enough, otherwise at the end. Returns their position.
     pub fn find(&self, len: u64, limit: u64) -> Option<u64> {
-        let fits = self.holes.iter().filter(|(_, size)| *size >= len);
-        if let Some((pos, _)) = fits.min_by_key(|(_, size)| *size) {
-            return Some(*pos);
+        if let Some((_, pos)) = self.lengths.first_from((len, 0)) {
+            return Some(pos);
         }
         let end = self.end.checked_add(len)?;
         (end <= limit).then_some(self.end)
     }
 
-    /// Marks `len` bytes at `pos`, which [`Self::find`] has found, as used.
-    pub fn alloc(&mut self, pos: u64, len: u64) {
-        match self.holes.binary_search_by_key(&pos, |(pos, _)| *pos) {
-            Ok(i) if self.holes[i].1 > len => {
-                self.holes[i] = (pos + len, self.holes[i].1 - len);
+    /// Takes the bytes at `pos`, where [`Self::find`] has found so many free ones, for a chunk of `len` bytes and `tail` more that are kept free
+    /// for it alone.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::MemoryAlloc`]; then nothing is taken.
+    pub fn alloc_with_tail(&mut self, pos: u64, len: u64, tail: u64) -> Result<()> {
+        let all = len + tail;
+        self.taken.push(Taken::Place(pos, all))?;
+        let hole = self.holes.first_from((pos, 0));
+        match hole.filter(|hole| hole.0 == pos) {
+            Some((_, size)) => {
+                self.remove_hole((pos, size));
+                if size > all {
+                    let _ = self.add_hole(pos + all, size - all);
+                }
             }
-            Ok(i) => drop(self.holes.remove(i)),
-            Err(_) => self.end = self.end.max(pos + len),
+            None => self.end = self.end.max(pos + all),
+        }
+        self.add_tail(pos, pos + len, tail);
+        Ok(())
+    }
+
+    /// Lets the chunk at `pos`, which has `len` bytes, grow by `more` bytes. Returns whether there are so many free bytes.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::MemoryAlloc`]; then it has not grown.
+    pub fn grow(&mut self, pos: u64, len: u64, more: u64) -> Result<bool> {
+        let tail = self.tail_of(pos);
+        let fits = |tail: &Tail| tail.end == pos + len && tail.free >= more;
+        let Some(Tail { end, free, .. }) = tail.filter(fits) else {
+            return Ok(false);
+        };
+        self.taken.push(Taken::Tail(pos, end, more))?;
+        self.remove_tail(pos);
+        self.add_tail(pos, end + more, free - more);
+        Ok(true)
+    }
+
+    /// Keeps what was taken since the last commit.
+    pub fn commit(&mut self) {
+        self.taken = List::new();
+    }
+
+    /// Gives back what was taken since the last commit.
+    pub fn roll_back(&mut self) {
+        let mut taken = std::mem::take(&mut self.taken);
+        while let Some(last) = taken.pop() {
+            match last {
+                Taken::Place(pos, len) => {
+                    self.remove_tail(pos);
+                    self.release(pos, len);
+                }
+                Taken::Tail(pos, end, more) => {
+                    let left = self.remove_tail(pos).map_or(0, |tail| tail.free);
+                    self.add_tail(pos, end, left + more);
+                }
+            }
         }
     }
 
     /// Frees the `len` bytes of the chunk at `pos`, and its tail.
-    pub fn free(&mut self, mut pos: u64, mut len: u64) {
-        if let Ok(i) = self.tail_of(pos) {
-            let tail = self.tails.remove(i);
+    pub fn free(&mut self, pos: u64, mut len: u64) {
+        if let Some(tail) = self.remove_tail(pos) {
             len = tail.end + tail.free - pos;
         }
-        if self.fixed || len == 0 || pos.saturating_add(len) > self.end {
-            return;
+        if !self.fixed && len > 0 && pos.saturating_add(len) <= self.end {
+            self.release(pos, len);
         }
-        // Holes that touch or contain the bytes are merged with them.
-        let first = self.holes.partition_point(|(at, size)| at + size < pos);
-        let last = self.holes.partition_point(|(at, _)| *at <= pos + len);
-        for (at, size) in self.holes.drain(first..last) {
+    }
+
+    /// Makes a hole of used bytes. Holes that touch or contain them are merged with it.
+    fn release(&mut self, mut pos: u64, mut len: u64) {
+        while let Some((at, size)) = self.holes.last_before((pos + len, u64::MAX))
+            && at + size >= pos
+        {
+            self.remove_hole((at, size));
             let end = (pos + len).max(at + size);
             pos = pos.min(at);
             len = end - pos;
@@ -239,8 +269,16 @@ impl FreeList {
         if pos + len >= self.end {
             self.end = pos;
         } else {
-            // As in `alloc_with_tail`.
-            let _ = self.holes.insert(first, (pos, len));
+            let _ = self.add_hole(pos, len);
+        }
+    }
+
+    /// Frees the end of the chunk at `pos`, which had `len` bytes and has `keep` now, and its tail.
+    pub fn cut(&mut self, pos: u64, len: u64, keep: u64) {
+        let tail = self.remove_tail(pos).map_or(0, |tail| tail.free);
+        let freed = len + tail - keep;
+        if freed > 0 && !self.fixed {
+            self.release(pos + keep, freed);
         }
     }
 }
@@ -261,13 +299,15 @@ mod tests {
     #[test]
     fn a_chunk_grows_into_its_own_tail_alone() {
         let mut list = FreeList::around(vec![(0, 100)].into()).unwrap();
-        list.alloc_with_tail(100, 80, 20);
+        list.alloc_with_tail(100, 80, 20).unwrap();
         assert_eq!((list.end(), list.tail(0), list.tail(100)), (200, 0, 20));
         assert_eq!((list.first(), list.free_bytes()), (Some(180), 20));
-        assert!(!list.grow(100, 79, 1) && !list.grow(100, 80, 21) && !list.grow(0, 100, 1));
-        assert!(list.grow(100, 80, 15));
+        for (pos, len, more) in [(100, 79, 1), (100, 80, 21), (0, 100, 1)] {
+            assert_eq!(list.grow(pos, len, more), Ok(false));
+        }
+        assert_eq!(list.grow(100, 80, 15), Ok(true));
         assert_eq!((list.tail(100), list.first()), (5, Some(195)));
-        assert!(list.grow(100, 95, 5));
+        assert_eq!(list.grow(100, 95, 5), Ok(true));
         assert_eq!((list.tail(100), list.first()), (0, None));
         assert_eq!(list.find(10, 1000), Some(200));
         list.free(100, 100);
@@ -283,22 +323,46 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let mut list = FreeList::around(chunks(&[100, 90, 100, 100, 100]).into()).unwrap();
-        list.alloc_with_tail(500, 60, 40);
-        list.cut_each(&[
+        list.alloc_with_tail(500, 60, 40).unwrap();
+        list.commit();
+        for (pos, len, keep) in [
             (0, 100, 30),
             (100, 90, 90),
             (200, 100, 99),
             (300, 100, 1),
             (500, 60, 10),
-        ])
-        .unwrap();
+        ] {
+            list.cut(pos, len, keep);
+        }
         assert_eq!(
             list,
             FreeList::around(chunks(&[30, 90, 99, 1, 100, 10]).into()).unwrap()
         );
         let mut fixed = FreeList::opaque(150);
-        fixed.cut_each(&[(0, 100, 10)]).unwrap();
+        fixed.cut(0, 100, 10);
         assert_eq!((fixed.end(), fixed.free_bytes()), (150, 0));
+    }
+
+    #[test]
+    fn what_a_failed_change_has_taken_is_given_back() {
+        let around = FreeList::around(vec![(0, 100), (150, 50), (230, 70)].into()).unwrap();
+        let shared = FreeList::around(vec![(0, 100), (150, 50), (160, 70)].into()).unwrap();
+        for mut list in [around, shared, FreeList::opaque(300)] {
+            list.alloc_with_tail(list.end(), 40, 60).unwrap();
+            list.commit();
+            let chunk = list.end() - 100;
+            let before = list.try_clone().unwrap();
+            for more in [60, 7] {
+                for len in [50, 20, 30, 31, 1000] {
+                    let pos = list.find(len + len % 3, 5000).unwrap();
+                    list.alloc_with_tail(pos, len, len % 3).unwrap();
+                }
+                assert_eq!(list.grow(chunk, 40, more), Ok(true));
+                assert_ne!(list, before);
+                list.roll_back();
+                assert_eq!(list, before);
+            }
+        }
     }
 
     #[test]
@@ -322,7 +386,8 @@ mod tests {
                     let range = &mut used[pos as usize..(pos + len) as usize];
                     assert!(range.iter().all(|used| !used));
                     range.fill(true);
-                    list.alloc(pos, len);
+                    list.alloc_with_tail(pos, len, 0).unwrap();
+                    list.commit();
                     taken.push((pos, len));
                 }
             }

@@ -139,6 +139,23 @@ impl Offsets {
             .filter_map(|offset| u64::try_from(offset).ok())
     }
 
+    /// The places of all chunks with bytes, in ascending order. A place that several chunks share is returned several times.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub(super) fn sorted_places(&self) -> Result<List<u64>> {
+        let count = self.real().0;
+        let mut places = List::with_capacity(count)?;
+        places.extend(self.places())?;
+        if let Some(repeated) = places.first().copied() {
+            places.resize(count, repeated)?;
+        }
+        if !places.is_sorted() {
+            places.sort_unstable();
+        }
+        Ok(places)
+    }
+
     /// The offsets; that of [`Self::Repeated`] at most `most` times. With `only_real`, runs of special chunks are left out.
     fn iter_over(&self, most: usize, only_real: bool) -> Iter<'_> {
         let nothing = Span {
@@ -395,6 +412,9 @@ mod tests {
             assert_eq!(offsets.iter().collect::<Vec<_>>(), list);
             let real: Vec<u64> = list.iter().filter_map(|o| u64::try_from(*o).ok()).collect();
             assert_eq!(offsets.places().collect::<Vec<_>>(), real);
+            let mut sorted = real;
+            sorted.sort();
+            assert_eq!(offsets.sorted_places().unwrap()[..], sorted);
             for (first, n) in (0..=list.len()).flat_map(|i| (0..=list.len()).map(move |j| (i, j))) {
                 let (mut ours, mut theirs) = (offsets.iter(), list.iter().copied());
                 assert_eq!(ours.nth(first), theirs.nth(first));
@@ -409,6 +429,7 @@ mod tests {
         let repeated = |count| Offsets::Repeated { offset: 5, count };
         assert_eq!(repeated(1).are_different(), Ok(true));
         assert_eq!(repeated(2).are_different(), Ok(false));
+        assert_eq!(repeated(2).sorted_places().unwrap()[..], [5, 5]);
         for (list, different) in [([5, 7, -1, -1], true), ([7, 5, 8, 5], false)] {
             let list = Offsets::List(List::of(list).unwrap());
             assert_eq!(list.are_different(), Ok(different));

@@ -1,7 +1,7 @@
 //! Memory: collections whose growth returns an error when there is no memory.
 //!
 //! The library uses these instead of the collections of the standard library, which abort the process then; `clippy.toml` refuses those.
-//! - [`List`]: a growable array, as `Vec`
+//! - [`List`]: a growable array, as `Vec`; [`Sorted`]: items in ascending order
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
 //! - [`CStrBuf`]: an owned C string; [`Lossy`]: displays a C string; [`Stderr`]: writes lines to standard error; [`Text`]: a formatted text of limited
 //!   length, on the stack
@@ -44,6 +44,7 @@ pub mod per_thread;
 mod published;
 mod shared;
 pub mod sort;
+mod sorted;
 mod state_lock;
 mod text;
 
@@ -57,5 +58,6 @@ pub use published::{Published, PublishedTable};
 #[doc(hidden)]
 pub use shared::Counted;
 pub use shared::Shared;
+pub use sorted::Sorted;
 pub use state_lock::{Exclusive, Reader, Reserved, StateLock};
 pub use text::{CStrBuf, Lossy, Stderr, Text};

@@ -32,9 +32,20 @@ const STEPS: (u64, u64) = (16, 1 << 20);
 type Moving = (u64, u64);
 
 /// Where the chunk at `place` is after the moves: pairs of old and new places, in ascending order of the old ones.
-fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
+pub(super) fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
     let found = moved.binary_search_by_key(&place, |(from, _)| *from);
     found.map_or(place, |i| moved[i].1)
+}
+
+/// What [`Disk::tighten`] has moved.
+#[derive(Default)]
+pub(super) struct Tight {
+    /// The place of the first byte that changes.
+    pub(super) first: u64,
+    /// All bytes of chunks from there on.
+    pub(super) bytes: List<u8>,
+    /// The old and the new place of each chunk there.
+    pub(super) moved: List<(u64, u64)>,
 }
 
 impl Disk {
@@ -79,7 +90,9 @@ impl Disk {
             None => return Ok(()),
         };
         let (mut packed, mut bytes) = (List::new(), 0);
-        for place in self.used_among(loose)? {
+        let places = self.places()?;
+        let used = loose.iter().filter(|place| places.contains(*place));
+        for place in used.list()? {
             let chunk = self.stored_at(place)?.whole()?;
             let Some(shorter) = repack(&chunk)? else {
                 continue;
@@ -104,17 +117,13 @@ impl Disk {
             return Ok(());
         }
         self.survey()?;
-        let mut free = self.free_list().try_clone()?;
-        let cuts = packed
-            .iter()
-            .map(|(place, len, shorter)| (*place, *len, shorter.len() as u64));
-        let cuts: List<(u64, u64, u64)> = cuts.list()?;
-        free.cut_each(&cuts)?;
         let over = packed.iter().map(|(place, _, new)| (*place, 0, &new[..]));
         let over: List<ChunkWrite> = over.list()?;
         self.write_over(file, &over)?;
         if let Some(space) = &mut self.space {
-            space.free = free;
+            for (place, len, shorter) in packed {
+                space.free.cut(*place, *len, shorter.len() as u64);
+            }
         }
         Ok(())
     }
@@ -132,17 +141,15 @@ impl Disk {
         self.write(file, writes)
     }
 
-    /// Closes the holes of a frame that is being rewritten, and adjusts `free`, `offsets` and `loose`. Returns the place of the first byte that
-    /// changes, and all bytes of chunks from there on. `parts` are the writes of the change into chunks, at their places before this. None if
-    /// the chunks cannot be moved, as some are damaged or share bytes.
+    /// Closes the holes of a frame that is being rewritten, and adjusts `free` and `offsets`. `parts` are the writes of the change into chunks, at
+    /// their places before this. None if the chunks cannot be moved, as some are damaged or share bytes.
     pub(super) fn tighten(
         &mut self,
         file: &dyn Storage,
         free: &mut FreeList,
         offsets: &mut Offsets,
-        loose: &mut [u64],
         parts: &[(u64, &[u8])],
-    ) -> Result<Option<(u64, List<u8>)>> {
+    ) -> Result<Option<Tight>> {
         let (Some(first), end) = (free.first(), free.end()) else {
             return Ok(None);
         };
@@ -184,11 +191,12 @@ impl Disk {
         {
             *offset = follow(&moved, *offset as u64) as i64;
         }
-        for place in loose {
-            *place = follow(&moved, *place);
-        }
         *free = FreeList::packed(first + to as u64);
-        Ok(Some((first, bytes)))
+        Ok(Some(Tight {
+            first,
+            bytes,
+            moved,
+        }))
     }
 
     /// Closes the holes of a large frame.
@@ -292,9 +300,7 @@ impl Disk {
             let end = space.free.end().max(end);
             space.free = FreeList::opaque(end);
             space.surveyed = false;
-            for place in &mut space.loose {
-                *place = follow(&moved, *place);
-            }
+            space.note_moves(|place| follow(&moved, place));
         }
         Ok(moved)
     }

@@ -2,7 +2,7 @@
 
 use super::commit::{EncodedMetadata, Overwrite, Writes};
 use super::growing_index::{INDEX_SIZES, new_offsets};
-use super::places::ChunkWrite;
+use super::places::{ChunkWrite, place_each};
 use super::{Disk, FEW, SMALL};
 use crate::change::{Change, ChangedChunk, Delta};
 use crate::fingerprint;
@@ -231,9 +231,6 @@ impl Disk {
         } = chunk_change;
         let chunks = chunk_change.new_chunks().list()?;
         let tails = self.tails(change, &chunks)?;
-        let tail = |i: usize| tails.get(i).copied().unwrap_or(0);
-        let mut free = self.free_list().try_clone()?;
-        free.reserve(leaves.len(), tails.len())?;
         let bytes = chunks.iter().map(|chunk| chunk.len() as u64);
         let bytes = bytes.sum::<u64>() + tails.iter().sum::<u64>();
         let count = self.view.offsets.len();
@@ -241,35 +238,61 @@ impl Disk {
             let most = change.count(count).max(count);
             self.make_room(file, most + 1, bytes)?;
         }
-        let mut added: List<ChunkWrite> = List::new();
-        let places = match self.kind {
-            FrameKind::Contiguous => {
-                let limit = self.index_pos() - u64::from(self.view.extent.header_len);
-                let places = self.place_each(&mut free, &chunks, limit, tail)?;
-                let placed = places.iter().zip(&chunks);
-                added.extend(placed.map(|(place, chunk)| (*place, 0, *chunk)))?;
-                places
-            }
-            FrameKind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
+        let limit = self.index_pos() - u64::from(self.view.extent.header_len);
+        let placed = match (self.kind, &mut self.space) {
+            (FrameKind::Sparse, _) => self.write_chunk_files(&chunks, next.cbytes),
+            (_, Some(space)) => place_each(&mut space.free, &chunks, limit, &tails),
+            (_, None) => Err(Error::Failure),
         };
-        let written = self.delta(change, specials, &places).and_then(|delta| {
-            let over = self.edited(change, Some((&mut free, &mut added)))?;
-            let loose = self.loose_after(change, &places[specials.len()..])?;
-            self.write_edit(file, delta, &added, &over, next)?;
-            Ok(loose)
+        let written = placed.and_then(|places| {
+            let loose = self
+                .edit_placed(file, chunk_change, (&chunks, &places), next)
+                .inspect_err(|_| self.discard_files(&places))?;
+            Ok((places, loose))
         });
-        let loose = written.inspect_err(|_| self.discard_files(&places))?;
-        if self.kind == FrameKind::Contiguous {
-            for (place, len) in leaves {
-                free.free(*place, *len);
+        if let Some(space) = &mut self.space {
+            match &written {
+                Ok((places, loose)) => {
+                    space.free.commit();
+                    for (place, len) in leaves {
+                        space.free.free(*place, *len);
+                    }
+                    space.note(leaves, places, loose);
+                }
+                Err(_) => space.free.roll_back(),
             }
         }
-        if let Some(space) = &mut self.space {
-            space.free = free;
-            space.loose = loose;
-        }
+        written?;
         self.drop_left(leaves);
         Ok(())
+    }
+
+    /// As [`Self::edit`], with places for the new chunks. Returns the places, after the change, of the chunks that may have free bytes between
+    /// their blocks: edited ones, and those that replace others.
+    fn edit_placed(
+        &mut self,
+        file: &dyn Storage,
+        ChunkChange {
+            change, specials, ..
+        }: ChunkChange,
+        (chunks, places): (&[&[u8]], &[u64]),
+        next: EncodedMetadata,
+    ) -> Result<List<u64>> {
+        let delta = self.delta(change, specials, places)?;
+        let mut added: List<ChunkWrite> = List::new();
+        if self.kind == FrameKind::Contiguous {
+            let placed = places.iter().zip(chunks);
+            added.extend(placed.map(|(place, chunk)| (*place, 0, *chunk)))?;
+        }
+        let new = added.len();
+        let over = self.edited(change, Some(&mut added))?;
+        let edited = over.iter().chain(&added[new..]).map(|(place, ..)| *place);
+        let mut loose = edited.list()?;
+        if matches!(change, Change::Update(_)) {
+            loose.extend_from_slice(&places[specials.len()..])?;
+        }
+        self.write_edit(file, delta, &added, &over, next)?;
+        Ok(loose)
     }
 
     /// Removes the chunk files that a failed change has created. If the frame is stale, the change could not be undone, so the index may refer to

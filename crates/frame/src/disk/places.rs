@@ -9,8 +9,7 @@ use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Mode, Storage, paths};
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Collect, List, Shared, ToList};
+use oxiblosc_memory::{Collect, List, Shared, Sorted};
 use std::ffi::CStr;
 
 /// In frames with more chunks than this, free space between chunks is not searched for and not reused.
@@ -29,6 +28,23 @@ fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'
     for number in numbers {
         let _ = paths.of(*number).and_then(paths::remove_file);
     }
+}
+
+/// Finds and takes places before `limit` for chunks, with `tails[i]` free bytes behind chunk `i`, if it has so many items.
+pub(super) fn place_each(
+    free: &mut FreeList,
+    chunks: &[&[u8]],
+    limit: u64,
+    tails: &[u64],
+) -> Result<List<u64>> {
+    let mut places = List::with_capacity(chunks.len())?;
+    for (i, chunk) in chunks.iter().enumerate() {
+        let (len, tail) = (chunk.len() as u64, tails.get(i).copied().unwrap_or(0));
+        let place = free.find(len + tail, limit).ok_or(Error::Failure)?;
+        free.alloc_with_tail(place, len, tail)?;
+        places.push(place)?;
+    }
+    Ok(places)
 }
 
 impl Disk {
@@ -57,34 +73,30 @@ impl Disk {
         Ok(tails)
     }
 
-    /// Finds and takes places before `limit` for chunks, with `tail(i)` free bytes behind chunk `i`.
-    pub(super) fn place_each(
-        &self,
-        free: &mut FreeList,
-        chunks: &[&[u8]],
-        limit: u64,
-        tail: impl Fn(usize) -> u64,
-    ) -> Result<List<u64>> {
-        let mut places = List::new();
-        for (i, chunk) in chunks.iter().enumerate() {
-            let (len, tail) = (chunk.len() as u64, tail(i));
-            let place = free.find(len + tail, limit).ok_or(Error::Failure)?;
-            free.alloc_with_tail(place, len, tail);
-            places.push(place)?;
-        }
-        Ok(places)
+    /// The places of all chunks with bytes. They are listed when they are first needed, and kept up to date by [`SpaceInFile::note`].
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub(super) fn places(&mut self) -> Result<&Sorted<u64>> {
+        let space = self.space.as_mut().ok_or(Error::Failure)?;
+        let known = space.places.take();
+        let places = match known {
+            Some(places) => places,
+            None => Sorted::of(self.view.offsets.sorted_places()?)?,
+        };
+        Ok(space.places.insert(places))
     }
 
-    /// The writes of a change's edits over bytes of chunks. Edits behind the end of a chunk take space from the free list in `growing`, and their
-    /// writes are added to the list in `growing`. Without it, the change must have no such edits.
+    /// The writes of a change's edits over bytes of chunks. Edits behind the end of a chunk take space from the free list, and their writes are
+    /// added to `added`. Without it, the change must have no such edits.
     ///
     /// # Errors
     /// [`Error::Data`] if an edit reaches into another chunk, as one that is damaged may say that it is longer than it is;
     /// [`Error::InvalidParam`] for edits that are not possible.
     pub(super) fn edited<'a>(
-        &self,
+        &mut self,
         change: &Change<'a>,
-        mut growing: Option<(&mut FreeList, &mut List<ChunkWrite<'a>>)>,
+        mut added: Option<&mut List<ChunkWrite<'a>>>,
     ) -> Result<List<ChunkWrite<'a>>> {
         let mut over = List::new();
         let Change::Update(items) = *change else {
@@ -103,96 +115,36 @@ impl Disk {
                     over.push((place, at, new))?;
                     continue;
                 }
-                let Some((free, added)) = &mut growing else {
+                let (Some(added), Some(space)) = (&mut added, &mut self.space) else {
                     return Err(Error::InvalidParam);
                 };
-                if edit.len != 0 || !free.grow(place, at, new.len() as u64) {
+                if edit.len != 0 || !space.free.grow(place, at, new.len() as u64)? {
                     return Err(Error::InvalidParam);
                 }
                 added.push((place, at, new))?;
             }
         }
-        if self.reach_others(items, &over)? {
+        if self.reach_others(&over)? {
             return Err(Error::Data);
         }
         Ok(over)
     }
 
-    /// Whether another chunk begins between the start of a chunk and the end of a write over its bytes. In frames of more than [`MAX_SURVEYED`]
-    /// chunks only the next chunk is looked at: looking at all would take longer than a change of one.
-    fn reach_others(&self, items: &[(usize, ChangedChunk)], over: &[ChunkWrite]) -> Result<bool> {
-        let end = |(place, at, new): &ChunkWrite| (*place, place + at + new.len() as u64);
-        let mut spans = over.iter().map(end).list()?;
-        sort(&mut spans);
-        spans.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 = kept.1.max(next.1);
-            }
-            same
-        });
-        let is_inside = |place: u64| {
-            let before = spans.partition_point(|(start, _)| *start < place);
-            before > 0 && place < spans[before - 1].1
-        };
-        let behind = |(nchunk, _): &(usize, ChangedChunk)| {
-            let next = self.view.offsets.get(nchunk + 1);
-            next.and_then(|offset| u64::try_from(offset).ok())
-        };
-        Ok(match (&self.view.offsets, &spans[..]) {
-            (_, []) => false,
-            (offsets, _) if offsets.len() > MAX_SURVEYED => {
-                items.iter().filter_map(behind).any(is_inside)
-            }
-            // Most changes are of one chunk.
-            (Offsets::List(list), [(start, end)]) => {
-                let (start, end) = (*start as i64, *end as i64);
-                let is_inside = |offset: &i64| (*offset > start) & (*offset < end);
-                list.iter().fold(false, |any, next| any | is_inside(next))
-            }
-            (offsets, _) => offsets.places().any(is_inside),
-        })
-    }
-
-    /// The places, after the change, of the chunks that may have free bytes between their blocks: of edited ones, and `places`, those of chunks
-    /// that replace others.
-    pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<List<u64>> {
-        let known = self.space.as_ref().map_or(&[][..], |space| &space.loose);
-        let mut loose = known.to_list()?;
-        let Change::Update(items) = *change else {
-            return Ok(loose);
-        };
-        loose.reserve(places.len())?;
-        let mut changed = List::with_capacity(items.len())?;
-        for (nchunk, item) in items {
-            if let ChunkPlace::At(place) = self.view.offsets.place(*nchunk)? {
-                changed.push((place, item.stays()))?;
-            }
+    /// Whether another chunk begins between the start of a chunk and the end of a write over its bytes.
+    fn reach_others(&mut self, over: &[ChunkWrite]) -> Result<bool> {
+        if over.is_empty() {
+            return Ok(false);
         }
-        sort(&mut changed);
-        loose.retain(|other| {
-            changed
-                .binary_search_by_key(other, |(place, _)| *place)
-                .is_err()
-        });
-        loose.extend(
-            changed
-                .iter()
-                .filter(|(_, stays)| *stays)
-                .map(|(place, _)| *place),
-        )?;
-        loose.extend_from_slice(places)?;
-        Ok(loose)
+        let places = self.places()?;
+        Ok(over.iter().any(|(place, at, new)| {
+            let next = places.first_from(place + 1);
+            next.is_some_and(|next| next < place + at + new.len() as u64)
+        }))
     }
 
     /// Writes chunks into new files of a directory. Returns the numbers of the files. After the change, all chunks together have `cbytes` bytes.
     pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<List<u64>> {
-        let known = self.space.as_ref().and_then(|space| space.next_number);
-        let first = known.unwrap_or_else(|| {
-            let last = self.view.offsets.places().max();
-            last.map_or(0, |number| number.saturating_add(1))
-        });
-        let places = self.numbers(first, chunks.len(), cbytes)?;
+        let places = self.numbers(chunks.len(), cbytes)?;
         let mut paths = self.chunk_paths()?;
         let mut made = 0;
         let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
@@ -213,10 +165,6 @@ impl Disk {
             remove_files(&mut paths, &places[..made]);
             return Err(error);
         }
-        if let Some(space) = &mut self.space {
-            let behind = places.iter().map(|number| number + 1);
-            space.next_number = behind.chain([first]).max();
-        }
         Ok(places)
     }
 
@@ -233,16 +181,16 @@ impl Disk {
         })
     }
 
-    /// Numbers for `count` new files: from `first` on, or the lowest free ones if the reference would refuse those. It checks numbers as if they
-    /// were offsets within the bytes of all chunks, `cbytes`.
-    fn numbers(&self, first: u64, count: usize, cbytes: u64) -> Result<List<u64>> {
+    /// Numbers for `count` new files: those behind all others, or the lowest free ones if the reference would refuse those. It checks numbers as
+    /// if they were offsets within the bytes of all chunks, `cbytes`.
+    fn numbers(&mut self, count: usize, cbytes: u64) -> Result<List<u64>> {
+        let used = self.places()?;
+        let first = used.last().map_or(0, |number| number.saturating_add(1));
         let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
-        if first + count as u64 <= most {
+        if first.saturating_add(count as u64) <= most {
             return (first..).take(count).list();
         }
-        let mut used = self.view.offsets.places().list()?;
-        used.sort_unstable();
-        let free = (0..).filter(|number| used.binary_search(number).is_err());
+        let free = (0..).filter(|number| !used.contains(*number));
         free.take(count).list()
     }
 
@@ -250,8 +198,7 @@ impl Disk {
     /// [`Self::numbers`].
     pub(super) fn lower_numbers(&mut self) -> Result<()> {
         let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
-        let next = self.space.as_ref().and_then(|space| space.next_number);
-        if next.is_some_and(|next| next <= most) {
+        if self.places()?.last().is_none_or(|last| last <= most) {
             return Ok(());
         }
         let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
@@ -282,7 +229,8 @@ impl Disk {
         }
     }
 
-    /// The places of the chunks that the change removes or replaces, and their lengths; 0 for files.
+    /// The places of the chunks that the change removes or replaces, and their lengths; 0 for files, and for chunks that cannot be read, whose
+    /// space is not reused.
     pub(super) fn leaves(&mut self, change: &Change) -> Result<List<(u64, u64)>> {
         let mut left = List::new();
         for nchunk in change.leaves() {
@@ -294,10 +242,8 @@ impl Disk {
                 continue;
             }
             self.survey()?;
-            // The space of a chunk that cannot be read is not reused.
-            if let Ok(header) = self.stored_at(place)?.header() {
-                left.push((place, header.cbytes as u64))?;
-            }
+            let header = self.stored_at(place)?.header();
+            left.push((place, header.map_or(0, |header| header.cbytes as u64)))?;
         }
         Ok(left)
     }
@@ -333,32 +279,10 @@ impl Disk {
         Ok(())
     }
 
-    /// Those of `places` at which there are chunks, in ascending order.
-    pub(super) fn used_among(&self, mut places: List<u64>) -> Result<List<u64>> {
-        if places.is_empty() {
-            return Ok(places);
-        }
-        sort(&mut places);
-        let used = self.view.offsets.places();
-        let mut used = used
-            .filter(|place| places.binary_search(place).is_ok())
-            .list()?;
-        sort(&mut used);
-        used.dedup();
-        Ok(used)
-    }
-
     /// Removes the files of chunks that a change has removed from a directory.
-    pub(super) fn drop_left(&mut self, left: &[(u64, u64)]) {
+    pub(super) fn drop_left(&self, left: &[(u64, u64)]) {
         if self.kind == FrameKind::Contiguous || left.is_empty() {
             return;
-        }
-        if let Some(space) = &mut self.space
-            && let Some(next) = space.next_number
-            && left.iter().any(|(number, _)| number + 1 == next)
-        {
-            // The highest number is free again.
-            space.next_number = None;
         }
         // No other chunk has one of these files: such a directory is refused when it is read.
         let numbers = left.iter().map(|(number, _)| number);

@@ -2,8 +2,10 @@
 
 use super::Disk;
 use super::commit::{EncodedMetadata, Writes};
+use super::compact::{Tight, follow};
 use super::edit::ChunkChange;
 use super::image::Image;
+use super::places::place_each;
 use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -33,11 +35,12 @@ impl Disk {
                 if stays {
                     free = self.free_list().try_clone()?;
                 }
-                free.reserve(leaves.len(), 0)?;
                 for (place, len) in leaves.iter().filter(|_| stays) {
                     free.free(*place, *len);
                 }
-                self.place_each(&mut free, &chunks, u64::MAX, |_| 0)?
+                let places = place_each(&mut free, &chunks, u64::MAX, &[])?;
+                free.commit();
+                places
             }
             FrameKind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
@@ -54,7 +57,9 @@ impl Disk {
         &mut self,
         file: &dyn Storage,
         ChunkChange {
-            change, specials, ..
+            change,
+            specials,
+            leaves,
         }: ChunkChange,
         next: EncodedMetadata,
         (chunks, places): (&[&[u8]], &[u64]),
@@ -65,19 +70,18 @@ impl Disk {
         let header_len = next.header.len() as u64;
         let mut parts: List<(u64, &[u8])> = List::new();
         let edits = self.edited(change, None)?;
-        let mut loose = self.loose_after(change, &[])?;
-        let tight;
+        let loose = edits.iter().map(|(place, ..)| *place).list()?;
+        let mut tight = Tight::default();
         if self.kind == FrameKind::Contiguous {
             let added = chunks.iter().zip(places);
             parts.extend(added.map(|(chunk, place)| (*place, *chunk)))?;
             parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
             if free.free_bytes() > holes
-                && let Some(closed) =
-                    self.tighten(file, &mut free, &mut offsets, &mut loose, &parts)?
+                && let Some(closed) = self.tighten(file, &mut free, &mut offsets, &parts)?
             {
                 tight = closed;
-                parts.retain(|(place, _)| *place < tight.0);
-                parts.push((tight.0, &tight.1))?;
+                parts.retain(|(place, _)| *place < tight.first);
+                parts.push((tight.first, &tight.bytes))?;
             }
         }
         let image = self.image_of(next, &offsets, free.end())?;
@@ -104,7 +108,10 @@ impl Disk {
         self.view.has_gap = false;
         if let Some(space) = &mut self.space {
             space.free = free;
-            space.loose = loose;
+            space.note(leaves, places, &loose);
+            if !tight.moved.is_empty() {
+                space.note_moves(|place| follow(&tight.moved, place));
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{self, Attempt, SidecarLock};
 use oxiblosc_io::{Mode, Storage, StorageLock, Written, operation, paths};
-use oxiblosc_memory::{List, Shared};
+use oxiblosc_memory::{Collect, Shared, Sorted};
 use std::time::Duration;
 
 /// How often the file is opened if it is removed or replaced each time before it is locked.
@@ -20,10 +20,42 @@ pub(super) struct SpaceInFile {
     pub(super) free: FreeList,
     /// Whether `free` takes all chunks into account; see [`Disk::survey`].
     pub(super) surveyed: bool,
-    /// The places of the chunks that may have free bytes between their blocks.
-    pub(super) loose: List<u64>,
-    /// In a sparse frame, the highest number of a chunk's file plus one, if it is known.
-    pub(super) next_number: Option<u64>,
+    /// The places of the chunks that may have free bytes between their blocks. Some may have no chunk any more.
+    pub(super) loose: Sorted<u64>,
+    /// The places of all chunks with bytes, a shared one several times; see [`Disk::places`].
+    pub(super) places: Option<Sorted<u64>>,
+}
+
+impl SpaceInFile {
+    /// Notes the places of a committed change in `places` and `loose`: those that chunks left, those of chunks that came, and those for `loose`.
+    /// What there is no memory for is not noted: then some chunks are not packed at closing, and the places are listed anew when they are needed.
+    pub(super) fn note(&mut self, leaves: &[(u64, u64)], places: &[u64], loose: &[u64]) {
+        for (place, _) in leaves {
+            self.loose.remove(*place);
+        }
+        for place in loose {
+            if !self.loose.contains(*place) {
+                let _ = self.loose.insert(*place);
+            }
+        }
+        if let Some(all) = &mut self.places {
+            for (place, _) in leaves {
+                all.remove(*place);
+            }
+            if places.iter().any(|place| all.insert(*place).is_err()) {
+                self.places = None;
+            }
+        }
+    }
+
+    /// Notes that chunks were moved: `moved` gives the new place for an old one. As for [`Self::note`].
+    pub(super) fn note_moves(&mut self, moved: impl Fn(u64) -> u64) {
+        self.places = None;
+        let loose = self.loose.iter().map(moved).list();
+        if let Ok(loose) = loose.and_then(Sorted::of) {
+            self.loose = loose;
+        }
+    }
 }
 
 /// The file as it is opened for changes.
@@ -377,8 +409,8 @@ impl Disk {
             self.space = Some(SpaceInFile {
                 free: FreeList::opaque(end),
                 surveyed: false,
-                loose: List::new(),
-                next_number: None,
+                loose: Sorted::new(),
+                places: None,
             });
         }
         Ok(file)

@@ -128,6 +128,131 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
     });
 }
 
+/// The time of 1,000 changes of one chunk in a frame of `count` chunks, whose bytes in a directory are `cbytes`: the least of three times.
+#[cfg(target_os = "linux")]
+fn many_changes(
+    disk: &mut Disk,
+    count: usize,
+    cbytes: u64,
+    mut change: impl FnMut(&mut Disk, EncodedMetadata),
+) -> Duration {
+    let model = Model {
+        chunks: vec![Err(Special::Zero); count],
+        ..Model::default()
+    };
+    let header = Step::Delete(0).next(&model, disk.kind()).header;
+    let mut once = || {
+        let start = processor_time();
+        for _ in 0..1000 {
+            let next = EncodedMetadata {
+                header: header.try_clone().unwrap(),
+                trailer: None,
+                cbytes,
+            };
+            change(disk, next);
+        }
+        processor_time() - start
+    };
+    (0..3).map(|_| once()).min().unwrap()
+}
+
+/// Checks that the second of two times is about the same as the first.
+#[cfg(target_os = "linux")]
+fn same(what: &str, [few, many]: [Duration; 2]) {
+    let most = 2 * few + Duration::from_millis(20);
+    assert!(many < most, "{what}: {few:?} and {many:?}");
+}
+
+/// Each change may look at few chunks only, however many there are, and however many were changed before.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_change_of_one_chunk_costs_the_same_in_large_frames() {
+    let folder = Folder::new("one");
+    let path = folder.0.join("frame");
+    let (name, mut random) = (c_path(&path), Random(3));
+    let edits = [Edit {
+        at: 40,
+        len: 1,
+        new: vec![9].into(),
+    }];
+    let edited = [2_000, 60_000].map(|count| {
+        in_file(&path, count, |_| 10);
+        let (mut disk, _) = Disk::open(plain(), &name, 0, FrameKind::Contiguous).unwrap();
+        many_changes(&mut disk, count, 0, |disk, next| {
+            let item = (random.next(count), ChangedChunk::Edited(&edits));
+            disk.commit(&Change::Update(&[item]), &[], next).unwrap();
+        })
+    });
+    same("chunks edited", edited);
+
+    let count = 40_000;
+    in_file(&path, count, |_| 100);
+    let (mut disk, _) = Disk::open(plain(), &name, 0, FrameKind::Contiguous).unwrap();
+    let replaced = [0, 30_000].map(|before| {
+        let mut replace = |disk: &mut Disk, next| {
+            let new = chunk(random.next(100) + 50, 1);
+            let item = (random.next(count), ChangedChunk::Stored(&new));
+            disk.commit(&Change::Update(&[item]), &[], next).unwrap();
+        };
+        for _ in 0..before / 3000 {
+            many_changes(&mut disk, count, 0, &mut replace);
+        }
+        many_changes(&mut disk, count, 0, replace)
+    });
+    same("chunks replaced", replaced);
+    drop(disk);
+
+    let deleted = [2_000, 1_000_000].map(|count| {
+        let path = folder.0.join(format!("directory{count}"));
+        let (kind, model) = (FrameKind::Sparse, Model::default());
+        let (mut disk, _) = Disk::create(plain(), &c_path(&path), &header(&model, kind)).unwrap();
+        let next = || Step::Delete(0).next(&model, kind);
+        let special = Change::Fill(Special::Zero, count);
+        disk.commit(&special, &[], next()).unwrap();
+        let new = chunk(10, 1);
+        let append = Change::Append(ChangedChunk::Stored(&new));
+        disk.commit(&append, &[], next()).unwrap();
+        many_changes(&mut disk, count, 1 << 20, |disk, next| {
+            disk.commit(&append, &[], next).unwrap();
+            let last = Change::Delete(disk.offsets().len() - 1);
+            disk.commit(&last, &[], Step::Delete(0).next(&model, kind))
+                .unwrap();
+        })
+    });
+    same("chunks appended and deleted", deleted);
+}
+
+/// A damaged chunk may say that it is longer than it is, and chunks need not lie in their order.
+#[test]
+fn an_edit_of_a_chunk_that_lies_changes_no_other() {
+    let folder = Folder::new("reaching");
+    let path = folder.0.join("frame");
+    let kind = FrameKind::Contiguous;
+    for count in [20, if cfg!(miri) { 30 } else { 70_000 }] {
+        let (mut memory, mut model) = in_memory(count, |_| 20);
+        let step = Step::Reorder((0..count).rev().collect());
+        step.apply(&mut model);
+        let next = step.next(&model, kind);
+        memory
+            .commit(&step.change(&step.items()), &[], next.header, None)
+            .unwrap();
+        std::fs::write(&path, memory.whole().unwrap()).unwrap();
+        let (mut disk, _) = Disk::open(plain(), &c_path(&path), 0, kind).unwrap();
+        for (nchunk, at, fits) in [(1, 51, true), (count - 1, 52, false), (2, 52, false)] {
+            let new = vec![7].into();
+            let edits = [Edit { at, len: 1, new }];
+            let item = [(nchunk, ChangedChunk::Edited(&edits))];
+            let next = Step::Reorder(Vec::new()).next(&model, kind);
+            let made = disk.commit(&Change::Update(&item), &[], next);
+            assert_eq!(made.is_ok(), fits, "{nchunk} of {count}");
+            if fits {
+                model.chunks[nchunk].as_mut().unwrap()[at] = 7;
+            }
+        }
+        assert_same(&content(&mut disk).unwrap(), &model.chunks, "edited");
+    }
+}
+
 /// A frame of many chunks is a large one even if they have no bytes, or few: an append must not compress all offsets.
 #[test]
 fn an_append_compresses_few_offsets() {
