@@ -12,6 +12,7 @@ use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use common::schunk_state::read;
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
+use oxiblosc_frame::header::Extent;
 use oxiblosc_frame::offsets::Offsets;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -609,6 +610,40 @@ fn change_chunks_that_share_bytes(kind: Kind) {
             assert_eq!(s.set_slice(start, start + 1, &[9; 8]), 0, "{what}");
             expected[nchunk][80..88].fill(9);
             assert!(data(&s) == expected, "{what}");
+        }
+    }
+}
+
+/// A damaged chunk may say that it has more bytes than it has, so that all chunks together say more than the frame has.
+#[test]
+fn a_buffer_with_a_chunk_that_says_it_is_longer_is_opened_and_copied() {
+    let size = 8000;
+    for lib in libraries() {
+        let s = create(lib, true, None, 8);
+        for seed in 0..4 {
+            let data = Kind::Timestamps.bytes(size, seed);
+            assert!(s.append_buffer(&data, size as i32) > 0);
+        }
+        let (len, mut frame) = s.to_buffer();
+        assert!(len > 0);
+        let header_len = Extent::parse(&frame).expect("sizes").header_len as usize;
+        let offsets = s.offsets().expect("a frame");
+        let field = header_len + offsets[1] as usize + 12..header_len + offsets[1] as usize + 16;
+        let longer = (offsets[3] - offsets[1] - 1) as u32;
+        frame[field].copy_from_slice(&longer.to_le_bytes());
+        for copy in [false, true] {
+            let s = lib.open_buffer(&frame, copy);
+            let s = s.unwrap_or_else(|| panic!("{}, {copy}: it does not open", lib.lib.name));
+            for seed in 0..4 {
+                let mut data = vec![0; size];
+                let read = s.decompress_chunk(seed as i64, &mut data);
+                assert_eq!(read, size as i64, "{}, {copy}", lib.lib.name);
+                assert!(
+                    data == Kind::Timestamps.bytes(size, seed),
+                    "{}",
+                    lib.lib.name
+                );
+            }
         }
     }
 }

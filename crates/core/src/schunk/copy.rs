@@ -127,7 +127,7 @@ impl SuperChunk {
     }
 
     /// Makes a super-chunk whose frame is in a borrowed buffer of `len` bytes independent of that buffer: each chunk is copied into a buffer of
-    /// its own. A frame with very many special chunks for its size is copied as a frame.
+    /// its own. A frame with very many special chunks for its size, or chunks that overlap and have more bytes than it has, is copied as a frame.
     ///
     /// # Errors
     /// Those of a damaged frame.
@@ -138,23 +138,29 @@ impl SuperChunk {
         {
             return memory.own();
         }
-        self.separate()
+        if !self.separate()?
+            && let ChunkStore::Memory(memory) = &mut self.state_mut().store
+        {
+            memory.own()?;
+        }
+        Ok(())
     }
 
-    /// Copies the chunks out of a frame, each into a buffer of its own.
-    fn separate(&mut self) -> Result<()> {
+    /// Copies the chunks out of a frame, each into a buffer of its own. Returns false, and changes nothing, if they have more bytes than the frame.
+    fn separate(&mut self) -> Result<bool> {
         let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
         let (mut counts, nchunks) = {
             let state = self.state_mut();
             (state.counts, state.store.nchunks())
         };
         counts.cbytes = 0;
+        let mut fits = true;
         {
             let state = self.peek()?;
             let mut budget = Budget::of(&state);
             for nchunk in 0..nchunks {
                 let chunk = state.chunk(nchunk)?;
-                budget.take(&chunk)?;
+                fits = fits && budget.take(&chunk).is_ok();
                 let header = ChunkHeader::parse(&chunk)?;
                 nbytes += header.nbytes as i64;
                 counts.cbytes += header.cbytes as i64;
@@ -163,16 +169,21 @@ impl SuperChunk {
                     Some(other) if other != this => 0,
                     _ => this,
                 });
-                chunks.push(chunk.into_owned()?)?;
+                if fits {
+                    chunks.push(chunk.into_owned()?)?;
+                }
             }
         }
         if nbytes != counts.nbytes {
             return Err(Error::Data);
         }
-        self.become_separate(chunks, |state| {
-            state.counts = counts;
-            state.parameters.blocksize = blocksize.unwrap_or(state.parameters.blocksize);
-        })
+        if fits {
+            self.become_separate(chunks, |state| {
+                state.counts = counts;
+                state.parameters.blocksize = blocksize.unwrap_or(state.parameters.blocksize);
+            })?;
+        }
+        Ok(fits)
     }
 
     /// Replaces the frame by these chunks.
