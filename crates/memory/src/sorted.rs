@@ -53,6 +53,11 @@ impl<T: Copy + Ord> Sorted<T> {
         self.pieces.iter().flat_map(|piece| piece.iter().copied())
     }
 
+    /// Whether no two items are equal.
+    pub fn are_different(&self) -> bool {
+        self.iter().is_sorted_by(|before, item| before < item)
+    }
+
     /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
@@ -194,6 +199,8 @@ mod tests {
             assert_eq!(sorted.is_empty(), model.is_empty());
             if turn % 100 == 0 {
                 assert!(sorted.iter().eq(model.iter().copied()));
+                let different = model.windows(2).all(|two| two[0] < two[1]);
+                assert_eq!(sorted.are_different(), different);
                 assert_eq!(sorted.try_clone().unwrap(), sorted);
                 let mut anew: Vec<u64> = model.clone();
                 anew.reverse();

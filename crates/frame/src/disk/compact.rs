@@ -7,6 +7,7 @@
 use super::commit::Writes;
 use super::edit::ChunkChange;
 use super::places::ChunkWrite;
+use super::writer::Survey;
 use super::{Disk, SMALL};
 use crate::change::Delta;
 use crate::free_list::FreeList;
@@ -94,6 +95,9 @@ impl Disk {
         let used = loose.iter().filter(|place| places.contains(*place));
         for place in used.list()? {
             let chunk = self.stored_at(place)?.whole()?;
+            if self.is_other_between(place, place + chunk.len() as u64)? {
+                continue;
+            }
             let Some(shorter) = repack(&chunk)? else {
                 continue;
             };
@@ -171,16 +175,17 @@ impl Disk {
         places.dedup();
         let mut moved = List::with_capacity(places.len())?;
         let mut to = 0;
-        for place in places {
+        let ends = places.iter().skip(1).map(|next| (next - first) as usize);
+        for (place, end) in places.iter().zip(ends.chain([len])) {
             let at = (place - first) as usize;
             let Ok(header) = ChunkHeader::parse(&bytes[at..]) else {
                 return Ok(None);
             };
-            if header.cbytes > len - at {
+            if header.cbytes > end - at {
                 return Ok(None);
             }
             bytes.copy_within(at..at + header.cbytes, to);
-            moved.push((place, first + to as u64))?;
+            moved.push((*place, first + to as u64))?;
             to += header.cbytes;
         }
         bytes.truncate(to);
@@ -201,7 +206,7 @@ impl Disk {
 
     /// Closes the holes of a large frame.
     pub(super) fn compact(&mut self, file: &dyn Storage) -> Result<()> {
-        self.survey()?;
+        self.survey_all()?;
         let Some(first) = self.free_list().first() else {
             return Ok(());
         };
@@ -250,7 +255,7 @@ impl Disk {
         }
         if let Some(space) = &mut self.space {
             space.free = FreeList::packed(to);
-            space.surveyed = true;
+            space.survey = Survey::Whole;
         }
         Ok(())
     }
@@ -299,7 +304,7 @@ impl Disk {
             // The places that became free are not given away before all chunks have moved.
             let end = space.free.end().max(end);
             space.free = FreeList::opaque(end);
-            space.surveyed = false;
+            space.survey = Survey::None;
             space.note_moves(|place| follow(&moved, place));
         }
         Ok(moved)

@@ -45,7 +45,7 @@ pub use new::NewFrame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::{Backend, Mode, Storage, Written};
-use oxiblosc_memory::{CStrBuf, List, Shared};
+use oxiblosc_memory::{CStrBuf, List, Shared, Sorted};
 use std::ffi::CStr;
 
 /// How often a frame is read while another process changes it, and the pause between two attempts in milliseconds.
@@ -330,8 +330,12 @@ impl Disk {
     /// Whether all chunks are known to have different places.
     fn has_distinct_places(&mut self) -> bool {
         if self.view.places_distinct.is_none() {
+            let different = match &self.space {
+                Some(_) => self.places().map(Sorted::are_different),
+                None => self.view.offsets.are_different(),
+            };
             // Without memory it is not known.
-            self.view.places_distinct = self.view.offsets.are_different().ok();
+            self.view.places_distinct = different.ok();
         }
         self.view.places_distinct == Some(true)
     }

@@ -1,7 +1,8 @@
 //! Finds places for new chunks of a frame, and reuses the space of removed ones.
 
-use super::Disk;
 use super::paths::ChunkPaths;
+use super::writer::Survey;
+use super::{Disk, SMALL};
 use crate::change::{Change, ChangedChunk};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -12,8 +13,13 @@ use oxiblosc_io::{Mode, Storage, paths};
 use oxiblosc_memory::{Collect, List, Shared, Sorted};
 use std::ffi::CStr;
 
-/// In frames with more chunks than this, free space between chunks is not searched for and not reused.
+/// In frames with more chunks than this, free space that others have left between chunks is not searched for.
 const MAX_SURVEYED: usize = 1 << 16;
+/// In a large frame of more chunks than this, free space that others have left is searched for if more than [`FREE_SAMPLES`] of [`SAMPLES`] bytes
+/// are free. That is twice the part at which closing a frame closes its holes: it would be a waste to search, and not to close them.
+const MANY: usize = 2 << 10;
+const SAMPLES: u64 = 512;
+const FREE_SAMPLES: u64 = 4;
 /// Behind a chunk of at least [`MIN_TAILED`] bytes that replaces another one in a large frame, its length divided by this is left free, as
 /// long as the frame has at most the bytes of all chunks divided by [`MAX_TAILS`] free.
 const TAIL: u64 = 16;
@@ -82,7 +88,7 @@ impl Disk {
         let known = space.places.take();
         let places = match known {
             Some(places) => places,
-            None => Sorted::of(self.view.offsets.sorted_places()?)?,
+            None => self.view.offsets.sorted_places()?,
         };
         Ok(space.places.insert(places))
     }
@@ -132,14 +138,18 @@ impl Disk {
 
     /// Whether another chunk begins between the start of a chunk and the end of a write over its bytes.
     fn reach_others(&mut self, over: &[ChunkWrite]) -> Result<bool> {
-        if over.is_empty() {
-            return Ok(false);
+        for (place, at, new) in over {
+            if self.is_other_between(*place, place + at + new.len() as u64)? {
+                return Ok(true);
+            }
         }
-        let places = self.places()?;
-        Ok(over.iter().any(|(place, at, new)| {
-            let next = places.first_from(place + 1);
-            next.is_some_and(|next| next < place + at + new.len() as u64)
-        }))
+        Ok(false)
+    }
+
+    /// Whether another chunk than the one at `place` begins before `end` and behind `place`.
+    pub(super) fn is_other_between(&mut self, place: u64, end: u64) -> Result<bool> {
+        let next = self.places()?.first_from(place + 1);
+        Ok(next.is_some_and(|next| next < end))
     }
 
     /// Writes chunks into new files of a directory. Returns the numbers of the files. After the change, all chunks together have `cbytes` bytes.
@@ -242,39 +252,104 @@ impl Disk {
                 continue;
             }
             self.survey()?;
-            let header = self.stored_at(place)?.header();
-            left.push((place, header.map_or(0, |header| header.cbytes as u64)))?;
+            left.push((place, self.freed_at(place)?))?;
         }
         Ok(left)
     }
 
-    /// Reads the headers of all chunks to find the free space between them, so that it can be reused, and that of removed ones as well.
-    pub(super) fn survey(&mut self) -> Result<()> {
-        let surveyed = self.space.as_ref().is_none_or(|space| space.surveyed);
-        let Offsets::List(list) = &self.view.offsets else {
-            return Ok(());
+    /// The length of the chunk at `place`, which a change removes; 0 if its space is not to be reused.
+    fn freed_at(&mut self, place: u64) -> Result<u64> {
+        let Ok(header) = self.stored_at(place)?.header() else {
+            return Ok(0);
         };
-        if surveyed || list.len() > MAX_SURVEYED {
-            return Ok(());
-        }
-        let places = self.view.offsets.places().list()?;
-        let mut chunks = List::with_capacity(places.len())?;
-        for place in places {
-            match self.stored_at(place)?.header() {
-                Ok(header) => chunks.push((place, header.cbytes as u64))?,
-                Err(_) => {
-                    // The next change does not try this again.
-                    self.space
-                        .iter_mut()
-                        .for_each(|space| space.surveyed = true);
-                    return Ok(());
+        let len = header.cbytes as u64;
+        if self.space.as_ref().map(|space| space.survey) == Some(Survey::Own) {
+            // That no chunks share bytes was not checked.
+            if self.is_other_between(place, place + len)? {
+                return Ok(0);
+            }
+            if let Some(before) = self.places()?.last_before(place) {
+                let header = self.stored_at(before)?.header();
+                if !header.is_ok_and(|header| before + header.cbytes as u64 <= place) {
+                    return Ok(0);
                 }
             }
         }
-        let free = FreeList::around(chunks)?;
+        Ok(len)
+    }
+
+    /// Prepares the free list for a change that removes or replaces chunks, so that their space can be reused, and free space that others have left
+    /// between chunks: it is found by reading the headers of all chunks. In a large frame with little free space, or very many chunks, that would
+    /// take much longer than the change, and is not done.
+    pub(super) fn survey(&mut self) -> Result<()> {
+        let known = self.space.as_ref().map(|space| space.survey);
+        let Offsets::List(list) = &self.view.offsets else {
+            return Ok(());
+        };
+        if known != Some(Survey::None) {
+            return Ok(());
+        }
+        let count = list.len();
+        let is_large = self.view.extent.frame_len > SMALL && count > MANY;
+        if is_large
+            && self.has_distinct_places()
+            && (count > MAX_SURVEYED || self.seems_packed()?)
+        {
+            if let Some(space) = &mut self.space {
+                space.free = FreeList::packed(space.free.end());
+                space.survey = Survey::Own;
+            }
+            return Ok(());
+        }
+        match count > MAX_SURVEYED {
+            true => Ok(()),
+            false => self.survey_all(),
+        }
+    }
+
+    /// Whether little space is free between the chunks, judging by some evenly distributed bytes. They are others after each change.
+    fn seems_packed(&mut self) -> Result<bool> {
+        let step = (self.free_list().end() / SAMPLES).max(1);
+        let first = self.view.extent.frame_len % step;
+        let mut free = 0;
+        for i in 0..SAMPLES {
+            let pos = first + step * i;
+            let Some(place) = self.places()?.last_before(pos + 1) else {
+                return Ok(false);
+            };
+            let header = self.stored_at(place)?.header();
+            let is_used = header.is_ok_and(|header| pos < place + header.cbytes as u64);
+            free += u64::from(!is_used);
+            if free > FREE_SAMPLES {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the headers of all chunks to find all free space between them.
+    pub(super) fn survey_all(&mut self) -> Result<()> {
+        if self.space.as_ref().map(|space| space.survey) == Some(Survey::Whole) {
+            return Ok(());
+        }
+        let places = self.places()?.iter().list()?;
+        let mut chunks = List::with_capacity(places.len())?;
+        let mut readable = true;
+        for place in places {
+            let Ok(header) = self.stored_at(place)?.header() else {
+                readable = false;
+                break;
+            };
+            chunks.push((place, header.cbytes as u64))?;
+        }
+        let end = self.free_list().end();
+        let free = match readable {
+            true => FreeList::around(chunks)?,
+            false => FreeList::opaque(end),
+        };
         if let Some(space) = &mut self.space {
             space.free = free;
-            space.surveyed = true;
+            space.survey = Survey::Whole;
         }
         Ok(())
     }

@@ -14,12 +14,23 @@ use std::time::Duration;
 /// How often the file is opened if it is removed or replaced each time before it is locked.
 pub(crate) const TRIES: usize = 64;
 
+/// What is known about the free bytes between chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Survey {
+    /// Nothing.
+    None,
+    /// What this handle has freed. There may be few others.
+    Own,
+    /// All of them; or there is a chunk that cannot be read, and freed bytes are not used again.
+    Whole,
+}
+
 /// What a change needs to know about the space in the file.
 pub(super) struct SpaceInFile {
     /// The free bytes between header and index; not used for a sparse frame.
     pub(super) free: FreeList,
-    /// Whether `free` takes all chunks into account; see [`Disk::survey`].
-    pub(super) surveyed: bool,
+    /// What `free` takes into account; see [`Disk::survey`].
+    pub(super) survey: Survey,
     /// The places of the chunks that may have free bytes between their blocks. Some may have no chunk any more.
     pub(super) loose: Sorted<u64>,
     /// The places of all chunks with bytes, a shared one several times; see [`Disk::places`].
@@ -408,7 +419,7 @@ impl Disk {
             };
             self.space = Some(SpaceInFile {
                 free: FreeList::opaque(end),
-                surveyed: false,
+                survey: Survey::None,
                 loose: Sorted::new(),
                 places: None,
             });

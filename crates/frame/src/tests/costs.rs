@@ -222,6 +222,101 @@ fn a_change_of_one_chunk_costs_the_same_in_large_frames() {
     same("chunks appended and deleted", deleted);
 }
 
+/// Commits the replacement of a chunk.
+fn replace(disk: &mut Disk, model: &mut Model, nchunk: usize, new: Vec<u8>) {
+    let step = Step::Update(vec![(nchunk, Ok(new))]);
+    step.apply(model);
+    let next = step.next(model, FrameKind::Contiguous);
+    disk.commit(&step.change(&step.items()), &[], next).unwrap();
+}
+
+/// Nor does the first change of a handle read the headers of all chunks. But the space that replaced chunks have left is found again.
+#[test]
+fn the_first_change_of_a_large_frame_reads_few_chunks() {
+    let folder = Folder::new("first");
+    let path = folder.0.join("frame");
+    let (name, kind) = (c_path(&path), FrameKind::Contiguous);
+    let calls = [5_000, 100_000].map(|count| {
+        let mut model = in_file(&path, count, |_| 300);
+        let counting = Counting::default();
+        let (mut disk, _) = Disk::open(counting.options(), &name, 0, kind).unwrap();
+        counting.take();
+        replace(&mut disk, &mut model, count / 3, chunk(200, 1));
+        counting.take()[0]
+    });
+    assert!(calls[1] <= calls[0] && calls[0] < 600, "{calls:?}");
+
+    let (count, mut random) = (3_000, Random(9));
+    let mut model = in_file(&path, count, |_| 400);
+    let (mut few, mut many) = (0, 0);
+    for turn in 0..if cfg!(miri) { 2 } else { 500 } {
+        let counting = Counting::default();
+        let (mut disk, _) = Disk::open(counting.options(), &name, 0, kind).unwrap();
+        counting.take();
+        let new = chunk(350 + random.next(100), turn as u8);
+        replace(&mut disk, &mut model, random.next(count), new);
+        match counting.take()[0] {
+            ..700 => few += 1,
+            _ => many += 1,
+        }
+        disk.close().unwrap();
+        let used = cbytes(&model);
+        let len = disk.frame_len();
+        assert!(len < used + used / 64 + 5_000, "{turn}: {len} for {used}");
+    }
+    assert!(few > 10 * many, "{few} and {many}");
+    let (mut disk, loaded) = Disk::open(plain(), &name, 0, kind).unwrap();
+    assert!(whole(&mut disk, loaded).unwrap() == model);
+}
+
+/// Chunks that are damaged, and say that they are longer or shorter than they are.
+#[test]
+fn space_is_reused_around_chunks_that_lie_and_changes_no_other() {
+    let folder = Folder::new("lying");
+    let path = folder.0.join("frame");
+    let (name, kind) = (c_path(&path), FrameKind::Contiguous);
+    // The longer chunks make a frame that is large, the last ones one with free space between chunks.
+    for (count, len, free) in [(3_000, 400, 0), (200, 6_000, 0), (3_000, 400, 300)] {
+        let mut random = Random(count as u64);
+        let mut model = in_file(&path, count, |_| len);
+        let (mut disk, _) = Disk::open(plain(), &name, 0, kind).unwrap();
+        for nchunk in 0..free {
+            replace(&mut disk, &mut model, 7 * nchunk, chunk(len, 1));
+        }
+        let data = disk.header_len();
+        let place = |disk: &Disk, nchunk| match disk.offsets().place(nchunk) {
+            Ok(super::super::offsets::ChunkPlace::At(place)) => (data + place) as usize,
+            _ => panic!("it has bytes"),
+        };
+        let places: Vec<usize> = (0..count).map(|nchunk| place(&disk, nchunk)).collect();
+        std::mem::forget(disk);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let lying: Vec<usize> = (0..20).map(|i| (i * count / 20) + i % 3 + 1).collect();
+        for (i, nchunk) in lying.iter().enumerate() {
+            let says = [50, len + 60, 3 * len][i % 3] as i32;
+            let at = places[*nchunk] + 12;
+            bytes[at..at + 4].copy_from_slice(&says.to_le_bytes());
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let (mut disk, _) = Disk::open(plain(), &name, 0, kind).unwrap();
+        for turn in 0..count / 4 {
+            let near = lying[random.next(20)] + random.next(5) - 1;
+            let nchunk = [near, random.next(count)][turn % 2].min(count - 1);
+            if !lying.contains(&nchunk) {
+                let new = chunk(len - 20 + random.next(40), turn as u8);
+                replace(&mut disk, &mut model, nchunk, new);
+            }
+        }
+        let now = std::fs::read(&path).unwrap();
+        for (nchunk, chunk) in model.chunks.iter().enumerate() {
+            let (at, chunk) = (place(&disk, nchunk), chunk.as_ref().unwrap());
+            // The length in the header of a lying chunk is wrong.
+            let is_same = now[at + 16..at + chunk.len()] == chunk[16..];
+            assert!(is_same, "{nchunk} of {count}");
+        }
+    }
+}
+
 /// A damaged chunk may say that it is longer than it is, and chunks need not lie in their order.
 #[test]
 fn an_edit_of_a_chunk_that_lies_changes_no_other() {
