@@ -27,8 +27,8 @@ pub struct Encoder {
     cells: Box<HashTable>,
     triples: Box<HashTable>,
     pairs: Box<HashTable>,
-    /// For each part of adjacent rows, by its first row, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may
-    /// have been for an earlier cell (see [`insert`]).
+    /// For each part of adjacent rows, by its first row, the slot into which the next literal cell inserts it: the last one that was found empty
+    /// for it, which may have been for an earlier cell (see [`insert`]).
     triple_slots: [u32; 2],
     pair_slots: [u32; 3],
 }
