@@ -1304,7 +1304,7 @@ BLOSC_EXPORT int32_t blosc2_unshuffle(int32_t typesize, int32_t blocksize, const
 BLOSC_EXPORT int32_t blosc2_bitshuffle(int32_t typesize, int32_t blocksize, const void *src, void *dest);
 
 /**
- * Undoes `blosc2_bitshuffle`.
+ * Undoes `blosc2_bitshuffle`; there is no largest typesize.
  *
  * Required of the caller:
  * As for `blosc2_shuffle`.

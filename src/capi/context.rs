@@ -415,7 +415,8 @@ pub unsafe extern "C" fn blosc2_set_maskout(
 ) -> c_int {
     export("blosc2_set_maskout", || {
         let ctx = unsafe_granted!(Context::from_c(ctx)?);
-        let len = size(nblocks)?;
+        // A negative number is more than there is memory for.
+        let len = size(nblocks).map_err(|_| Error::MemoryAlloc)?;
         // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.
         let mask = unsafe { bytes(maskout.cast(), len)? };
         let mut copy = Buffer::zeroed(len.max(1))?;

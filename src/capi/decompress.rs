@@ -130,7 +130,7 @@ impl Context {
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         let room = room(destsize);
-        if header.nbytes > room {
+        if destsize < 0 || header.nbytes > room {
             return Err(Error::WriteBuffer);
         }
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;

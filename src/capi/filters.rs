@@ -1,8 +1,12 @@
 //! The shuffles by themselves.
 
 use crate::capi::prelude::*;
+use core::ops::RangeInclusive;
 use oxiblosc_chunk::header::version;
 use oxiblosc_filters::{bitshuffle, shuffle};
+
+/// The typesizes of the shuffles. Only the undoing of a bit shuffle takes larger ones.
+const TYPESIZES: RangeInclusive<i32> = 1..=256;
 
 /// Applies `filter` to `blocksize` bytes; gives their number.
 ///
@@ -10,12 +14,13 @@ use oxiblosc_filters::{bitshuffle, shuffle};
 /// Both buffers have `blocksize` bytes.
 unsafe fn apply(
     filter: impl FnOnce(usize, &[u8], &mut [u8]),
+    typesizes: RangeInclusive<i32>,
     typesize: i32,
     blocksize: i32,
     src: *const c_void,
     dest: *mut c_void,
 ) -> Result<usize> {
-    if !(1..=256).contains(&typesize) {
+    if !typesizes.contains(&typesize) {
         return Err(Error::InvalidParam);
     }
     let len = size(blocksize)?;
@@ -37,7 +42,7 @@ pub unsafe extern "C" fn blosc2_shuffle(
     dest: *mut c_void,
 ) -> i32 {
     unsafe_granted!(export("blosc2_shuffle", || {
-        apply(shuffle::shuffle, typesize, blocksize, src, dest)
+        apply(shuffle::shuffle, TYPESIZES, typesize, blocksize, src, dest)
     }))
 }
 
@@ -53,7 +58,14 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     dest: *mut c_void,
 ) -> i32 {
     unsafe_granted!(export("blosc2_unshuffle", || {
-        apply(shuffle::unshuffle, typesize, blocksize, src, dest)
+        apply(
+            shuffle::unshuffle,
+            TYPESIZES,
+            typesize,
+            blocksize,
+            src,
+            dest,
+        )
     }))
 }
 
@@ -71,11 +83,18 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     dest: *mut c_void,
 ) -> i32 {
     unsafe_granted!(export("blosc2_bitshuffle", || {
-        apply(bitshuffle::bitshuffle, typesize, blocksize, src, dest)
+        apply(
+            bitshuffle::bitshuffle,
+            TYPESIZES,
+            typesize,
+            blocksize,
+            src,
+            dest,
+        )
     }))
 }
 
-/// Undoes `blosc2_bitshuffle`.
+/// Undoes `blosc2_bitshuffle`; there is no largest typesize.
 ///
 /// # Safety
 /// As for `blosc2_shuffle`.
@@ -90,6 +109,6 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
         bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
     };
     export("blosc2_bitunshuffle", || {
-        unsafe_granted!(apply(undo, typesize, blocksize, src, dest))
+        unsafe_granted!(apply(undo, 1..=i32::MAX, typesize, blocksize, src, dest))
     })
 }

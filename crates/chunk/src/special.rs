@@ -10,7 +10,7 @@ pub struct SpecialChunk<'a> {
     pub special: Special,
     /// Bytes of the data.
     pub nbytes: usize,
-    /// Bytes of a block.
+    /// Bytes of a block. An empty chunk has blocks of one byte, as in the reference.
     pub blocksize: usize,
     /// Bytes of an item.
     pub typesize: usize,
@@ -29,7 +29,7 @@ impl SpecialChunk<'_> {
             nbytes: self.nbytes,
             cbytes: EXTENDED_HEADER_LENGTH + self.value.len(),
             blocks: Blocks::Regular {
-                blocksize: self.blocksize,
+                blocksize: if self.nbytes == 0 { 1 } else { self.blocksize },
             },
             blosc2_flags: self.special.to_flags(),
             ..ChunkHeader::EMPTY

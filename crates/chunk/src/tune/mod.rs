@@ -68,10 +68,14 @@ impl BlocksizeRequest {
             && blocksize / self.typesize >= MIN_STREAM
     }
 
-    /// The block size in bytes; `user` is the one in the parameters, or 0 for the tuner's choice.
+    /// The block size in bytes; `user` is the one in the parameters, or 0 for the tuner's choice. In an empty chunk it is the one in the
+    /// parameters, whatever that is.
     pub fn blocksize(&self, user: i32) -> i32 {
-        if self.nbytes < self.typesize {
+        if user == 0 && self.nbytes < self.typesize {
             return 1;
+        }
+        if self.nbytes == 0 {
+            return user;
         }
         let wanted = if user != 0 {
             user
@@ -177,6 +181,20 @@ mod tests {
             .blocksize(0),
             1
         );
+        // Of less than an item, and of nothing, there are blocks of the size that was asked for.
+        for (nbytes, user, expected) in [
+            (7, 5, 5),
+            (7, 100, 7),
+            (0, 0, 1),
+            (0, 5, 5),
+            (0, 1003, 1003),
+        ] {
+            let request = BlocksizeRequest {
+                nbytes,
+                ..LZ4_SHUFFLED
+            };
+            assert_eq!(request.blocksize(user), expected, "{nbytes} {user}");
+        }
         let zlib = BlocksizeRequest {
             compcode: ZLIB,
             ..LZ4_SHUFFLED
