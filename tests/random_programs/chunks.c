@@ -116,6 +116,8 @@ static void variable_blocks(const blosc2_cparams *params) {
 void chunk_program(void) {
   int32_t typesize = ONE_OF(1, 2, 3, 4, 4, 7, 8, 8, 12, 16, 20, 255);
   blosc2_cparams params = random_cparams(typesize);
+  /* The reference does not read all chunks with a dictionary again, which is seen where it is known what they hold. */
+  params.use_dict = lossless(&params) && params.use_dict;
   if (once_in(6)) {
     params.filters[BLOSC2_MAX_FILTERS - 1] = BLOSC_DELTA;
     params.filters[BLOSC2_MAX_FILTERS - 2] = BLOSC_SHUFFLE;

@@ -6,7 +6,7 @@
 //! the program knows to be wrong (`WRONG`). Programs avoid what `docs/compatibility.md` says of the reference.
 //!
 //! `OXIBLOSC_PROGRAMS` is the number of programs (400 by default), `OXIBLOSC_PROGRAMS_FIRST` the number of the first: the same number always
-//! gives the same program.
+//! gives the same program. `OXIBLOSC_PROGRAMS_KIND` is the kind of all of them, by its name in `programs.c`.
 
 #[path = "../common/c_driver.rs"]
 mod c_driver;
@@ -18,6 +18,18 @@ use common::library::program_with;
 use common::needs::reference_path;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// What the driver is compiled from.
+const SOURCES: [&str; 8] = [
+    "programs.c",
+    "chunks.c",
+    "schunks.c",
+    "arrays.c",
+    "plugins.c",
+    "invalid_chunks.c",
+    "invalid_schunks.c",
+    "invalid_arrays.c",
+];
 
 /// What each program said.
 type Logs = BTreeMap<u64, Vec<String>>;
@@ -107,7 +119,7 @@ fn programs_do_the_same_with_both_libraries() {
         &folder.0,
         (&common::library::ours_path(), "libblosc2.so.9"),
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("include"),
-        ["programs.c", "chunks.c", "schunks.c", "arrays.c"].map(|name| sources.join(name)),
+        SOURCES.map(|name| sources.join(name)),
     );
     let programs = Programs {
         driver,

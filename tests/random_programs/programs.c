@@ -3,7 +3,8 @@
    programs run FOLDER FIRST COUNT   runs the programs of these numbers in folders of their own
    programs read FOLDER FIRST COUNT  reads the frames that they left there
 
-   The log goes to standard output: `program N`, what the program did, and how it ended. */
+   The log goes to standard output: `program N`, what the program did, and how it ended. With OXIBLOSC_PROGRAMS_KIND in the environment,
+   all programs are of the kind of that name. */
 #include "tool.h"
 #include <dirent.h>
 #include <signal.h>
@@ -19,12 +20,32 @@ void say_params(const blosc2_cparams *params) {
       params->filters[4], params->filters_meta[4], params->filters[5], params->filters_meta[5]);
 }
 
+/* The kinds of programs, and how many of each there are in a hundred. */
+static const struct kind {
+  const char *name;
+  int share;
+  void (*run)(void);
+} kinds[] = {
+    {"chunk", 10, chunk_program},
+    {"blosc1", 6, blosc1_program},
+    {"schunk", 30, schunk_program},
+    {"array", 30, array_program},
+    {"plugin-array", 8, plugin_array_program},
+    {"plugin-chunk", 4, plugin_chunk_program},
+    {"invalid-chunk", 4, invalid_chunk_program},
+    {"invalid-schunk", 4, invalid_schunk_program},
+    {"invalid-array", 4, invalid_array_program},
+};
+
 static void run_program(void) {
-  switch (below(8)) {
-    case 0: chunk_program(); break;
-    case 1: blosc1_program(); break;
-    case 2: case 3: case 4: schunk_program(); break;
-    default: array_program();
+  const char *name = getenv("OXIBLOSC_PROGRAMS_KIND");
+  int64_t at = below(100);
+  for (int i = 0; i < COUNT(kinds); i++) {
+    bool is_meant = name != NULL ? strcmp(name, kinds[i].name) == 0 : at >= 0 && at < kinds[i].share;
+    at -= kinds[i].share;
+    if (is_meant) {
+      kinds[i].run();
+    }
   }
 }
 

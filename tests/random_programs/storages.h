@@ -17,3 +17,6 @@ struct place_of {
 
 /* A new storage at a random place. */
 struct place_of *random_place(int32_t typesize);
+
+/* Puts a codec or a filter of the plugins into parameters; not always one that fits. */
+void choose_plugin(blosc2_cparams *params);

@@ -137,6 +137,11 @@ void chunk_program(void);
 void schunk_program(void);
 void array_program(void);
 void blosc1_program(void);
+void plugin_array_program(void);
+void plugin_chunk_program(void);
+void invalid_chunk_program(void);
+void invalid_schunk_program(void);
+void invalid_array_program(void);
 /* Reads a frame of either library, in a file or a directory. */
 void read_frame(const char *path);
 void say_array(b2nd_array_t *array);
