@@ -66,7 +66,7 @@ void plugin_chunk_program(void) {
     say_params(&params);
     int32_t items = (int32_t)below(once_in(4) ? MOST / typesize : 3000), nbytes = items * typesize;
     uint8_t *data = once_in(2) ? data_of(nbytes, typesize) : numbers_of(items, typesize);
-    uint8_t *chunk = buffer_of(nbytes + BLOSC2_MAX_OVERHEAD), *to = buffer_of(nbytes);
+    uint8_t *chunk = buffer_of(nbytes + BLOSC2_MAX_OVERHEAD), *to = buffer_of(nbytes), *whole = buffer_of(nbytes);
     blosc2_context *ctx = blosc2_create_cctx(params);
     say("create_cctx: %d", ctx != NULL);
     if (ctx != NULL) {
@@ -75,12 +75,13 @@ void plugin_chunk_program(void) {
       say("compress_ctx of %d: %lld %08x", nbytes, (long long)shown(rc, exact), rc > 0 && exact && params.nthreads == 1 ? hash(chunk, rc) : 0);
       blosc2_context *dctx = blosc2_create_dctx(random_dparams());
       if (rc > 0) {
-        int got = blosc2_decompress_ctx(dctx, chunk, rc, to, nbytes);
-        say("  decompress_ctx: %d %08x", got, got > 0 ? hash(to, got) : 0);
+        int all = blosc2_decompress_ctx(dctx, chunk, rc, whole, nbytes);
+        say("  decompress_ctx: %d %08x", all, all > 0 ? hash(whole, all) : 0);
         for (int i = 0; i < 3; i++) {
           int32_t from = (int32_t)below(items + 1), count = (int32_t)below(items - from + 1);
-          got = blosc2_getitem_ctx(dctx, chunk, rc, from, count, to, nbytes);
-          say("  getitem_ctx %d %d: %d %08x", from, count, got, got > 0 ? hash(to, got) : 0);
+          int got = blosc2_getitem_ctx(dctx, chunk, rc, from, count, to, nbytes);
+          bool wrong = all == nbytes && (got != count * typesize || memcmp(to, whole + from * typesize, (size_t)got) != 0);
+          say("  getitem_ctx %d %d: %d %08x%s", from, count, got, got > 0 ? hash(to, got) : 0, wrong ? " WRONG" : "");
         }
       }
       blosc2_free_ctx(dctx);
@@ -89,5 +90,6 @@ void plugin_chunk_program(void) {
     free(data);
     free(chunk);
     free(to);
+    free(whole);
   }
 }
