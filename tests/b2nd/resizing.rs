@@ -15,6 +15,19 @@ fn one_chunk_appended_to_a_length_that_is_no_multiple() {
 }
 
 #[test]
+fn as_many_items_as_a_padded_chunk_has_are_appended() {
+    for len in [5, 10, 12] {
+        let data = counted(len);
+        let array = our_arrays()
+            .array_of(&spec(&[len as i64], &[5], &[3], 1), &data)
+            .unwrap();
+        let more = [200, 201, 202, 203, 204, 205];
+        assert_eq!(array.append(0, &more), 0);
+        assert_eq!(array.to_buffer().unwrap(), [&data[..], &more].concat());
+    }
+}
+
+#[test]
 fn nothing_is_inserted_into_an_array_of_nothing() {
     let array = our_arrays()
         .array_of(&spec(&[0, 3], &[4, 2], &[2, 2], 1), &[])

@@ -284,6 +284,11 @@ fn one(report: &mut Report, libs: [&'static B2ndLib; 2], spec: &Spec, data: &[u8
             });
         }
     };
+    let new_axis: Vec<bool> = (0..=spec.shape.len()).map(|axis| axis == 0).collect();
+    let view = ours.expand(&new_axis).and_then(|view| view.to_buffer());
+    report.check(view == ours.to_buffer(), "items of a view", || {
+        format!("{which}: {:?}", view.as_ref().err())
+    });
     let (mine, other) = (ours.to_frame(), theirs.to_frame());
     let (Ok(mine), Ok(other)) = (mine, other) else {
         return report.fail("no frame", which);
