@@ -34,7 +34,7 @@ pub struct Encoder {
 }
 
 /// A part of a cell that was looked up.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Part {
     slot: u32,
     /// What the slot has.
@@ -68,6 +68,21 @@ impl Part {
     #[inline(always)]
     fn distance(&self, cell: &Cell) -> [u8; 2] {
         ((cell.anchor() - self.position as usize) as u16).to_le_bytes()
+    }
+
+    /// Writes the part, pair `I`, if it was found, and breaks with the number of bytes written.
+    #[inline(always)]
+    fn put_pair<const I: usize>(&self, cell: &Cell, out: &mut [u8; 17]) -> ControlFlow<usize> {
+        if !self.is_found {
+            return Continue(());
+        }
+        let [a, b] = PAIRS[I];
+        let token = if a == 2 { 0 } else { a << 5 | b << 3 };
+        let [low, high] = self.distance(cell);
+        put(out, [0x80 | token as u8, low, high]);
+        let [a, b] = cell.two_rows(PAIRS[5 - I]);
+        out[3..11].copy_from_slice(&two(a, b).to_le_bytes());
+        Break(11)
     }
 
     /// Notes that the slot of a part of adjacent rows is free, if it is.
@@ -155,7 +170,7 @@ impl Encoder {
     /// Looks up triple `I`. If it is found, writes it, and breaks with the number of bytes written.
     #[inline(always)]
     fn put_triple<const I: usize>(
-        &mut self,
+        &self,
         cell: &Cell,
         out: &mut [u8; 17],
     ) -> ControlFlow<usize, Part> {
@@ -176,26 +191,6 @@ impl Encoder {
         Continue(part)
     }
 
-    /// Writes pair `I` if it was found, and breaks with the number of bytes written.
-    #[inline(always)]
-    fn put_pair<const I: usize>(
-        &mut self,
-        part: Part,
-        cell: &Cell,
-        out: &mut [u8; 17],
-    ) -> ControlFlow<usize> {
-        if !part.is_found {
-            return Continue(());
-        }
-        let [a, b] = PAIRS[I];
-        let token = if a == 2 { 0 } else { a << 5 | b << 3 };
-        let [low, high] = part.distance(cell);
-        put(out, [0x80 | token as u8, low, high]);
-        let [a, b] = cell.two_rows(PAIRS[5 - I]);
-        out[3..11].copy_from_slice(&two(a, b).to_le_bytes());
-        Break(11)
-    }
-
     /// Writes a cell as a match of some of its rows, and breaks with the number of bytes written. If there is no match, inserts the parts of the
     /// cell into the tables, as it will be literal.
     #[inline(always)]
@@ -213,16 +208,16 @@ impl Encoder {
         let part = self.put_triple::<3>(cell, out)?;
         part.note_free(&mut self.triple_slots[1], &mut free_triples[1]);
 
-        self.put_pair::<0>(pairs[0], cell, out)?;
+        pairs[0].put_pair::<0>(cell, out)?;
         pairs[0].note_free(&mut self.pair_slots[0], &mut free_pairs[0]);
-        self.put_pair::<1>(pairs[1], cell, out)?;
-        self.put_pair::<2>(pairs[2], cell, out)?;
+        pairs[1].put_pair::<1>(cell, out)?;
+        pairs[2].put_pair::<2>(cell, out)?;
         let part = self.pair::<3>(cell);
-        self.put_pair::<3>(part, cell, out)?;
+        part.put_pair::<3>(cell, out)?;
         part.note_free(&mut self.pair_slots[1], &mut free_pairs[1]);
-        self.put_pair::<4>(self.pair::<4>(cell), cell, out)?;
+        self.pair::<4>(cell).put_pair::<4>(cell, out)?;
         let part = self.pair::<5>(cell);
-        self.put_pair::<5>(part, cell, out)?;
+        part.put_pair::<5>(cell, out)?;
         part.note_free(&mut self.pair_slots[2], &mut free_pairs[2]);
 
         let start = cell.anchor() + 1;
