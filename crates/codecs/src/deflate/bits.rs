@@ -4,6 +4,9 @@ use core::hint::cold_path;
 
 use crate::copy::array_at_mut;
 
+/// The most bits that may be appended between calls of [`BitWriter::flush`], which leaves up to 7.
+pub(super) const MAX_PUT: u32 = 56;
+
 /// A destination for bits. Bits that do not fill a byte yet are buffered.
 pub(super) struct BitWriter<'a> {
     dst: &'a mut [u8],
@@ -33,7 +36,7 @@ impl<'a> BitWriter<'a> {
         self.bit_count
     }
 
-    /// Appends `count` bits. Higher bits of `bits` must be 0. At most 56 bits may be appended between calls of
+    /// Appends `count` bits. Higher bits of `bits` must be 0. At most [`MAX_PUT`] bits may be appended between calls of
     /// [`flush`](Self::flush).
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u64, count: u32) {

@@ -1,6 +1,8 @@
 //! Lookup tables that give the bits of each symbol.
 
-use super::bits::BitWriter;
+use core::hint::cold_path;
+
+use super::bits::{BitWriter, MAX_PUT};
 use super::code::codes;
 use super::header::CodeLengths;
 use super::symbols::{
@@ -55,17 +57,24 @@ impl CodeTable {
         table
     }
 
+    /// The bits that are written for a symbol, and their number, which is at most 48.
     #[inline(always)]
-    fn write(&self, bits: &mut BitWriter, symbol: u32) -> Option<()> {
+    fn bits(&self, symbol: u32) -> (u64, u32) {
         let literal = self.literals[(symbol & LITERAL_MASK) as usize];
         let n = literal >> LITERAL_LEN_SHIFT;
         let entry = self.distances[(symbol >> DISTANCE_CODE_SHIFT) as usize % (DISTANCE_CODES + 2)];
         let extra = entry >> EXTRA_MASK_SHIFT & u64::from(symbol >> DISTANCE_SHIFT & 0x7FFF);
         let distance = entry & 0xFFFF | extra << (entry >> CODE_LEN_SHIFT & 15);
-        bits.put(
+        (
             u64::from(literal & ((1 << LITERAL_LEN_SHIFT) - 1)) | distance << n,
             n + (entry >> TOTAL_LEN_SHIFT) as u32,
-        );
+        )
+    }
+
+    #[inline(always)]
+    fn write(&self, bits: &mut BitWriter, symbol: u32) -> Option<()> {
+        let (code, n) = self.bits(symbol);
+        bits.put(code, n);
         bits.flush()
     }
 
@@ -93,18 +102,53 @@ impl CodeTable {
 
     #[inline(always)]
     fn write_entry(&self, bits: &mut BitWriter, entry: u32) -> Option<()> {
+        Self::put(bits, entry);
+        bits.flush()
+    }
+
+    #[inline(always)]
+    fn put(bits: &mut BitWriter, entry: u32) {
         bits.put(
             u64::from(entry & ((1 << LITERAL_LEN_SHIFT) - 1)),
             entry >> LITERAL_LEN_SHIFT,
         );
-        bits.flush()
+    }
+
+    /// Writes bytes as the literals of a block, and its end.
+    pub(super) fn write_literals(&self, bits: &mut BitWriter, bytes: &[u8]) -> Option<()> {
+        bits.with_local(|mut bits| {
+            // The codes of three literals have at most 45 bits.
+            let (threes, rest) = bytes.as_chunks::<3>();
+            for three in threes {
+                for byte in three {
+                    Self::put(&mut bits, self.literals[usize::from(*byte)]);
+                }
+                bits.flush()?;
+            }
+            for byte in rest {
+                self.write_literal(&mut bits, *byte)?;
+            }
+            Some(bits)
+        })?;
+        self.write_end(bits)
     }
 
     /// Writes the symbols of a block and its end.
     pub(super) fn write_all(&self, bits: &mut BitWriter, symbols: &[u32]) -> Option<()> {
         bits.with_local(|mut bits| {
-            for &symbol in symbols {
-                self.write(&mut bits, symbol)?;
+            let (pairs, rest) = symbols.as_chunks::<2>();
+            for pair in pairs {
+                let [(first, n), (second, m)] = pair.map(|symbol| self.bits(symbol));
+                bits.put(first, n);
+                if n + m > MAX_PUT {
+                    cold_path();
+                    bits.flush()?;
+                }
+                bits.put(second, m);
+                bits.flush()?;
+            }
+            for symbol in rest {
+                self.write(&mut bits, *symbol)?;
             }
             Some(bits)
         })?;

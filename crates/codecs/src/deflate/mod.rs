@@ -91,11 +91,8 @@ impl DeflateStream<'_> {
         let mut rest = &self.src[at..end];
         loop {
             let (bytes, behind) = rest.split_at(rest.len().min(MAX_SYMBOLS));
-            for (i, byte) in bytes.iter().enumerate() {
-                self.block.push_literal(i, *byte);
-            }
             let last = last && behind.is_empty();
-            self.block.write(&mut self.bits, bytes.len(), bytes, last)?;
+            self.block.write_literals(&mut self.bits, bytes, last)?;
             rest = behind;
             if rest.is_empty() {
                 return Some(());
