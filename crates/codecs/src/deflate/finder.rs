@@ -8,7 +8,6 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use super::match3::Table3;
-use super::symbols::MAX_MATCH;
 use super::tables::{MAX_HASH_BITS, MAX_POSITION, WINDOW_SIZE};
 use crate::copy::match_len;
 use crate::table::KNUTH_MULTIPLIER;
@@ -143,8 +142,8 @@ impl MatchFinder<'_> {
         let to = to.min(self.src.len().saturating_sub(HASH_BYTES - 1));
         while at < to {
             self.slide_if_needed(at);
-            let to = to.min(at + MAX_MATCH);
-            while at < to {
+            // A loop with two exits is not unrolled. Since most matches are short, unrolling costs more than it saves.
+            while at < to && at.wrapping_sub(self.base) <= MAX_POSITION {
                 // SAFETY: `at < to`, and `to + HASH_BYTES - 1` is at most the length of `src`.
                 unsafe { self.insert::<MATCH3>(at) };
                 at += 1;

@@ -5,6 +5,7 @@ use super::bits::BitWriter;
 use super::block::{self, Block, MAX_SYMBOLS};
 use super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
 use super::symbols::MAX_MATCH;
+use crate::copy::read4;
 
 /// The level of the fastest search, which uses fixed codes.
 pub(super) const QUICK_LEVEL: u8 = 1;
@@ -200,10 +201,15 @@ impl Search<'_> {
         }
     }
 
-    /// How many bytes before `at` match the bytes at `distance` before them, at most `limit`.
+    /// How many bytes before `at` match the bytes at `distance` before them, at most `limit`. 0 if fewer than three do, which one comparison
+    /// shows.
     #[inline(always)]
     fn match_len_backward(&self, at: usize, distance: usize, limit: usize) -> usize {
         let limit = limit.min(at - distance);
+        let four = |at: usize| read4(self.src, at);
+        if limit < 3 || (four(at - 3) ^ four(at - 3 - distance)) << 8 != 0 {
+            return 0;
+        }
         let (now, earlier) = (
             &self.src[at - limit..at],
             &self.src[at - distance - limit..],
