@@ -8,6 +8,7 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use super::match3::Table3;
+use super::skips::Skips;
 use super::tables::{MAX_HASH_BITS, MAX_POSITION, WINDOW_SIZE};
 use crate::copy::match_len;
 use crate::table::KNUTH_MULTIPLIER;
@@ -54,14 +55,20 @@ pub(super) struct SearchLimits {
 
 /// The match finder of one stream. It is a local value with all that changes with every byte, so that the compiler keeps it in registers.
 ///
+/// With `SKIP`, its methods keep the [`Skips`] up to date and use them. [`fill_skips`](Self::fill_skips) must have returned true, and every
+/// position since then must have been inserted with `SKIP`.
+///
 /// Invariant: positions are inserted in increasing order, so a position in the tables is not greater than the one that is searched for.
 pub(super) struct MatchFinder<'a> {
     pub(super) src: &'a [u8],
     pub(super) head: &'a mut [u16; 1 << MAX_HASH_BITS],
     pub(super) prev: &'a mut [u16; WINDOW_SIZE],
+    pub(super) skips: &'a mut Skips,
     pub(super) table3: Table3<'a>,
     pub(super) shift: u32,
     pub(super) base: usize,
+    /// How many candidates [`longest_match`](Self::longest_match) has tried.
+    pub(super) tried: u32,
 }
 
 /// The length of the match between `at` and `from`, at most `max_len`, whose first `HASH_BYTES` bytes are known to match. It returns what
@@ -95,18 +102,22 @@ impl MatchFinder<'_> {
 
     /// Slides the tables if necessary, so that the positions of a match at `at` can be inserted.
     #[inline(always)]
-    pub(super) fn slide_if_needed(&mut self, at: usize) {
+    pub(super) fn slide_if_needed<const SKIP: bool>(&mut self, at: usize) {
         let pos = at.wrapping_sub(self.base);
         if pos > MAX_POSITION {
-            self.slide(pos / WINDOW_SIZE * WINDOW_SIZE);
+            self.slide(pos / WINDOW_SIZE * WINDOW_SIZE, SKIP);
         }
     }
 
     /// Raises `base` by `by`, which lowers all positions. Those that leave the window become 0.
     #[cold]
-    fn slide(&mut self, by: usize) {
+    fn slide(&mut self, by: usize, skip: bool) {
         let less = u16::try_from(by).unwrap_or(u16::MAX);
-        for positions in [&mut self.head[..1 << (32 - self.shift)], self.prev] {
+        let skips = match skip {
+            true => self.skips.positions(),
+            false => &mut [],
+        };
+        for positions in [&mut self.head[..1 << (32 - self.shift)], self.prev, skips] {
             for pos in positions {
                 *pos = pos.saturating_sub(less);
             }
@@ -115,13 +126,21 @@ impl MatchFinder<'_> {
         self.base = self.base.wrapping_add(by);
     }
 
+    /// Prepares for searches with `SKIP` at `at` and behind. Returns false if there is no memory.
+    pub(super) fn fill_skips(&mut self, at: usize) -> bool {
+        self.skips.fill(self.prev, at - self.base)
+    }
+
     /// Inserts a position, with `MATCH3` also into the table of three bytes. Returns the head that its chain had before, and the match of
     /// three bytes.
     ///
     /// # Safety
     /// `at + HASH_BYTES <= src.len()`.
     #[inline(always)]
-    pub(super) unsafe fn insert<const MATCH3: bool>(&mut self, at: usize) -> (usize, Match) {
+    pub(super) unsafe fn insert<const MATCH3: bool, const SKIP: bool>(
+        &mut self,
+        at: usize,
+    ) -> (usize, Match) {
         // SAFETY: `HASH_BYTES` (4) bytes lie at `at` (# Safety).
         let four = u32::from_le(unsafe { load(self.src, at) });
         let pos = at.wrapping_sub(self.base);
@@ -132,20 +151,28 @@ impl MatchFinder<'_> {
         let slot = self.slot(four);
         let head = core::mem::replace(&mut self.head[slot], pos as u16);
         self.prev[pos % WINDOW_SIZE] = head;
+        if SKIP {
+            let skip = self.prev[usize::from(head) % WINDOW_SIZE];
+            self.skips.set(pos, skip);
+        }
         (head.into(), match3)
     }
 
     /// Inserts the positions `from..to` at which `HASH_BYTES` bytes lie. Returns the first position that is not inserted.
     #[inline(always)]
-    pub(super) fn insert_all<const MATCH3: bool>(&mut self, from: usize, to: usize) -> usize {
+    pub(super) fn insert_all<const MATCH3: bool, const SKIP: bool>(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> usize {
         let mut at = from;
         let to = to.min(self.src.len().saturating_sub(HASH_BYTES - 1));
         while at < to {
-            self.slide_if_needed(at);
+            self.slide_if_needed::<SKIP>(at);
             // A loop with two exits is not unrolled. Since most matches are short, unrolling costs more than it saves.
             while at < to && at.wrapping_sub(self.base) <= MAX_POSITION {
                 // SAFETY: `at < to`, and `to + HASH_BYTES - 1` is at most the length of `src`.
-                unsafe { self.insert::<MATCH3>(at) };
+                unsafe { self.insert::<MATCH3, SKIP>(at) };
                 at += 1;
             }
         }
@@ -192,8 +219,8 @@ impl MatchFinder<'_> {
     /// # Safety
     /// `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) unsafe fn longest_match(
-        &self,
+    pub(super) unsafe fn longest_match<const SKIP: bool>(
+        &mut self,
         (at, candidate): (usize, usize),
         max_len: usize,
         limits: SearchLimits,
@@ -207,15 +234,15 @@ impl MatchFinder<'_> {
         }
         let mut chain = Chain {
             candidate,
+            next: self.prev[candidate % WINDOW_SIZE].into(),
             offset: 0,
             best_len: HASH_BYTES - 1,
         };
         let mut chain_length = limits.max_chain;
-        while let (Some(distance), left) = {
+        while let Some(distance) = {
             // SAFETY: `limit` is 0 or less than `pos`. `best_len` is less than `max_len`, and `max_len` bytes lie at `at` (# Safety).
-            unsafe { self.next_candidate(&mut chain, at, limit, chain_length) }
+            unsafe { self.next_candidate::<SKIP>(&mut chain, at, limit, &mut chain_length) }
         } {
-            chain_length = left;
             let len = match_len(self.src, at, at - distance, at + max_len, HASH_BYTES);
             if len > chain.best_len {
                 best = Match { len, distance };
@@ -225,6 +252,7 @@ impl MatchFinder<'_> {
                 chain.best_len = len;
             }
         }
+        self.tried += limits.max_chain - chain_length;
         best
     }
 
@@ -252,6 +280,7 @@ impl MatchFinder<'_> {
         }
         let mut chain = Chain {
             candidate,
+            next: 0,
             offset: 0,
             best_len: HASH_BYTES - 1,
         };
@@ -272,9 +301,10 @@ impl MatchFinder<'_> {
             } else {
                 chain_length
             };
+            let mut left = budget;
             // SAFETY: `reach <= limit`, which is 0 or less than `pos`. `best_len` is less than `max_len`, since the loop ends at a match of that length, and
             // `rarer_chain` keeps it so; `max_len` bytes lie at `at` (# Safety).
-            let (found, left) = unsafe { self.next_candidate(&mut chain, at, reach, budget) };
+            let found = unsafe { self.next_candidate::<false>(&mut chain, at, reach, &mut left) };
             chain_length -= budget - left;
             if nearby {
                 cold_path();
@@ -313,25 +343,25 @@ impl MatchFinder<'_> {
     }
 
     /// Follows a chain to the next candidate that matches in the first bytes and in the last ones up to `best_len`, so that its match is
-    /// probably longer. Tries at most `budget` candidates at distances up to `reach`. Returns the distance, which is not 0, and what is left of
-    /// the budget.
+    /// probably longer. Tries at most `budget` candidates, which are subtracted from it, at distances up to `reach`. Returns the distance, which
+    /// is not 0.
     ///
     /// # Safety
     /// `reach` is 0 or less than `at - base`, and `HASH_BYTES - 1 <= best_len < src.len() - at`.
     #[inline(always)]
-    unsafe fn next_candidate(
+    unsafe fn next_candidate<const SKIP: bool>(
         &self,
         chain: &mut Chain,
         at: usize,
         reach: usize,
-        budget: u32,
-    ) -> (Option<usize>, u32) {
+        budget: &mut u32,
+    ) -> Option<usize> {
         // SAFETY: the same conditions (# Safety), and `T` is no longer than `best_len + 1` bytes.
         unsafe {
             match chain.best_len {
-                ..7 => self.next_candidate_by::<u32>(chain, at, reach, budget),
-                7..15 => self.next_candidate_by::<u64>(chain, at, reach, budget),
-                15.. => self.next_candidate_by::<u128>(chain, at, reach, budget),
+                ..7 => self.next_candidate_by::<u32, SKIP>(chain, at, reach, budget),
+                7..15 => self.next_candidate_by::<u64, SKIP>(chain, at, reach, budget),
+                15.. => self.next_candidate_by::<u128, SKIP>(chain, at, reach, budget),
             }
         }
     }
@@ -341,13 +371,13 @@ impl MatchFinder<'_> {
     /// # Safety
     /// `reach` is 0 or less than `at - base`, and `size_of::<T>() <= best_len + 1 <= src.len() - at`.
     #[inline(always)]
-    unsafe fn next_candidate_by<T: Copy + PartialEq>(
+    unsafe fn next_candidate_by<T: Copy + PartialEq, const SKIP: bool>(
         &self,
         chain: &mut Chain,
         at: usize,
         reach: usize,
-        mut budget: u32,
-    ) -> (Option<usize>, u32) {
+        budget: &mut u32,
+    ) -> Option<usize> {
         let src = self.src;
         let pos = at - self.base;
         debug_assert!(size_of::<T>() <= chain.best_len + 1 && chain.best_len < src.len() - at);
@@ -361,12 +391,25 @@ impl MatchFinder<'_> {
         let starts = src.as_ptr().wrapping_add(at).wrapping_sub(target);
         let ends = starts.wrapping_add(last);
         let farthest = target - reach;
-        let mut candidate = chain.candidate;
+        let Chain {
+            mut candidate,
+            mut next,
+            ..
+        } = *chain;
+        let mut left = *budget;
         let mut found = None;
-        while budget > 0 && candidate.wrapping_sub(farthest) < reach {
-            budget -= 1;
+        let links = match SKIP {
+            true => self.skips.links(),
+            false => self.prev,
+        };
+        while left > 0 && candidate.wrapping_sub(farthest) < reach {
+            left -= 1;
             let this = candidate;
-            candidate = self.prev[this % WINDOW_SIZE].into();
+            let linked = links[this % WINDOW_SIZE].into();
+            (candidate, next) = match SKIP {
+                true => (next, linked),
+                false => (linked, 0),
+            };
             debug_assert!(target - this <= at);
             // SAFETY: the condition of the loop says that the distance `target - this` is from 1 to `reach`, and `reach < pos <= at` (# Safety). So the
             // match begins in `src`, before `at`, and `best_len + 1` bytes lie there, too; any bytes are a valid integer.
@@ -379,8 +422,9 @@ impl MatchFinder<'_> {
                 break;
             }
         }
-        chain.candidate = candidate;
-        (found, budget)
+        (chain.candidate, chain.next) = (candidate, next);
+        *budget = left;
+        found
     }
 
     /// A chain that leads to matches longer than `best` with fewer candidates: the chain of the four bytes at the end of such a match. It
@@ -414,6 +458,7 @@ impl MatchFinder<'_> {
                 return Some(if farther {
                     Chain {
                         candidate,
+                        next: 0,
                         offset,
                         best_len,
                     }
@@ -432,6 +477,8 @@ impl MatchFinder<'_> {
 struct Chain {
     /// The position of the next candidate.
     candidate: usize,
+    /// With `SKIP`, the position of the candidate after it, if `candidate` is in the window.
+    next: usize,
     /// How far the position lies behind the start of the candidate's match.
     offset: usize,
     /// A match must be longer than this.

@@ -8,6 +8,7 @@ mod finder;
 mod header;
 mod match3;
 mod parse;
+mod skips;
 mod symbols;
 mod tables;
 

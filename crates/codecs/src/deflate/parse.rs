@@ -145,35 +145,38 @@ struct Search<'a> {
 impl Search<'_> {
     /// Inserts the positions before `to` that are not inserted yet.
     #[inline(always)]
-    fn insert_up_to<const MATCH3: bool>(&mut self, to: usize) {
-        self.inserted = self.finder.insert_all::<MATCH3>(self.inserted, to);
+    fn insert_up_to<const MATCH3: bool, const SKIP: bool>(&mut self, to: usize) {
+        self.inserted = self.finder.insert_all::<MATCH3, SKIP>(self.inserted, to);
     }
 
     /// Inserts `at`. Returns the head of its chain, the largest possible length of a match, and the match of three bytes. `None` if fewer than
     /// `HASH_BYTES` bytes are left in the stretch.
     #[inline(always)]
-    fn insert<const MATCH3: bool>(&mut self, at: usize) -> Option<(usize, usize, Match)> {
+    fn insert<const MATCH3: bool, const SKIP: bool>(
+        &mut self,
+        at: usize,
+    ) -> Option<(usize, usize, Match)> {
         let rest = self.end - at;
         if rest < HASH_BYTES {
             return None;
         }
-        self.finder.slide_if_needed(at);
+        self.finder.slide_if_needed::<SKIP>(at);
         self.inserted = at + 1;
         // SAFETY: the check above leaves `HASH_BYTES` bytes before `end`, which lies within `src`.
-        let (candidate, match3) = unsafe { self.finder.insert::<MATCH3>(at) };
+        let (candidate, match3) = unsafe { self.finder.insert::<MATCH3, SKIP>(at) };
         Some((candidate, MAX_MATCH.min(rest), match3))
     }
 
     /// Inserts `at` and returns the longest match there.
     #[inline(always)]
-    fn find(&mut self, at: usize) -> Match {
-        let Some((candidate, max_len, _)) = self.insert::<false>(at) else {
+    fn find<const SKIP: bool>(&mut self, at: usize) -> Match {
+        let Some((candidate, max_len, _)) = self.insert::<false, SKIP>(at) else {
             return Match::default();
         };
         // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which lies within `src`.
         unsafe {
             self.finder
-                .longest_match((at, candidate), max_len, self.limits)
+                .longest_match::<SKIP>((at, candidate), max_len, self.limits)
         }
     }
 
@@ -186,7 +189,7 @@ impl Search<'_> {
         limits: SearchLimits,
     ) -> Match {
         // The match of three bytes is looked up before it is known whether it is needed, so that the processor overlaps this with the search.
-        let Some((candidate, max_len, match3)) = self.insert::<MATCH3>(at) else {
+        let Some((candidate, max_len, match3)) = self.insert::<MATCH3, false>(at) else {
             return Match::default();
         };
         // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which lies within `src`.
@@ -279,7 +282,7 @@ impl DeflateStream<'_> {
     fn search_quickly(&mut self, from: usize, at: usize, end: usize, last: bool) -> Option<()> {
         block::begin_fixed(&mut self.bits, last)?;
         let mut finder = self.tables.open(self.src);
-        finder.insert_all::<false>(from, at);
+        finder.insert_all::<false, false>(from, at);
         self.inserted = end;
         let (src, fixed) = (self.src, &self.block.fixed);
         let mut base = finder.base;
@@ -287,7 +290,7 @@ impl DeflateStream<'_> {
             let mut at = at;
             while at < end {
                 if end - at >= HASH_BYTES {
-                    finder.slide_if_needed(at);
+                    finder.slide_if_needed::<false>(at);
                     // SAFETY: the check above leaves `HASH_BYTES` bytes before `end`, which lies within `src`.
                     let found = unsafe { finder.quick_match(at, MAX_MATCH.min(end - at)) };
                     if found.len > 0 {
@@ -364,20 +367,49 @@ const INSERTED_ENDS: usize = 16;
 const MIN_RUN: usize = 3 * INSERTED_ENDS;
 const MAX_PERIOD: usize = 8;
 
-/// [`Strategy::Medium`].
+/// After this many symbols of a block it is decided whether the rest of it is searched with skips.
+const TELLING: usize = MAX_SYMBOLS / 16;
+
+/// [`Strategy::Medium`]. It searches with skips behind a part in which more candidates were tried than positions inserted.
 #[inline(always)]
 fn parse_medium(
     search: &mut Search,
     builder: &mut BlockBuilder,
-    mut at: usize,
+    at: usize,
     max_insert: usize,
 ) -> Option<()> {
-    search.insert_up_to::<false>(at);
-    // The match at `at`, if the search for it has happened already.
-    let mut known = None;
-    while at < search.end {
-        builder.flush_if_full(at)?;
-        let found = known.take().unwrap_or_else(|| search.find(at));
+    search.insert_up_to::<false, false>(at);
+    let mut next = (at, None);
+    let mut skip = false;
+    while next.0 < search.end {
+        let from = next.0;
+        builder.flush_if_full(from)?;
+        let until = match builder.symbols {
+            ..TELLING => TELLING,
+            _ => MAX_SYMBOLS,
+        };
+        search.finder.tried = 0;
+        next = match skip {
+            true => parse_part::<true>(search, builder, next, max_insert, until),
+            false => parse_part::<false>(search, builder, next, max_insert, until),
+        };
+        let many = search.finder.tried as usize > next.0 - from;
+        skip = many && (skip || search.finder.fill_skips(search.inserted));
+    }
+    Some(())
+}
+
+/// Parses until the block has `until` symbols. Takes and returns the position and the match there, if the search for it has happened already.
+#[inline(always)]
+fn parse_part<const SKIP: bool>(
+    search: &mut Search,
+    builder: &mut BlockBuilder,
+    (mut at, mut known): (usize, Option<Match>),
+    max_insert: usize,
+    until: usize,
+) -> (usize, Option<Match>) {
+    while at < search.end && builder.symbols < until {
+        let found = known.take().unwrap_or_else(|| search.find::<SKIP>(at));
         if found.len == 0 {
             builder.push_literal(at);
             at += 1;
@@ -385,11 +417,11 @@ fn parse_medium(
         }
         let match_end = at + found.len;
         if found.len > max_insert.max(2 * INSERTED_ENDS) {
-            search.insert_up_to::<false>(at + INSERTED_ENDS);
+            search.insert_up_to::<false, SKIP>(at + INSERTED_ENDS);
             search.inserted = match_end - INSERTED_ENDS;
         }
-        search.insert_up_to::<false>(match_end);
-        let next = search.find(match_end);
+        search.insert_up_to::<false, SKIP>(match_end);
+        let next = search.find::<SKIP>(match_end);
         known = Some(next);
         if next.len > 0 {
             let limit = found.len.min(MAX_MATCH - next.len);
@@ -410,7 +442,7 @@ fn parse_medium(
         builder.push_match(found);
         at = match_end;
     }
-    Some(())
+    (at, known)
 }
 
 /// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes. As in zlib, `prev` is the match at the previous position, and
@@ -423,7 +455,7 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     max_lazy: usize,
     good_length: usize,
 ) -> Option<()> {
-    search.insert_up_to::<MATCH3>(at);
+    search.insert_up_to::<MATCH3, false>(at);
     let mut prev = Match::default();
     let mut match_available = false;
     while at < search.end {
@@ -444,10 +476,10 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
             at += prev.len - 1;
             if SKIP_RUNS && prev.len >= MIN_RUN && prev.distance <= MAX_PERIOD {
                 // The positions between the ends would find the same matches as those at the ends.
-                search.insert_up_to::<MATCH3>(at - prev.len + INSERTED_ENDS);
+                search.insert_up_to::<MATCH3, false>(at - prev.len + INSERTED_ENDS);
                 search.inserted = at - INSERTED_ENDS;
             }
-            search.insert_up_to::<MATCH3>(at);
+            search.insert_up_to::<MATCH3, false>(at);
             prev = Match::default();
             match_available = false;
         } else {

@@ -2,6 +2,7 @@
 
 use super::finder::MatchFinder;
 use super::match3::Buckets;
+use super::skips::Skips;
 use super::symbols::MAX_MATCH;
 use crate::table::zeros;
 use oxiblosc_error::Result;
@@ -26,6 +27,7 @@ pub(super) struct HashTables {
     head: Box<[u16; 1 << MAX_HASH_BITS]>,
     /// For each position modulo `WINDOW_SIZE`, the previous position with the same hash.
     prev: Box<[u16; WINDOW_SIZE]>,
+    skips: Skips,
     buckets: Buckets,
     hash_bits: u32,
     /// A position of the stream. It wraps around if it lies before the stream.
@@ -41,6 +43,7 @@ impl HashTables {
         Ok(HashTables {
             head: zeros()?,
             prev: zeros()?,
+            skips: Skips::default(),
             buckets: Buckets::new()?,
             hash_bits: MIN_HASH_BITS,
             base: 0,
@@ -83,9 +86,11 @@ impl HashTables {
             src,
             head: &mut self.head,
             prev: &mut self.prev,
+            skips: &mut self.skips,
             table3: self.buckets.open(),
             shift: 32 - self.hash_bits,
             base: self.base,
+            tried: 0,
         }
     }
 
