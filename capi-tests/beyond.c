@@ -340,6 +340,79 @@ static void metalayers_of_views(void) {
   CHECK_EQ(b2nd_free_ctx(ctx), 0);
 }
 
+/* What is joined, or appended, has another form than the chunks that it goes into. The reference takes it for such chunks where one number of
+ * items is alike. */
+static void items_in_chunks_of_other_forms(void) {
+  int64_t shape[] = {2, 4};
+  int32_t wide[] = {2, 3}, narrow[] = {2, 1}, block[] = {1, 1};
+  int32_t items[24], got[16];
+  for (int i = 0; i < 24; i++) items[i] = i + 1;
+  blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+  cparams.typesize = sizeof(int32_t);
+  blosc2_storage storage = BLOSC2_STORAGE_DEFAULTS;
+  storage.cparams = &cparams;
+  b2nd_context_t *ctx = b2nd_create_ctx(&storage, 2, shape, narrow, block, NULL, 0, NULL, 0);
+  b2nd_context_t *other = b2nd_create_ctx(&storage, 2, shape, wide, block, NULL, 0, NULL, 0);
+  b2nd_array_t *first, *second, *joined;
+  CHECK_EQ(b2nd_from_cbuffer(ctx, &first, items, 8 * sizeof(int32_t)), 0);
+  CHECK_EQ(b2nd_from_cbuffer(other, &second, items + 8, 8 * sizeof(int32_t)), 0);
+  CHECK_EQ(b2nd_concatenate(ctx, first, second, 0, true, &joined), 0);
+  CHECK_EQ(b2nd_to_cbuffer(joined, got, sizeof got), 0);
+  CHECK_BYTES(got, items, (int64_t)sizeof got);
+  CHECK_EQ(b2nd_free(joined), 0);
+  CHECK_EQ(b2nd_free(second), 0);
+  CHECK_EQ(b2nd_free(first), 0);
+  /* A row of two items, as many as one chunk of two rows has. */
+  shape[1] = 2;
+  CHECK_EQ(b2nd_free_ctx(ctx), 0);
+  ctx = b2nd_create_ctx(&storage, 2, shape, narrow, block, NULL, 0, NULL, 0);
+  CHECK_EQ(b2nd_from_cbuffer(ctx, &first, items, 4 * sizeof(int32_t)), 0);
+  CHECK_EQ(b2nd_append(first, items + 4, 2 * sizeof(int32_t), 0), 0);
+  CHECK_EQ(first->shape[0], 3);
+  CHECK_EQ(b2nd_to_cbuffer(first, got, 6 * sizeof(int32_t)), 0);
+  CHECK_BYTES(got, items, 6 * (int64_t)sizeof(int32_t));
+  CHECK_EQ(b2nd_free(first), 0);
+  CHECK_EQ(b2nd_free_ctx(ctx), 0);
+  CHECK_EQ(b2nd_free_ctx(other), 0);
+}
+
+/* A handle that does not know yet what another one changed writes over none of it. In the reference, the fixed-length metalayer that it
+ * writes brings the old shape of the array back. */
+static void metalayer_of_a_handle_that_is_behind(void) {
+  char path[] = "beyond-handles";
+  blosc2_remove_urlpath(path);
+  int64_t shape = 20, more = 30;
+  int32_t chunk = 10;
+  uint8_t content[] = {1, 2, 3}, changed[] = {4, 5, 6};
+  blosc2_metalayer layer = {.name = "a", .content = content, .content_len = sizeof content};
+  blosc2_stdio_params locking = {.locking = true};
+  blosc2_io io = {.id = BLOSC2_IO_FILESYSTEM, .name = "filesystem", .params = &locking};
+  blosc2_storage storage = BLOSC2_STORAGE_DEFAULTS;
+  storage.contiguous = true;
+  storage.urlpath = path;
+  storage.io = &io;
+  b2nd_context_t *ctx = b2nd_create_ctx(&storage, 1, &shape, &chunk, &chunk, NULL, 0, &layer, 1);
+  b2nd_array_t *array, *behind;
+  CHECK_EQ(b2nd_zeros(ctx, &array), 0);
+  blosc2_schunk *schunk = blosc2_schunk_open_udio(path, &io);
+  CHECK(schunk != NULL);
+  CHECK_EQ(b2nd_from_schunk(schunk, &behind), 0);
+  CHECK_EQ(b2nd_resize(array, &more, NULL), 0);
+  CHECK(blosc2_meta_update(schunk, "a", changed, sizeof changed) >= 0);
+  CHECK_EQ(b2nd_free(array), 0);
+  CHECK_EQ(b2nd_free(behind), 0);
+  CHECK_EQ(b2nd_open(path, &array), 0);
+  CHECK_EQ(array->shape[0], more);
+  uint8_t *got;
+  int32_t len;
+  CHECK(blosc2_meta_get(array->sc, "a", &got, &len) >= 0);
+  CHECK_BYTES(got, changed, len);
+  free(got);
+  CHECK_EQ(b2nd_free(array), 0);
+  CHECK_EQ(b2nd_free_ctx(ctx), 0);
+  CHECK_EQ(blosc2_remove_urlpath(path), 0);
+}
+
 /* The reference takes a size that is too small for a block that is stored, and looks at the sizes of those blocks only that it reads. */
 static void sizes_in_lazy_chunks(void) {
   enum { BLOCK = 1000, STORED = 2 * BLOCK, SIZES = 8 };
@@ -385,6 +458,8 @@ int main(void) {
   RUN(overlapping_buffers);
   RUN(borrowed_frame_that_was_changed);
   RUN(metalayers_of_views);
+  RUN(items_in_chunks_of_other_forms);
+  RUN(metalayer_of_a_handle_that_is_behind);
   RUN(little_left_of_a_directory);
   RUN(sizes_in_lazy_chunks);
   /* qemu-user 7.2 ends such a child by an assertion of its own; toolchains.sh says when it is there. */

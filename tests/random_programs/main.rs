@@ -3,7 +3,7 @@
 //!
 //! The programs are in C, compiled here against our headers; the reference is put in front of our library. Each runs in a process of its own.
 //! What a program says is compared line by line up to the first line that differs. There the reference may have died, or read bytes that
-//! the program knows to be wrong (`WRONG`). Programs avoid what `docs/compatibility.md` says of the reference.
+//! the program knows to be wrong, or failed where it must not (`WRONG`). Programs avoid what `docs/compatibility.md` says of the reference.
 //!
 //! `OXIBLOSC_PROGRAMS` is the number of programs (400 by default), `OXIBLOSC_PROGRAMS_FIRST` the number of the first: the same number always
 //! gives the same program. `OXIBLOSC_PROGRAMS_KIND` is the kind of all of them, by its name in `programs.c`.
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What the driver is compiled from.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 12] = [
     "programs.c",
     "chunks.c",
     "schunks.c",
@@ -29,6 +29,10 @@ const SOURCES: [&str; 8] = [
     "invalid_chunks.c",
     "invalid_schunks.c",
     "invalid_arrays.c",
+    "uneven.c",
+    "handles.c",
+    "layers.c",
+    "orders.c",
 ];
 
 /// What each program said.

@@ -26,15 +26,19 @@ static const struct kind {
   int share;
   void (*run)(void);
 } kinds[] = {
-    {"chunk", 10, chunk_program},
-    {"blosc1", 6, blosc1_program},
-    {"schunk", 30, schunk_program},
-    {"array", 30, array_program},
-    {"plugin-array", 8, plugin_array_program},
-    {"plugin-chunk", 4, plugin_chunk_program},
-    {"invalid-chunk", 4, invalid_chunk_program},
-    {"invalid-schunk", 4, invalid_schunk_program},
-    {"invalid-array", 4, invalid_array_program},
+    {"chunk", 8, chunk_program},
+    {"blosc1", 5, blosc1_program},
+    {"schunk", 22, schunk_program},
+    {"array", 22, array_program},
+    {"plugin-array", 6, plugin_array_program},
+    {"plugin-chunk", 3, plugin_chunk_program},
+    {"invalid-chunk", 3, invalid_chunk_program},
+    {"invalid-schunk", 3, invalid_schunk_program},
+    {"invalid-array", 3, invalid_array_program},
+    {"uneven", 7, uneven_program},
+    {"handles", 7, handles_program},
+    {"layers", 6, layers_program},
+    {"orders", 5, orders_program},
 };
 
 static void run_program(void) {

@@ -142,6 +142,10 @@ void plugin_chunk_program(void);
 void invalid_chunk_program(void);
 void invalid_schunk_program(void);
 void invalid_array_program(void);
+void uneven_program(void);
+void handles_program(void);
+void layers_program(void);
+void orders_program(void);
 /* Reads a frame of either library, in a file or a directory. */
 void read_frame(const char *path);
 void say_array(b2nd_array_t *array);
