@@ -67,7 +67,7 @@ pub(super) struct MatchFinder<'a> {
     pub(super) table3: Table3<'a>,
     pub(super) shift: u32,
     pub(super) base: usize,
-    /// How many candidates [`longest_match`](Self::longest_match) has tried.
+    /// How many candidates the searches have tried.
     pub(super) tried: u32,
 }
 
@@ -262,8 +262,8 @@ impl MatchFinder<'_> {
     /// # Safety
     /// `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) unsafe fn longer_match(
-        &self,
+    pub(super) unsafe fn longer_match<const SKIP: bool>(
+        &mut self,
         (at, candidate): (usize, usize),
         known: Match,
         max_len: usize,
@@ -280,7 +280,7 @@ impl MatchFinder<'_> {
         }
         let mut chain = Chain {
             candidate,
-            next: 0,
+            next: self.prev[candidate % WINDOW_SIZE].into(),
             offset: 0,
             best_len: HASH_BYTES - 1,
         };
@@ -304,7 +304,7 @@ impl MatchFinder<'_> {
             let mut left = budget;
             // SAFETY: `reach <= limit`, which is 0 or less than `pos`. `best_len` is less than `max_len`, since the loop ends at a match of that length, and
             // `rarer_chain` keeps it so; `max_len` bytes lie at `at` (# Safety).
-            let found = unsafe { self.next_candidate::<false>(&mut chain, at, reach, &mut left) };
+            let found = unsafe { self.next_candidate::<SKIP>(&mut chain, at, reach, &mut left) };
             chain_length -= budget - left;
             if nearby {
                 cold_path();
@@ -339,6 +339,7 @@ impl MatchFinder<'_> {
                 reach = limit;
             }
         }
+        self.tried += limits.max_chain - chain_length;
         best
     }
 
@@ -458,7 +459,7 @@ impl MatchFinder<'_> {
                 return Some(if farther {
                     Chain {
                         candidate,
-                        next: 0,
+                        next: self.prev[candidate % WINDOW_SIZE].into(),
                         offset,
                         best_len,
                     }

@@ -6,6 +6,7 @@ mod code;
 mod code_table;
 mod finder;
 mod header;
+mod levels;
 mod match3;
 mod parse;
 mod skips;
@@ -15,9 +16,9 @@ mod tables;
 use bits::BitWriter;
 use block::{Block, MAX_SYMBOLS};
 
-use oxiblosc_error::Result;
 #[cfg(feature = "blosc1")]
-pub(super) use parse::MATCH3_LEVEL;
+pub(super) use levels::MATCH3_LEVEL;
+use oxiblosc_error::Result;
 use tables::HashTables;
 
 /// The tables and buffers of a compressor, reused from stream to stream.
@@ -56,9 +57,9 @@ impl Deflater {
         src: &'a [u8],
         dst: &'a mut [u8],
     ) -> DeflateStream<'a> {
-        let quick = clevel <= parse::QUICK_LEVEL;
+        let quick = clevel <= levels::QUICK_LEVEL;
         self.tables
-            .start(src.len(), quick, parse::buckets_shift(clevel));
+            .start(src.len(), quick, levels::buckets_shift(clevel));
         self.block.clear();
         DeflateStream {
             tables: &mut self.tables,

@@ -4,28 +4,9 @@ use super::DeflateStream;
 use super::bits::BitWriter;
 use super::block::{self, Block, MAX_SYMBOLS};
 use super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
+use super::levels::{Config, QUICK_LEVEL, Strategy, config, effort};
 use super::symbols::MAX_MATCH;
 use crate::copy::read4;
-
-/// The level of the fastest search, which uses fixed codes.
-pub(super) const QUICK_LEVEL: u8 = 1;
-
-/// From this level on matches of three bytes are taken.
-#[cfg(feature = "blosc1")]
-pub(in super::super) const MATCH3_LEVEL: u8 = 9;
-
-/// The binary logarithm of the number of positions that share a bucket in the table of matches of three bytes, at a level. `None` if the level
-/// does not use the table.
-pub(super) fn buckets_shift(clevel: u8) -> Option<u32> {
-    match clevel {
-        ..=8 => None,
-        // With fewer buckets up to half of the matches are lost, which makes random walks 1 % larger, but short streams take up to 5 % less
-        // time.
-        #[cfg(feature = "blosc1")]
-        10..=17 => Some(3),
-        _ => Some(1),
-    }
-}
 
 /// Matches of three bytes are taken up to this distance (the name is zlib's), and from farther back only where the literals would take more
 /// bits.
@@ -34,102 +15,8 @@ const TOO_FAR: usize = 4096;
 /// beginning of a block underestimate the bits of literals: with 21, random walks of bytes are larger than zlib-ng's.
 const FAR_MATCH_BITS: u32 = 19;
 
-/// How a level parses.
-#[derive(Clone, Copy)]
-struct Config {
-    limits: SearchLimits,
-    strategy: Strategy,
-}
-
-/// Ways to parse.
-#[derive(Clone, Copy)]
-enum Strategy {
-    /// Finds the longest match at each position, and the match behind it. If the second can be extended backward over the first, it replaces
-    /// it (zlib-ng's `deflate_medium`). All positions of a match of up to `max_insert` bytes are inserted into the hash chains; of a longer
-    /// match, those at its ends.
-    Medium { max_insert: usize },
-    /// Lazy matching (zlib's `deflate_slow`): a match shorter than `max_lazy` is dropped if there is a better one a byte later. If the match
-    /// has `good_length` bytes or more, fewer candidates are tried for the better one.
-    Lazy { max_lazy: usize, good_length: usize },
-    /// [`Self::Lazy`] for matches of all lengths, with matches of three bytes.
-    LazyMatch3,
-    /// [`Self::Lazy`] with matches of three bytes.
-    #[cfg(feature = "blosc1")]
-    Zlib { max_lazy: usize, good_length: usize },
-}
-
-/// The configuration of a level. Its compression ratio is about that of the same level of zlib, or better.
-///
-/// The figures come from zlib-ng's `configuration_table` and have their names there (`max_chain`, `nice_length`, `max_lazy`,
-/// `good_length`; `max_insert` is 16 times a `max_lazy`). Level 3 and the levels from 6 on search longer than zlib-ng, since masks and
-/// photographs would be up to 3 % larger than zlib-ng's otherwise (`tests/zlib_sizes.rs`). The strategies are zlib's (lazy) and zlib-ng's
-/// (medium, first written at Intel). Figures and ideas are theirs, the code is our own.
-const fn config(clevel: u8) -> Config {
-    let (max_chain, nice_length, strategy) = match clevel {
-        ..=2 => (4, 8, medium(16)),
-        3 => (8, 16, medium(96)),
-        4 => (24, 32, medium(192)),
-        5 => (32, 32, medium(256)),
-        6 => (192, 128, medium(256)),
-        7 => (256, MAX_MATCH, lazy(32, 8)),
-        8 => (4096, MAX_MATCH, lazy(MAX_MATCH, 32)),
-        #[cfg(feature = "blosc1")]
-        10..=17 => return config_of_blosc1(clevel - 9),
-        9.. => (16384, MAX_MATCH, Strategy::LazyMatch3),
-    };
-    Config {
-        limits: SearchLimits {
-            max_chain,
-            nice_length,
-        },
-        strategy,
-    }
-}
-
-/// The level whose configuration is used for a stream of `len` bytes. In a short stream each match counts more: with shorter searches some
-/// bit planes are up to 7 % larger than zlib-ng's.
-fn effort(clevel: u8, len: usize) -> u8 {
-    match clevel {
-        2 | 4 if len < 16 << 10 => 5,
-        _ => clevel,
-    }
-}
-
-const fn medium(max_insert: usize) -> Strategy {
-    Strategy::Medium { max_insert }
-}
-
-const fn lazy(max_lazy: usize, good_length: usize) -> Strategy {
-    Strategy::Lazy {
-        max_lazy,
-        good_length,
-    }
-}
-
-/// The configuration of a level up to 8 of Blosc 1. The figures are zlib's or higher, so that streams are as small as zlib's. Only level 5,
-/// which most programs use, has half of zlib's `max_chain`, which does not make streams larger.
-#[cfg(feature = "blosc1")]
-const fn config_of_blosc1(clevel: u8) -> Config {
-    let (max_chain, nice_length, max_lazy, good_length) = match clevel {
-        ..=2 => (6, 16, 4, 4),
-        3 => (12, 32, 6, 4),
-        4 => (16, 32, 8, 8),
-        5 => (16, 32, 16, 8),
-        6 => (128, 128, 24, 8),
-        7 => (256, MAX_MATCH, 32, 8),
-        8.. => (4096, MAX_MATCH, MAX_MATCH, 32),
-    };
-    Config {
-        limits: SearchLimits {
-            max_chain,
-            nice_length,
-        },
-        strategy: Strategy::Zlib {
-            max_lazy,
-            good_length,
-        },
-    }
-}
+/// The number of symbols of the first part of a block.
+const FIRST_PART: usize = MAX_SYMBOLS / 16;
 
 /// The search for matches in one stretch.
 struct Search<'a> {
@@ -182,26 +69,34 @@ impl Search<'_> {
 
     /// Inserts `at` and returns a match there that is better than `known`.
     #[inline(always)]
-    fn find_better<const MATCH3: bool>(
+    fn find_better<const MATCH3: bool, const SKIP: bool>(
         &mut self,
         at: usize,
         known: Match,
         limits: SearchLimits,
     ) -> Match {
         // The match of three bytes is looked up before it is known whether it is needed, so that the processor overlaps this with the search.
-        let Some((candidate, max_len, match3)) = self.insert::<MATCH3, false>(at) else {
+        let Some((candidate, max_len, match3)) = self.insert::<MATCH3, SKIP>(at) else {
             return Match::default();
         };
         // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which lies within `src`.
         let found = unsafe {
             self.finder
-                .longer_match((at, candidate), known, max_len, limits)
+                .longer_match::<SKIP>((at, candidate), known, max_len, limits)
         };
         if MATCH3 && found.len == 0 && known.len == 0 {
             match3
         } else {
             found
         }
+    }
+
+    /// Whether to search with skips behind a part of `len` bytes, which was searched with `skip`: if more candidates were tried than positions
+    /// inserted.
+    #[inline(always)]
+    fn choose_skips(&mut self, skip: bool, len: usize) -> bool {
+        let tried = core::mem::take(&mut self.finder.tried) as usize;
+        tried > len && (skip || self.finder.fill_skips(self.inserted))
     }
 
     /// How many bytes before `at` match the bytes at `distance` before them, at most `limit`. 0 if fewer than three do, which one comparison
@@ -245,6 +140,15 @@ impl BlockBuilder<'_, '_> {
             self.symbols = 0;
         }
         Some(())
+    }
+
+    /// The number of symbols of the block at which the current part ends. Behind each part it is chosen whether to search with skips.
+    #[inline(always)]
+    fn part_end(&self) -> usize {
+        match self.symbols {
+            ..FIRST_PART => FIRST_PART,
+            _ => MAX_SYMBOLS,
+        }
     }
 
     /// Whether a match of three bytes at `at` takes more bits than three literals. How many those take is estimated by how often each byte was a
@@ -367,46 +271,38 @@ const INSERTED_ENDS: usize = 16;
 const MIN_RUN: usize = 3 * INSERTED_ENDS;
 const MAX_PERIOD: usize = 8;
 
-/// After this many symbols of a block it is decided whether the rest of it is searched with skips.
-const TELLING: usize = MAX_SYMBOLS / 16;
-
-/// [`Strategy::Medium`]. It searches with skips behind a part in which more candidates were tried than positions inserted.
+/// [`Strategy::Medium`].
 #[inline(always)]
 fn parse_medium(
     search: &mut Search,
     builder: &mut BlockBuilder,
-    at: usize,
+    mut at: usize,
     max_insert: usize,
 ) -> Option<()> {
     search.insert_up_to::<false, false>(at);
-    let mut next = (at, None);
+    // The match at `at`, if the search for it has happened already.
+    let mut known = None;
     let mut skip = false;
-    while next.0 < search.end {
-        let from = next.0;
-        builder.flush_if_full(from)?;
-        let until = match builder.symbols {
-            ..TELLING => TELLING,
-            _ => MAX_SYMBOLS,
+    while at < search.end {
+        let from = at;
+        builder.flush_if_full(at)?;
+        let limits = (max_insert, builder.part_end());
+        (at, known) = match skip {
+            true => medium_part::<true>(search, builder, (at, known), limits),
+            false => medium_part::<false>(search, builder, (at, known), limits),
         };
-        search.finder.tried = 0;
-        next = match skip {
-            true => parse_part::<true>(search, builder, next, max_insert, until),
-            false => parse_part::<false>(search, builder, next, max_insert, until),
-        };
-        let many = search.finder.tried as usize > next.0 - from;
-        skip = many && (skip || search.finder.fill_skips(search.inserted));
+        skip = search.choose_skips(skip, at - from);
     }
     Some(())
 }
 
-/// Parses until the block has `until` symbols. Takes and returns the position and the match there, if the search for it has happened already.
+/// Goes on until the block has `until` symbols.
 #[inline(always)]
-fn parse_part<const SKIP: bool>(
+fn medium_part<const SKIP: bool>(
     search: &mut Search,
     builder: &mut BlockBuilder,
     (mut at, mut known): (usize, Option<Match>),
-    max_insert: usize,
-    until: usize,
+    (max_insert, until): (usize, usize),
 ) -> (usize, Option<Match>) {
     while at < search.end && builder.symbols < until {
         let found = known.take().unwrap_or_else(|| search.find::<SKIP>(at));
@@ -445,28 +341,70 @@ fn parse_part<const SKIP: bool>(
     (at, known)
 }
 
-/// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes. As in zlib, `prev` is the match at the previous position, and
-/// `match_available` says that the literal there is pending. With `SKIP_RUNS` only the ends of runs are inserted.
+/// Where a lazy parse stands.
+#[derive(Clone, Copy)]
+struct Lazy {
+    at: usize,
+    /// The match at the position before (the name is zlib's).
+    prev: Match,
+    /// Whether the literal there is pending (the name is zlib's).
+    match_available: bool,
+}
+
+/// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes. With `SKIP_RUNS` only the ends of runs are inserted.
 #[inline(always)]
 fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     search: &mut Search,
     builder: &mut BlockBuilder,
-    mut at: usize,
+    at: usize,
     max_lazy: usize,
     good_length: usize,
 ) -> Option<()> {
     search.insert_up_to::<MATCH3, false>(at);
-    let mut prev = Match::default();
-    let mut match_available = false;
-    while at < search.end {
-        builder.flush_if_full(at - usize::from(match_available))?;
+    let mut lazy = Lazy {
+        at,
+        prev: Match::default(),
+        match_available: false,
+    };
+    let mut skip = false;
+    while lazy.at < search.end {
+        let from = lazy.at;
+        builder.flush_if_full(from - usize::from(lazy.match_available))?;
+        let limits = (max_lazy, good_length, builder.part_end());
+        lazy = match skip {
+            true => lazy_part::<MATCH3, SKIP_RUNS, true>(search, builder, lazy, limits),
+            false => lazy_part::<MATCH3, SKIP_RUNS, false>(search, builder, lazy, limits),
+        };
+        skip = search.choose_skips(skip, lazy.at - from);
+    }
+    if lazy.match_available {
+        builder.flush_if_full(lazy.at - 1)?;
+        builder.push_literal(lazy.at - 1);
+    }
+    Some(())
+}
+
+/// Goes on until the block has `until` symbols.
+#[inline(always)]
+fn lazy_part<const MATCH3: bool, const SKIP_RUNS: bool, const SKIP: bool>(
+    search: &mut Search,
+    builder: &mut BlockBuilder,
+    lazy: Lazy,
+    (max_lazy, good_length, until): (usize, usize, usize),
+) -> Lazy {
+    let Lazy {
+        mut at,
+        mut prev,
+        mut match_available,
+    } = lazy;
+    while at < search.end && builder.symbols < until {
         let mut current = Match::default();
         if prev.len < max_lazy {
             let mut limits = search.limits;
             if prev.len >= good_length {
                 limits.max_chain /= 4;
             }
-            current = search.find_better::<MATCH3>(at, prev, limits);
+            current = search.find_better::<MATCH3, SKIP>(at, prev, limits);
             if MATCH3 && current.len == 3 && builder.is_too_far(at, current.distance) {
                 current = Match::default();
             }
@@ -476,10 +414,10 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
             at += prev.len - 1;
             if SKIP_RUNS && prev.len >= MIN_RUN && prev.distance <= MAX_PERIOD {
                 // The positions between the ends would find the same matches as those at the ends.
-                search.insert_up_to::<MATCH3, false>(at - prev.len + INSERTED_ENDS);
+                search.insert_up_to::<MATCH3, SKIP>(at - prev.len + INSERTED_ENDS);
                 search.inserted = at - INSERTED_ENDS;
             }
-            search.insert_up_to::<MATCH3, false>(at);
+            search.insert_up_to::<MATCH3, SKIP>(at);
             prev = Match::default();
             match_available = false;
         } else {
@@ -491,9 +429,9 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
             at += 1;
         }
     }
-    if match_available {
-        builder.flush_if_full(at - 1)?;
-        builder.push_literal(at - 1);
+    Lazy {
+        at,
+        prev,
+        match_available,
     }
-    Some(())
 }

@@ -55,10 +55,20 @@ impl Skips {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finder::{HASH_BYTES, Match, SearchLimits};
+    use super::super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
     use super::super::symbols::MAX_MATCH;
     use super::super::tables::HashTables;
     use crate::tests::Numbers;
+
+    /// What a search finds, as length and distance, and how many candidates it tries.
+    fn tried(
+        finder: &mut MatchFinder,
+        search: impl FnOnce(&mut MatchFinder) -> Match,
+    ) -> (usize, usize, u32) {
+        finder.tried = 0;
+        let found = search(finder);
+        (found.len, found.distance, finder.tried)
+    }
 
     /// Some positions are not inserted, some are inserted without skips, and the tables slide several times.
     #[test]
@@ -82,19 +92,35 @@ mod tests {
                         max_chain: 1 + numbers.below(100) as u32,
                         nice_length: HASH_BYTES + numbers.below(MAX_MATCH),
                     };
-                    // SAFETY: `MAX_MATCH` bytes lie at `at`.
-                    let [with, without] = unsafe {
-                        let (candidate, _) = finder.insert::<false, true>(at);
-                        finder.tried = 0;
-                        let with = finder.longest_match::<true>((at, candidate), MAX_MATCH, limits);
-                        let tried = core::mem::take(&mut finder.tried);
-                        let without =
-                            finder.longest_match::<false>((at, candidate), MAX_MATCH, limits);
-                        [(with, tried), (without, finder.tried)]
+                    let known = match numbers.below(2) {
+                        0 => Match::default(),
+                        _ => Match {
+                            len: HASH_BYTES + numbers.below(4),
+                            distance: 1 + numbers.below(1000),
+                        },
                     };
-                    let of = |(found, tried): (Match, u32)| (found.len, found.distance, tried);
-                    assert_eq!(of(with), of(without), "{at}");
-                    found += usize::from(with.0.len > 0);
+                    // SAFETY: `MAX_MATCH` bytes lie at `at`.
+                    let (candidate, _) = unsafe { finder.insert::<false, true>(at) };
+                    let place = (at, candidate);
+                    let longest = tried(&mut finder, |finder| {
+                        // SAFETY: `MAX_MATCH` bytes lie at `at`.
+                        unsafe { finder.longest_match::<true>(place, MAX_MATCH, limits) }
+                    });
+                    let by_chain = tried(&mut finder, |finder| {
+                        // SAFETY: `MAX_MATCH` bytes lie at `at`.
+                        unsafe { finder.longest_match::<false>(place, MAX_MATCH, limits) }
+                    });
+                    assert_eq!(longest, by_chain, "{at}");
+                    let longer = tried(&mut finder, |finder| {
+                        // SAFETY: `MAX_MATCH` bytes lie at `at`.
+                        unsafe { finder.longer_match::<true>(place, known, MAX_MATCH, limits) }
+                    });
+                    let by_chain = tried(&mut finder, |finder| {
+                        // SAFETY: `MAX_MATCH` bytes lie at `at`.
+                        unsafe { finder.longer_match::<false>(place, known, MAX_MATCH, limits) }
+                    });
+                    assert_eq!(longer, by_chain, "{at} {known:?}");
+                    found += usize::from(longest.0 > 0);
                     at += 1;
                 }
                 at += [0, 10, 40_000][numbers.below(3)];

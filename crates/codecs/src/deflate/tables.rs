@@ -13,7 +13,7 @@ pub(super) const WINDOW_SIZE: usize = 1 << 15;
 pub(super) const MAX_HASH_BITS: u32 = 17;
 /// The number of bits of the hash for the shortest streams.
 const MIN_HASH_BITS: u32 = 9;
-/// The number of bits of the hash at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), as in zlib-ng. With fewer bits, more positions would overwrite
+/// The number of bits of the hash at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), as in zlib-ng. With fewer bits, more positions would overwrite
 /// each other, and repeats from far back would be missed.
 const QUICK_HASH_BITS: u32 = 16;
 /// The largest position relative to `base`. Before it is exceeded, the tables slide. Positions up to the longest match behind it fit into 16
@@ -21,7 +21,7 @@ const QUICK_HASH_BITS: u32 = 16;
 pub(super) const MAX_POSITION: usize = (1 << 16) - 2 * MAX_MATCH;
 
 /// The tables of the match finder, reused from stream to stream. All positions are relative to `base`. 0 means empty, so position 0 never
-/// matches. At [`QUICK_LEVEL`](super::parse::QUICK_LEVEL) `base` lies before the stream, so that no position is 0.
+/// matches. At [`QUICK_LEVEL`](super::levels::QUICK_LEVEL) `base` lies before the stream, so that no position is 0.
 pub(super) struct HashTables {
     /// For each hash, the last position that has it.
     head: Box<[u16; 1 << MAX_HASH_BITS]>,
@@ -32,7 +32,7 @@ pub(super) struct HashTables {
     hash_bits: u32,
     /// A position of the stream. It wraps around if it lies before the stream.
     base: usize,
-    /// If the tables were last used at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), all entries of `head` are less than this.
+    /// If the tables were last used at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), all entries of `head` are less than this.
     unused_from: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ impl HashTables {
         (self.base, self.unused_from) = (0, None);
     }
 
-    /// Like [`start`](Self::start) at [`QUICK_LEVEL`](super::parse::QUICK_LEVEL), where clearing the table would take longer than searching a
+    /// Like [`start`](Self::start) at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), where clearing the table would take longer than searching a
     /// short stream. Its positions follow those of the stream before. Those lie before its beginning, so they never match.
     fn start_quickly(&mut self, len: usize) {
         self.hash_bits = QUICK_HASH_BITS;
