@@ -72,6 +72,11 @@ pub fn has_magic(bytes: &[u8]) -> bool {
     stem_from(bytes, 0).is_some()
 }
 
+/// Whether parts contain a stem; see [`stems_in`].
+pub fn has_magic_in(parts: &[FileWrite]) -> bool {
+    stems_in(parts).is_some()
+}
+
 /// The range from the start of the first stem in bytes to the end of the last.
 fn stems(bytes: &[u8]) -> Option<Range<usize>> {
     let mut all = stem_from(bytes, 0)?;

@@ -129,8 +129,10 @@ impl Disk {
                 if let Err(error) = file.write_at(pos, &new) {
                     if !self.undo(file, &prepared.record, None) {
                         // Some bytes may be new. If a record can be written elsewhere, readers restore the old ones.
-                        let record = prepared.record.encode().ok().zip(prepared.record.pos());
-                        let _ = record.map(|(bytes, pos)| file.write_at(pos, &bytes));
+                        let record = &prepared.record;
+                        let _ = record.encode().and_then(|encoded| {
+                            self.write_parts(file, &encoded.writes_at(record.pos_in_frame())?)
+                        });
                     }
                     return Err(error);
                 }
@@ -189,16 +191,16 @@ impl Disk {
         prepared: PreparedChange,
         frame_len: u64,
     ) -> Result<()> {
-        let bytes = prepared.record.encode()?;
         let PreparedChange {
             mut dead,
             live,
             last,
             record,
         } = prepared;
+        let encoded = record.encode()?;
         let cut_off = self.cut_off(file, frame_len)?;
-        let pos = record.pos().ok_or(Error::FileWrite)?;
-        dead.push((pos - self.base, &bytes))?;
+        let record_writes = encoded.writes_at(record.pos_in_frame())?;
+        dead.extend_from_slice(&record_writes)?;
         let written = self.write_parts(file, &dead);
         if let Err(error) = written.and_then(|()| self.sync(file)) {
             self.cut_behind(file);
@@ -231,7 +233,7 @@ impl Disk {
                 }),
             };
             let again = again
-                .and_then(|()| file.write_at(pos, &bytes))
+                .and_then(|()| self.write_parts(file, &record_writes))
                 .and_then(|()| file.sync());
             match again {
                 Ok(()) => drop(self.undo(file, &record, last)),

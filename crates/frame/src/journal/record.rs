@@ -11,9 +11,9 @@
 //! exclusive or.
 
 use super::Patch;
-use crate::leftovers::has_magic;
+use crate::leftovers::{FileWrite, has_magic_in};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{Collect, List, ToList};
 
 const FRONT_MAGIC: &[u8; 8] = b"oxb2jnl\x02";
 /// The magic of a masked record.
@@ -33,6 +33,8 @@ const MASK: usize = 8;
 /// How many masks are tried. A single one fails with a probability of less than 2^-15, unless the part that is not masked looks like a frame or a
 /// record: the hash of a header that was made for that.
 const MASKS: usize = 8;
+/// Old bytes of at least this length are written from where they are. Fewer are copied to the other bytes of the record.
+const MIN_SEPARATE: usize = 4 << 10;
 
 /// What a change is about to overwrite.
 #[cfg_attr(test, derive(Clone))]
@@ -60,19 +62,62 @@ pub struct Record {
 
 /// A hash that detects changed bytes. It does not resist deliberate collisions.
 pub fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = Hasher::new(bytes.len());
+    hasher.add(bytes);
+    hasher.finish()
+}
+
+/// Computes [`hash`] of bytes that come in parts.
+struct Hasher {
+    hash: u64,
+    /// The last bytes, which are not a whole word yet; zeros behind them.
+    word: [u8; 8],
+    /// How many bytes of `word` there are.
+    have: usize,
+}
+
+impl Hasher {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
-    let step = |h: u64, word: u64| (h ^ word).wrapping_mul(K).rotate_left(29);
-    let mut words = bytes.chunks_exact(8);
-    let mut h = step(K, bytes.len() as u64);
-    for word in &mut words {
-        let mut le = [0; 8];
-        le.copy_from_slice(word);
-        h = step(h, u64::from_le_bytes(le));
+
+    /// Starts the hash of `len` bytes.
+    fn new(len: usize) -> Self {
+        Self {
+            hash: Self::step(Self::K, len as u64),
+            word: [0; 8],
+            have: 0,
+        }
     }
-    let mut last = [0; 8];
-    last[..words.remainder().len()].copy_from_slice(words.remainder());
-    h = step(h, u64::from_le_bytes(last));
-    step(h ^ (h >> 32), K)
+
+    #[inline(always)]
+    fn step(hash: u64, word: u64) -> u64 {
+        (hash ^ word).wrapping_mul(Self::K).rotate_left(29)
+    }
+
+    fn add(&mut self, mut bytes: &[u8]) {
+        if self.have > 0 {
+            let missing = self.word.len() - self.have;
+            let (first, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.word[self.have..][..first.len()].copy_from_slice(first);
+            self.have += first.len();
+            if first.len() < missing {
+                return;
+            }
+            self.hash = Self::step(self.hash, u64::from_le_bytes(self.word));
+            bytes = rest;
+        }
+        let (words, rest) = bytes.as_chunks();
+        self.hash = words.iter().fold(self.hash, |hash, word| {
+            Self::step(hash, u64::from_le_bytes(*word))
+        });
+        self.word = [0; 8];
+        self.word[..rest.len()].copy_from_slice(rest);
+        self.have = rest.len();
+    }
+
+    fn finish(self) -> u64 {
+        let hash = Self::step(self.hash, u64::from_le_bytes(self.word));
+        Self::step(hash ^ (hash >> 32), Self::K)
+    }
 }
 
 /// Combines bytes with a mask by exclusive or. To do it again restores them.
@@ -105,35 +150,96 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// A record as bytes. Long old bytes are not copied.
+pub struct EncodedRecord<'a> {
+    /// The other bytes.
+    own: List<u8>,
+    /// The long old bytes, and before which of `own` each comes.
+    old_bytes: List<(usize, &'a [u8])>,
+}
+
+impl EncodedRecord<'_> {
+    /// The bytes in order, in parts.
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let mut at = 0;
+        let before_old = self.old_bytes.iter().flat_map(move |(end, old)| {
+            let own = &self.own[std::mem::replace(&mut at, *end)..*end];
+            [own, *old]
+        });
+        let last = self.old_bytes.last().map_or(0, |(end, _)| *end);
+        before_old.chain([&self.own[last..]])
+    }
+
+    fn len(&self) -> usize {
+        self.parts().map(<[u8]>::len).sum()
+    }
+
+    fn hash(&self) -> u64 {
+        let mut hasher = Hasher::new(self.len());
+        self.parts().for_each(|part| hasher.add(part));
+        hasher.finish()
+    }
+
+    /// The writes that put the record at `pos`. They adjoin.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn writes_at(&self, pos: u64) -> Result<List<FileWrite<'_>>> {
+        let places = self.parts().scan(pos, |end, part| {
+            let at = *end;
+            *end += part.len() as u64;
+            Some((at, part))
+        });
+        places.list()
+    }
+}
+
 impl Record {
+    /// Where the record begins, in bytes from the start of the frame: behind it, before and after the change.
+    pub fn pos_in_frame(&self) -> u64 {
+        self.old_len.max(self.new_len)
+    }
+
     /// Where the record begins in its file.
     pub fn pos(&self) -> Option<u64> {
-        self.base.checked_add(self.old_len.max(self.new_len))
+        self.base.checked_add(self.pos_in_frame())
     }
 
     /// The record as bytes. No part of them looks like a frame or another record.
     ///
     /// # Errors
     /// [`Error::Data`] for a malicious frame with which that is impossible; [`Error::TwoGbLimit`] for 4 GiB; [`Error::MemoryAlloc`].
-    pub fn encode(&self) -> Result<List<u8>> {
+    pub fn encode(&self) -> Result<EncodedRecord<'_>> {
         let mut mask = None;
         for _ in 0..=MASKS {
-            let bytes = self.encode_with(mask)?;
-            if !has_magic(&bytes[FRONT_MAGIC.len()..]) {
-                return Ok(bytes);
+            let encoded = self.encode_with(mask)?;
+            let mut writes = encoded.writes_at(0)?;
+            let (pos, first) = writes[0];
+            writes[0] = (pos + FRONT_MAGIC.len() as u64, &first[FRONT_MAGIC.len()..]);
+            if !has_magic_in(&writes) {
+                return Ok(encoded);
             }
             // The hash depends on more than the old bytes, so they seldom look like a frame with this mask, too.
-            mask = Some(hash(&bytes));
+            mask = Some(encoded.hash());
         }
         Err(Error::Data)
     }
 
-    fn encode_with(&self, mask: Option<u64>) -> Result<List<u8>> {
-        let patches = self.patches.iter();
-        let patches: usize = patches.map(|p| PATCH_FRONT + p.bytes.len()).sum();
+    fn encode_with(&self, mask: Option<u64>) -> Result<EncodedRecord<'_>> {
+        let is_separate = |patch: &Patch| mask.is_none() && patch.bytes.len() >= MIN_SEPARATE;
+        let (mut patches, mut separate) = (0, 0);
+        for patch in &self.patches {
+            patches += PATCH_FRONT + patch.bytes.len();
+            separate += if is_separate(patch) {
+                patch.bytes.len()
+            } else {
+                0
+            };
+        }
         let size = MIN_LEN + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
         let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
-        let mut out = List::with_capacity(size)?;
+        let mut old_bytes = List::new();
+        let mut out = List::with_capacity(size - separate)?;
         out.extend_from_slice(mask.map_or(FRONT_MAGIC, |_| MASKED_MAGIC))?;
         out.extend_from_slice(&size32.to_le_bytes())?;
         let (device, inode) = self.identity.unwrap_or((0, 0));
@@ -153,14 +259,21 @@ impl Record {
         for patch in &self.patches {
             out.extend_from_slice(&patch.pos.to_le_bytes())?;
             out.extend_from_slice(&(patch.bytes.len() as u32).to_le_bytes())?;
-            out.extend_from_slice(&patch.bytes)?;
+            match is_separate(patch) {
+                true => old_bytes.push((out.len(), &*patch.bytes))?,
+                false => out.extend_from_slice(&patch.bytes)?,
+            }
         }
         put_mask(mask.unwrap_or(0), &mut out[masked..]);
-        let hash = hash(&out);
-        out.extend_from_slice(&hash.to_le_bytes())?;
-        out.extend_from_slice(&size32.to_le_bytes())?;
-        out.extend_from_slice(END_MAGIC)?;
-        Ok(out)
+        let mut encoded = EncodedRecord {
+            own: out,
+            old_bytes,
+        };
+        let hash = encoded.hash();
+        encoded.own.extend_from_slice(&hash.to_le_bytes())?;
+        encoded.own.extend_from_slice(&size32.to_le_bytes())?;
+        encoded.own.extend_from_slice(END_MAGIC)?;
+        Ok(encoded)
     }
 
     /// Parses a record; `None` if the bytes are not a valid one.
@@ -241,6 +354,18 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leftovers::has_magic;
+
+    /// The record as bytes in one piece.
+    fn encode(record: &Record) -> Result<Vec<u8>> {
+        let encoded = record.encode()?;
+        let mut bytes = vec![];
+        for (pos, part) in encoded.writes_at(5)?.iter() {
+            assert_eq!(*pos, 5 + bytes.len() as u64);
+            bytes.extend_from_slice(part);
+        }
+        Ok(bytes)
+    }
 
     fn example() -> Record {
         Record {
@@ -269,7 +394,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let record = example();
-        let bytes = record.encode().unwrap();
+        let bytes = encode(&record).unwrap();
         assert_eq!(Record::decode(&bytes), Ok(Some(record)));
         for cut in 0..bytes.len() {
             assert_eq!(Record::decode(&bytes[..cut]), Ok(None));
@@ -280,12 +405,57 @@ mod tests {
         assert_eq!(example().pos(), Some(1007));
     }
 
+    /// Old bytes of any length, long ones of which are parts by themselves.
+    #[test]
+    fn long_old_bytes_are_not_copied() {
+        for first in MIN_SEPARATE - 9..MIN_SEPARATE + 9 {
+            let patch = |(pos, len): (u64, usize)| Patch {
+                pos,
+                bytes: (0..len).map(|i| (i * 7) as u8).collect::<Vec<_>>().into(),
+            };
+            let lens = [first, MIN_SEPARATE + 3, 1, MIN_SEPARATE];
+            let patches: Vec<_> = (0..).step_by(10_000).zip(lens).map(patch).collect();
+            let record = Record {
+                patches: patches.into(),
+                ..example()
+            };
+            let encoded = record.encode().unwrap();
+            let long = lens.iter().filter(|len| **len >= MIN_SEPARATE).count();
+            assert_eq!(encoded.old_bytes.len(), long);
+            let bytes = encode(&record).unwrap();
+            assert_eq!(Record::decode(&bytes), Ok(Some(record)));
+        }
+    }
+
+    /// Also if it begins in long old bytes and ends behind them.
+    #[test]
+    fn what_looks_like_a_frame_is_masked_in_parts() {
+        let mut record = example();
+        record.patches[0].bytes = [vec![1; MIN_SEPARATE], b"b2fram".to_vec()].concat().into();
+        assert!(record.encode().unwrap().old_bytes.is_empty());
+        let bytes = encode(&record).unwrap();
+        assert!(!has_magic(&bytes[8..]));
+        assert_eq!(Record::decode(&bytes), Ok(Some(record)));
+    }
+
+    #[test]
+    fn a_hash_does_not_depend_on_the_parts() {
+        let bytes: Vec<u8> = (0..100).collect();
+        for (first, second) in (0..100).flat_map(|i| (i..=100).map(move |j| (i, j))) {
+            let mut hasher = Hasher::new(bytes.len());
+            for part in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
+                hasher.add(part);
+            }
+            assert_eq!(hasher.finish(), hash(&bytes), "{first} {second}");
+        }
+    }
+
     #[test]
     fn a_record_looks_like_no_frame() {
         let mut record = example();
         record.changed = b"b2frame\0".to_vec().into();
         record.patches[1].bytes = b"some b2frame\0, oxb2jnl\x02".repeat(9).into();
-        let bytes = record.encode().unwrap();
+        let bytes = encode(&record).unwrap();
         assert!(!has_magic(&bytes[8..]));
         for cut in 0..bytes.len() {
             assert_eq!(Record::decode(&bytes[..cut]), Ok(None));
@@ -313,14 +483,14 @@ mod tests {
                     ..example.clone()
                 },
             ] {
-                assert_eq!(record.encode(), Err(Error::Data));
+                assert_eq!(encode(&record), Err(Error::Data));
             }
         }
     }
 
     #[test]
     fn bytes_behind_the_patches_are_refused() {
-        let mut bytes = Vec::from(example().encode().unwrap());
+        let mut bytes = encode(&example()).unwrap();
         bytes.truncate(bytes.len() - END);
         bytes.extend([0; 8]);
         let size = (bytes.len() + END) as u32;
