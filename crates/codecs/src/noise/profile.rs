@@ -119,13 +119,15 @@ impl NoiseDetector {
     /// How many of 256 sampled words of a stream occurred before in it; `None` if there are too few samples.
     ///
     /// Words are chosen by their first byte, or, with `mixed`, by their first three bytes. The latter takes longer, but suits streams in
-    /// which a few values are frequent. Words of zeros are not sampled. With `quarter`, only a quarter of the stream is sampled.
+    /// which a few values are frequent. Words of zeros are not sampled. With `quarter`, only a quarter of the stream is sampled. It stops
+    /// when the result will be at least `enough` even if nothing in the rest of the stream is repeated.
     #[inline(never)]
     pub(in super::super) fn repeats(
         &mut self,
         stream: &[u8],
         mixed: bool,
         quarter: bool,
+        enough: usize,
     ) -> Result<Option<usize>> {
         const MIN_WORDS: usize = 64;
         let most = if quarter { 64 } else { 128 };
@@ -153,6 +155,12 @@ impl NoiseDetector {
             let repeats = self.sample_where(search, piece, pattern, at)?;
             words += repeats.words;
             count += repeats.count as usize;
+            // The whole stream has as many words for its length as what was sampled of it.
+            let [done, all] = [(at + 1) * PIECE, stream.len()].map(|len| len as u64);
+            let is_enough = 256 * count as u64 * done > enough as u64 * words as u64 * all;
+            if words >= MIN_WORDS && is_enough {
+                break;
+            }
         }
         self.mixed_bytes = mixed_bytes;
         Ok((words >= MIN_WORDS).then(|| (256 * count).div_ceil(words)))

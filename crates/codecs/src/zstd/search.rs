@@ -206,11 +206,15 @@ pub(super) fn plan(
     }
     if clevel == 3 && distribution != Distribution::Uniform {
         return Ok(plan_for_block_at_level_3(
-            noise.repeats(stream, skewed, true)?,
+            noise.repeats(stream, skewed, true, 256)?,
             collisions,
         ));
     }
-    let Some(repeats) = noise.repeats(stream, skewed, false)? else {
+    let enough = match block && clevel < 7 {
+        true => ENOUGH_IN_BLOCK,
+        false => 256,
+    };
+    let Some(repeats) = noise.repeats(stream, skewed, false, enough)? else {
         return Ok(Plan::Level);
     };
     Ok(match clevel {
@@ -315,11 +319,14 @@ fn plan_for_block_at_level_3(repeats: Option<usize>, collisions: u64) -> Plan {
     }
 }
 
+/// If this many of 256 words in a block are repeated, the level's search pays; see [`plan_for_block`].
+const ENOUGH_IN_BLOCK: usize = 77;
+
 /// The plan for a block of planes of bits or bytes, of which `repeats` of 256 words are repeated.
 fn plan_for_block(clevel: u8, repeats: usize) -> Plan {
     Plan::Search(match (clevel, repeats) {
         (5, ..26) => Search::chains(ZSTD_greedy, 4, 4),
-        (5, ..77) => Search::rows(ZSTD_lazy, 4, 4),
+        (5, ..ENOUGH_IN_BLOCK) => Search::rows(ZSTD_lazy, 4, 4),
         _ => return Plan::Level,
     })
 }
