@@ -27,6 +27,8 @@ const NARROW_LOG: u32 = 13;
 const WIDE_LOG: u32 = 12;
 /// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the last bytes.
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
+/// In shorter streams [`put_short_sequences`] does not pay: few matches follow each other, and most lie near the end.
+const TINY_STREAM: usize = 512;
 /// Shorter streams share a table that is not cleared between them.
 const SHORT_STREAM: usize = 8192;
 /// A short stream pauses after this many sequences if at least `REBASE_MIN_REST` bytes are left. Then its table is rebased: every
@@ -57,20 +59,24 @@ impl Tables {
     ) -> Result<usize> {
         let len = src.len();
         let mut progress = Progress::default();
-        let written = if len < SHORT_STREAM {
+        let written = if len < TINY_STREAM {
             let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Narrow::<true> { slots, base };
+            let finder = Narrow::<true, true> { slots, base };
+            encode(finder, acceleration, src, dst, &mut progress)
+        } else if len < SHORT_STREAM {
+            let (slots, base) = self.narrow.without_clearing(len)?;
+            let finder = Narrow::<true, false> { slots, base };
             let written = encode(finder, acceleration, src, dst, &mut progress);
             if progress.is_paused {
                 let slots = self.narrow.rebased(base, len)?;
-                let finder = Narrow::<false> { slots, base: 0 };
+                let finder = Narrow::<false, false> { slots, base: 0 };
                 encode(finder, acceleration, src, dst, &mut progress)
             } else {
                 written
             }
         } else if len <= MAX_NARROW_STREAM {
             let slots = self.narrow.cleared(len, 1 << NARROW_LOG)?;
-            let finder = Narrow::<false> { slots, base: 0 };
+            let finder = Narrow::<false, false> { slots, base: 0 };
             encode(finder, acceleration, src, dst, &mut progress)
         } else {
             let slots = self.wide.cleared(len, 1 << WIDE_LOG)?;
@@ -87,6 +93,8 @@ trait Finder {
     const CHECK_WINDOW: bool;
     /// Whether [`encode`] pauses after [`REBASE_AFTER_SEQUENCES`], so that the table can be rebased.
     const PAUSES: bool = false;
+    /// Whether [`put_short_sequences`] is tried.
+    const TRY_SHORT: bool = true;
 
     /// The slot of a position. `bytes` holds at least the first five bytes there, in little-endian order.
     fn slot(&self, bytes: u64) -> usize;
@@ -143,15 +151,17 @@ trait Finder {
     }
 }
 
-/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams.
-struct Narrow<'a, const REUSED: bool> {
+/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams. `TINY`
+/// is for streams shorter than [`TINY_STREAM`].
+struct Narrow<'a, const REUSED: bool, const TINY: bool> {
     slots: &'a mut [u16; 1 << NARROW_LOG],
     base: usize,
 }
 
-impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
+impl<const REUSED: bool, const TINY: bool> Finder for Narrow<'_, REUSED, TINY> {
     const CHECK_WINDOW: bool = false;
-    const PAUSES: bool = REUSED;
+    const PAUSES: bool = REUSED && !TINY;
+    const TRY_SHORT: bool = !TINY;
 
     #[inline(always)]
     fn slot(&self, bytes: u64) -> usize {
@@ -402,8 +412,11 @@ unsafe fn put_adjacent_matches<F: Finder>(
             out: progress.out,
         };
         let pending = (progress.anchor, literals, back);
-        // SAFETY: as for `match_len_backward`; the first `MIN_MATCH` bytes match by `is_match`, or as the caller ensures (# Safety).
-        if let Some(more) = unsafe { put_short_sequences(finder, src, dst, pending, &mut next) } {
+        let more = F::TRY_SHORT.then(|| {
+            // SAFETY: as for `match_len_backward`; the first `MIN_MATCH` bytes match by `is_match`, or as the caller ensures (# Safety).
+            unsafe { put_short_sequences(finder, src, dst, pending, &mut next) }
+        });
+        if let Some(more) = more.flatten() {
             from = next.from;
             progress.at = next.at;
             progress.anchor = next.at;
