@@ -19,9 +19,11 @@ pub fn noise(len: usize) -> Vec<u8> {
     .collect()
 }
 
-/// The processor time of this thread, which others on the same processor do not affect.
+/// The processor time of this thread, in which the time of others on the same processor does not count.
 #[cfg(target_os = "linux")]
 pub fn processor_time() -> std::time::Duration {
+    // The system counts when a thread yields. Otherwise it does so every few milliseconds only.
+    std::thread::yield_now();
     let told =
         std::fs::read_to_string("/proc/thread-self/schedstat").expect("a file of the system");
     let nanoseconds = told.split(' ').next().expect("three numbers");
