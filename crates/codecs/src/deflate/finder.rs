@@ -9,6 +9,7 @@ use core::hint::{cold_path, select_unpredictable};
 
 use super::match3::Table3;
 use super::skips::Skips;
+use super::symbols::MAX_MATCH;
 use super::tables::{MAX_HASH_BITS, MAX_POSITION, WINDOW_SIZE};
 use crate::copy::match_len;
 use crate::table::KNUTH_MULTIPLIER;
@@ -169,8 +170,10 @@ impl MatchFinder<'_> {
         let to = to.min(self.src.len().saturating_sub(HASH_BYTES - 1));
         while at < to {
             self.slide_if_needed::<SKIP>(at);
-            // A loop with two exits is not unrolled. Since most matches are short, unrolling costs more than it saves.
-            while at < to && at.wrapping_sub(self.base) <= MAX_POSITION {
+            let to = to.min(at + MAX_MATCH);
+            // A loop with two exits is not unrolled. Since most matches are short, unrolling costs more than it saves, except with `MATCH3`, where
+            // an insertion takes longer.
+            while at < to && (MATCH3 || at.wrapping_sub(self.base) <= MAX_POSITION) {
                 // SAFETY: `at < to`, and `to + HASH_BYTES - 1` is at most the length of `src`.
                 unsafe { self.insert::<MATCH3, SKIP>(at) };
                 at += 1;

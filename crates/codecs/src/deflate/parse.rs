@@ -15,8 +15,8 @@ const TOO_FAR: usize = 4096;
 /// beginning of a block underestimate the bits of literals: with 21, random walks of bytes are larger than zlib-ng's.
 const FAR_MATCH_BITS: u32 = 19;
 
-/// The number of symbols of the first part of a block.
-const FIRST_PART: usize = MAX_SYMBOLS / 16;
+/// Behind so many bytes it is chosen anew whether to search with skips.
+const PART: usize = 8 << 10;
 
 /// The search for matches in one stretch.
 struct Search<'a> {
@@ -140,15 +140,6 @@ impl BlockBuilder<'_, '_> {
             self.symbols = 0;
         }
         Some(())
-    }
-
-    /// The number of symbols of the block at which the current part ends. Behind each part it is chosen whether to search with skips.
-    #[inline(always)]
-    fn part_end(&self) -> usize {
-        match self.symbols {
-            ..FIRST_PART => FIRST_PART,
-            _ => MAX_SYMBOLS,
-        }
     }
 
     /// Whether a match of three bytes at `at` takes more bits than three literals. How many those take is estimated by how often each byte was a
@@ -286,7 +277,7 @@ fn parse_medium(
     while at < search.end {
         let from = at;
         builder.flush_if_full(at)?;
-        let limits = (max_insert, builder.part_end());
+        let limits = (max_insert, search.end.min(at + PART));
         (at, known) = match skip {
             true => medium_part::<true>(search, builder, (at, known), limits),
             false => medium_part::<false>(search, builder, (at, known), limits),
@@ -296,7 +287,7 @@ fn parse_medium(
     Some(())
 }
 
-/// Goes on until the block has `until` symbols.
+/// Goes on up to `until` or behind it, or until the block is full.
 #[inline(always)]
 fn medium_part<const SKIP: bool>(
     search: &mut Search,
@@ -304,7 +295,7 @@ fn medium_part<const SKIP: bool>(
     (mut at, mut known): (usize, Option<Match>),
     (max_insert, until): (usize, usize),
 ) -> (usize, Option<Match>) {
-    while at < search.end && builder.symbols < until {
+    while at < until && builder.symbols < MAX_SYMBOLS {
         let found = known.take().unwrap_or_else(|| search.find::<SKIP>(at));
         if found.len == 0 {
             builder.push_literal(at);
@@ -370,7 +361,7 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     while lazy.at < search.end {
         let from = lazy.at;
         builder.flush_if_full(from - usize::from(lazy.match_available))?;
-        let limits = (max_lazy, good_length, builder.part_end());
+        let limits = (max_lazy, good_length, search.end.min(from + PART));
         lazy = match skip {
             true => lazy_part::<MATCH3, SKIP_RUNS, true>(search, builder, lazy, limits),
             false => lazy_part::<MATCH3, SKIP_RUNS, false>(search, builder, lazy, limits),
@@ -384,7 +375,7 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     Some(())
 }
 
-/// Goes on until the block has `until` symbols.
+/// Goes on up to `until` or behind it, or until the block is full.
 #[inline(always)]
 fn lazy_part<const MATCH3: bool, const SKIP_RUNS: bool, const SKIP: bool>(
     search: &mut Search,
@@ -397,7 +388,7 @@ fn lazy_part<const MATCH3: bool, const SKIP_RUNS: bool, const SKIP: bool>(
         mut prev,
         mut match_available,
     } = lazy;
-    while at < search.end && builder.symbols < until {
+    while at < until && builder.symbols < MAX_SYMBOLS {
         let mut current = Match::default();
         if prev.len < max_lazy {
             let mut limits = search.limits;
