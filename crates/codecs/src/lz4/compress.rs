@@ -27,8 +27,10 @@ const NARROW_LOG: u32 = 13;
 const WIDE_LOG: u32 = 12;
 /// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the last bytes.
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
-/// In shorter streams [`put_short_sequences`] does not pay: few matches follow each other, and most lie near the end.
-const TINY_STREAM: usize = 512;
+/// In shorter streams [`put_short_sequences`] is not tried: few matches follow each other, and most lie near the end.
+const MIN_SHORT_SEQUENCES_STREAM: usize = 512;
+/// After so many matches in a row that were too long for [`put_short_sequences`], it is not tried any more.
+const MAX_SHORT_MISSES: u32 = 8;
 /// Shorter streams share a table that is not cleared between them.
 const SHORT_STREAM: usize = 8192;
 /// A short stream pauses after this many sequences if at least `REBASE_MIN_REST` bytes are left. Then its table is rebased: every
@@ -59,24 +61,20 @@ impl Tables {
     ) -> Result<usize> {
         let len = src.len();
         let mut progress = Progress::default();
-        let written = if len < TINY_STREAM {
+        let written = if len < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Narrow::<true, true> { slots, base };
-            encode(finder, acceleration, src, dst, &mut progress)
-        } else if len < SHORT_STREAM {
-            let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Narrow::<true, false> { slots, base };
+            let finder = Narrow::<true> { slots, base };
             let written = encode(finder, acceleration, src, dst, &mut progress);
             if progress.is_paused {
                 let slots = self.narrow.rebased(base, len)?;
-                let finder = Narrow::<false, false> { slots, base: 0 };
+                let finder = Narrow::<false> { slots, base: 0 };
                 encode(finder, acceleration, src, dst, &mut progress)
             } else {
                 written
             }
         } else if len <= MAX_NARROW_STREAM {
             let slots = self.narrow.cleared(len, 1 << NARROW_LOG)?;
-            let finder = Narrow::<false, false> { slots, base: 0 };
+            let finder = Narrow::<false> { slots, base: 0 };
             encode(finder, acceleration, src, dst, &mut progress)
         } else {
             let slots = self.wide.cleared(len, 1 << WIDE_LOG)?;
@@ -93,8 +91,6 @@ trait Finder {
     const CHECK_WINDOW: bool;
     /// Whether [`encode`] pauses after [`REBASE_AFTER_SEQUENCES`], so that the table can be rebased.
     const PAUSES: bool = false;
-    /// Whether [`put_short_sequences`] is tried.
-    const TRY_SHORT: bool = true;
 
     /// The slot of a position. `bytes` holds at least the first five bytes there, in little-endian order.
     fn slot(&self, bytes: u64) -> usize;
@@ -151,17 +147,15 @@ trait Finder {
     }
 }
 
-/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams. `TINY`
-/// is for streams shorter than [`TINY_STREAM`].
-struct Narrow<'a, const REUSED: bool, const TINY: bool> {
+/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams.
+struct Narrow<'a, const REUSED: bool> {
     slots: &'a mut [u16; 1 << NARROW_LOG],
     base: usize,
 }
 
-impl<const REUSED: bool, const TINY: bool> Finder for Narrow<'_, REUSED, TINY> {
+impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
     const CHECK_WINDOW: bool = false;
-    const PAUSES: bool = REUSED && !TINY;
-    const TRY_SHORT: bool = !TINY;
+    const PAUSES: bool = REUSED;
 
     #[inline(always)]
     fn slot(&self, bytes: u64) -> usize {
@@ -338,24 +332,22 @@ struct Progress {
     is_paused: bool,
 }
 
-/// Writes the match of `progress.at` with `from`, as far as it goes on. It begins `back` bytes sooner, behind `literals`. Then `progress` goes on to
-/// its end, and true is returned, or false if no match may begin there. `None` if `dst` is too short.
+/// Writes the match of `progress.at` with `from`, which ends at `end` if all of it is used. It begins `back` bytes sooner, behind `literals`. Then
+/// `progress` goes on to its end, and true is returned, or false if no match may begin there. `None` if `dst` is too short.
 ///
 /// # Safety
-/// `from < progress.at <= src.len() - MF_LIMIT`, and the first `MIN_MATCH` bytes match.
+/// `from < progress.at <= src.len() - MF_LIMIT`, and `end` is what [`match_end`] returns.
 #[inline(always)]
 unsafe fn put_match(
     src: &[u8],
     dst: &mut UncheckedDst,
-    from: usize,
+    (from, end): (usize, usize),
     (literals, back): (usize, usize),
     progress: &mut Progress,
 ) -> Option<bool> {
     let Progress {
         at, anchor, out, ..
     } = progress;
-    // SAFETY: as required of the caller.
-    let end = unsafe { match_end(src, from, *at) };
     let mut sequence = Sequence {
         anchor: *anchor,
         literals,
@@ -382,52 +374,64 @@ unsafe fn put_match(
 }
 
 /// Writes a match and those that begin where the one before ends. `progress` goes on to where no match begins. Returns whether a match
-/// may begin behind that; `None` if `dst` is too short.
+/// may begin behind that; `None` if `dst` is too short. With `TRY_SHORT`, short sequences are tried first, and `short_misses` counts how often
+/// in a row that did not succeed.
 ///
 /// # Safety
 /// `from < progress.at <= src.len() - MF_LIMIT`, and the first `MIN_MATCH` bytes match. `progress.anchor <= progress.at`.
 #[inline(always)]
-unsafe fn put_adjacent_matches<F: Finder>(
+unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
     finder: &mut F,
     src: &[u8],
     dst: &mut UncheckedDst,
     mut from: usize,
     progress: &mut Progress,
-    sequences: &mut usize,
+    (sequences, short_misses): (&mut usize, &mut u32),
 ) -> Option<bool> {
     let last = src.len() - MF_LIMIT;
     loop {
         debug_assert!(progress.anchor <= progress.at && from < progress.at && progress.at <= last);
         *sequences += usize::from(F::PAUSES);
+        // The next search waits for the end, so it is found before the beginning.
+        // SAFETY: `from < progress.at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
+        let known_end = (!TRY_SHORT).then(|| unsafe { match_end(src, from, progress.at) });
         let mut literals = progress.at - progress.anchor;
         let mut back = 0;
         if literals > 0 {
-            // SAFETY: the limit is at most `from`, `from < progress.at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
+            // SAFETY: the limit is at most `from`; the rest is as for `match_end`.
             back = unsafe { match_len_backward(src, from, progress.at, literals.min(from)) };
             literals -= back;
         }
-        let mut next = Candidate {
-            at: progress.at,
-            from,
-            out: progress.out,
-        };
-        let pending = (progress.anchor, literals, back);
-        let more = F::TRY_SHORT.then(|| {
+        if TRY_SHORT {
+            let mut next = Candidate {
+                at: progress.at,
+                from,
+                out: progress.out,
+            };
+            let pending = (progress.anchor, literals, back);
             // SAFETY: as for `match_len_backward`; the first `MIN_MATCH` bytes match by `is_match`, or as the caller ensures (# Safety).
-            unsafe { put_short_sequences(finder, src, dst, pending, &mut next) }
-        });
-        if let Some(more) = more.flatten() {
-            from = next.from;
-            progress.at = next.at;
-            progress.anchor = next.at;
-            progress.out = next.out;
-            if !more {
-                return Some(true);
+            match unsafe { put_short_sequences(finder, src, dst, pending, &mut next) } {
+                Some(more) => {
+                    *short_misses = 0;
+                    from = next.from;
+                    progress.at = next.at;
+                    progress.anchor = next.at;
+                    progress.out = next.out;
+                    if !more {
+                        return Some(true);
+                    }
+                    (literals, back) = (0, 0);
+                }
+                None => *short_misses += 1,
             }
-            (literals, back) = (0, 0);
         }
-        // SAFETY: `progress.at <= last`, also behind short matches, which end `MF_LIMIT` bytes before the end of `src`; `from < progress.at`.
-        if !unsafe { put_match(src, dst, from, (literals, back), progress) }? {
+        let end = match known_end {
+            Some(end) => end,
+            // SAFETY: as above, also behind short matches, which end `MF_LIMIT` bytes before the end of `src`.
+            None => unsafe { match_end(src, from, progress.at) },
+        };
+        // SAFETY: as for `match_end`, which has returned `end`.
+        if !unsafe { put_match(src, dst, (from, end), (literals, back), progress) }? {
             return Some(false);
         }
         let at = progress.at;
@@ -468,6 +472,10 @@ fn encode<F: Finder>(
     let mut dst = UncheckedDst::new(dst);
     let mut now = core::mem::take(progress);
     let mut sequences = 0;
+    let mut short_misses = match src.len() < MIN_SHORT_SEQUENCES_STREAM {
+        true => MAX_SHORT_MISSES,
+        false => 0,
+    };
     if src.len() > MF_LIMIT {
         // The last position at which a match may begin.
         let last = src.len() - MF_LIMIT;
@@ -480,10 +488,19 @@ fn encode<F: Finder>(
             unsafe { find_match(&mut finder, acceleration, src, now.at, last) }
         } {
             now.at = at;
+            let counts = (&mut sequences, &mut short_misses);
+            let (finder, dst) = (&mut finder, &mut dst);
             // SAFETY: `find_match` returns a match at `last` at most, whose candidate lies before it, and behind `now.at`, which is not
             // before `now.anchor`.
             let more = unsafe {
-                put_adjacent_matches(&mut finder, src, &mut dst, from, &mut now, &mut sequences)
+                match *counts.1 < MAX_SHORT_MISSES {
+                    true => {
+                        put_adjacent_matches::<F, true>(finder, src, dst, from, &mut now, counts)
+                    }
+                    false => {
+                        put_adjacent_matches::<F, false>(finder, src, dst, from, &mut now, counts)
+                    }
+                }
             }?;
             if !more {
                 break;
