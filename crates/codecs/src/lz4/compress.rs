@@ -10,21 +10,18 @@
 use core::hint::cold_path;
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
+use super::finder::{Finder, NARROW_LOG, Narrow, WIDE_LOG, Wide};
 use super::match_end::{
     MAX_SHORT_EXTRA, SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match,
 };
 use super::sequence::{
     SEQUENCE_MARGIN, Sequence, put_last_literals, put_sequence, put_sequence_unchecked,
 };
-use crate::table::{Table, hash, position};
+use crate::table::Table;
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
 use oxiblosc_error::Result;
 
-/// Binary logarithm of the number of slots in the table with 16-bit positions.
-const NARROW_LOG: u32 = 13;
-/// The same for the table with 32-bit positions.
-const WIDE_LOG: u32 = 12;
 /// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the last bytes.
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
 /// In shorter streams [`put_short_sequences`] is not tried: few matches follow each other, and most lie near the end.
@@ -38,8 +35,6 @@ const SHORT_STREAM: usize = 8192;
 /// behind it takes an eighth less time.
 const REBASE_AFTER_SEQUENCES: usize = 32;
 const REBASE_MIN_REST: usize = 2048;
-/// Matches reach back less than this.
-const WINDOW: usize = 1 << 16;
 /// After `1 << SKIP_TRIGGER` positions without a match, the search step grows by one.
 const SKIP_TRIGGER: u32 = 6;
 
@@ -81,118 +76,6 @@ impl Tables {
             encode(Wide { slots }, acceleration, src, dst, &mut progress)
         };
         Ok(written.unwrap_or(0))
-    }
-}
-
-/// A hash table of positions. Positions are inserted in increasing order, from 0 on; an empty slot reads as 0. So the candidate that a
-/// table returns for a position lies before that position, unless the position is 0.
-trait Finder {
-    /// Whether a candidate may lie outside the window.
-    const CHECK_WINDOW: bool;
-    /// Whether [`encode`] pauses after [`REBASE_AFTER_SEQUENCES`], so that the table can be rebased.
-    const PAUSES: bool = false;
-
-    /// The slot of a position. `bytes` holds at least the first five bytes there, in little-endian order.
-    fn slot(&self, bytes: u64) -> usize;
-
-    /// Stores `at` in a slot and returns the position that the slot held before.
-    fn replace(&mut self, slot: usize, at: usize) -> usize;
-
-    /// Inserts `at` and returns the candidate: the last position with the same hash.
-    ///
-    /// # Safety
-    /// `at + 8 <= src.len()`.
-    #[inline(always)]
-    unsafe fn insert(&mut self, src: &[u8], at: usize) -> usize {
-        // SAFETY: `at + 8 <= src.len()` (# Safety).
-        self.insert_bytes(at, u64::from_le(unsafe { load(src, at) }))
-    }
-
-    /// Like [`insert`](Self::insert) where at least the first five bytes at `at` are known, in little-endian order.
-    #[inline(always)]
-    fn insert_bytes(&mut self, at: usize, bytes: u64) -> usize {
-        let candidate = self.replace(self.slot(bytes), at);
-        debug_assert!(candidate < at || at == 0);
-        candidate
-    }
-
-    /// Inserts the end of a match and the position two before it, like the LZ4 library. `end_bytes` holds at least the first five bytes
-    /// at the end. Returns the candidate for the end.
-    ///
-    /// # Safety
-    /// `end + MF_LIMIT <= src.len()`, and `end >= 2`.
-    #[inline(always)]
-    unsafe fn insert_end(&mut self, src: &[u8], end: usize, end_bytes: u64) -> usize {
-        debug_assert!(end >= 2 && end + MF_LIMIT <= src.len());
-        // SAFETY: `MF_LIMIT` is more than 8, and `end >= 2` (# Safety), so eight bytes lie at `end - 2`.
-        unsafe { self.insert(src, end - 2) };
-        self.insert_bytes(end, end_bytes)
-    }
-
-    /// Whether the first four bytes match and the candidate `from` lies in the window.
-    ///
-    /// # Safety
-    /// `from <= at` and `at + 4 <= src.len()`.
-    #[inline(always)]
-    unsafe fn is_match(src: &[u8], from: usize, at: usize) -> bool {
-        debug_assert!(from <= at);
-        // SAFETY: four bytes lie at `at`, and so at `from <= at` (# Safety).
-        let xor = unsafe { load::<u32>(src, from) ^ load::<u32>(src, at) };
-        let outside = if Self::CHECK_WINDOW {
-            (at - from) / WINDOW
-        } else {
-            0
-        };
-        outside as u32 | xor == 0
-    }
-}
-
-/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams.
-struct Narrow<'a, const REUSED: bool> {
-    slots: &'a mut [u16; 1 << NARROW_LOG],
-    base: usize,
-}
-
-impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
-    const CHECK_WINDOW: bool = false;
-    const PAUSES: bool = REUSED;
-
-    #[inline(always)]
-    fn slot(&self, bytes: u64) -> usize {
-        hash::<NARROW_LOG>(bytes as u32)
-    }
-
-    #[inline(always)]
-    fn replace(&mut self, slot: usize, at: usize) -> usize {
-        if REUSED {
-            let entry = core::mem::replace(&mut self.slots[slot], (self.base + at) as u16);
-            // An entry of an earlier stream reads as position 0, like an empty slot.
-            position(entry.into(), self.base, at)
-        } else {
-            core::mem::replace(&mut self.slots[slot], at as u16).into()
-        }
-    }
-}
-
-/// A table of 32-bit positions.
-struct Wide<'a> {
-    slots: &'a mut [u32; 1 << WIDE_LOG],
-}
-
-impl Finder for Wide<'_> {
-    const CHECK_WINDOW: bool = true;
-
-    #[inline(always)]
-    fn slot(&self, bytes: u64) -> usize {
-        // A hash of four bytes would give too many candidates in a long stream that match in four bytes only, so five are hashed. The
-        // multiplier must be the LZ4 library's for the streams to be the same.
-        let five = bytes << 24;
-        (five.wrapping_mul(889_523_592_379) >> (64 - WIDE_LOG)) as usize
-    }
-
-    #[inline(always)]
-    fn replace(&mut self, slot: usize, at: usize) -> usize {
-        core::mem::replace(&mut self.slots[slot], at as u32) as usize
     }
 }
 

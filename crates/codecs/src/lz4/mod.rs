@@ -5,6 +5,7 @@ mod compress;
 mod decode_fast;
 mod decode_short;
 mod decompress;
+mod finder;
 mod hc;
 mod lazy;
 mod match_end;
