@@ -155,6 +155,24 @@ void say_array(b2nd_array_t *array) {
   }
 }
 
+b2nd_array_t *through_cframe(b2nd_array_t *array) {
+  uint8_t *frame = NULL;
+  int64_t len = 0;
+  bool needs_free = false;
+  int rc = b2nd_to_cframe(array, &frame, &len, &needs_free);
+  say("to_cframe: %d, free %d", rc, needs_free);
+  if (rc < 0) {
+    return NULL;
+  }
+  b2nd_array_t *copy = NULL;
+  rc = b2nd_from_cframe(frame, len, true, &copy);
+  say("from_cframe: %d", rc);
+  if (needs_free) {
+    free(frame);
+  }
+  return rc >= 0 ? copy : NULL;
+}
+
 /* A box within a shape. */
 static void box(const b2nd_array_t *array, int64_t *start, int64_t *stop, int64_t *shape) {
   for (int8_t d = 0; d < array->ndim; d++) {
@@ -439,23 +457,9 @@ static void derived(struct program *p) {
       take(p, rc >= 0 ? other : NULL, NULL, true);
       break;
     }
-    case 5: {
-      uint8_t *frame = NULL;
-      int64_t len = 0;
-      bool needs_free = false;
-      rc = b2nd_to_cframe(array, &frame, &len, &needs_free);
-      say("to_cframe: %d, free %d", rc, needs_free);
-      if (rc < 0) {
-        return;
-      }
-      rc = b2nd_from_cframe(frame, len, true, &other);
-      say("from_cframe: %d", rc);
-      if (needs_free) {
-        free(frame);
-      }
-      take(p, rc >= 0 ? other : NULL, NULL, false);
+    case 5:
+      take(p, through_cframe(array), NULL, false);
       break;
-    }
     default: {
       static int saved;
       char path[40];

@@ -260,23 +260,9 @@ static void derived(struct program *p) {
       take(p, rc >= 0 ? other : NULL, NULL, true);
       break;
     }
-    case 6: {
-      uint8_t *frame = NULL;
-      int64_t len = 0;
-      bool needs_free = false;
-      rc = b2nd_to_cframe(array, &frame, &len, &needs_free);
-      say("to_cframe: %d, free %d", rc, needs_free);
-      if (rc < 0) {
-        return;
-      }
-      rc = b2nd_from_cframe(frame, len, true, &other);
-      say("from_cframe: %d", rc);
-      if (needs_free) {
-        free(frame);
-      }
-      take(p, rc >= 0 ? other : NULL, NULL, false);
+    case 6:
+      take(p, through_cframe(array), NULL, false);
       break;
-    }
     case 7: {
       static int saved;
       char path[40];

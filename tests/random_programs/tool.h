@@ -149,3 +149,5 @@ void orders_program(void);
 /* Reads a frame of either library, in a file or a directory. */
 void read_frame(const char *path);
 void say_array(b2nd_array_t *array);
+/* A copy of an array through a frame in memory; none where that fails. */
+b2nd_array_t *through_cframe(b2nd_array_t *array);
