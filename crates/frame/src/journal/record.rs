@@ -440,8 +440,8 @@ mod tests {
 
     #[test]
     fn a_hash_does_not_depend_on_the_parts() {
-        let bytes: Vec<u8> = (0..100).collect();
-        for (first, second) in (0..100).flat_map(|i| (i..=100).map(move |j| (i, j))) {
+        let bytes: Vec<u8> = (0..30).collect();
+        for (first, second) in (0..30).flat_map(|i| (i..=30).map(move |j| (i, j))) {
             let mut hasher = Hasher::new(bytes.len());
             for part in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
                 hasher.add(part);
