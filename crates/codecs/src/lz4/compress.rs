@@ -4,7 +4,7 @@
 //! code, which is arranged for shuffled data and takes two thirds of the library's time for bit planes:
 //! - In a long stream with few matches it is unpredictable whether a candidate lies within the window, so that check is merged with
 //!   the comparison of the first four bytes.
-//! - The end of a match is found before its beginning, because the next search depends on the end.
+//! - The end of a match is found before its beginning, because the next search depends on the end. Only short sequences need both at once.
 //! - The backward extension compares eight bytes at once.
 
 use core::hint::cold_path;
@@ -371,12 +371,13 @@ fn encode<F: Finder>(
             unsafe { find_match(&mut finder, acceleration, src, now.at, last) }
         } {
             now.at = at;
+            let tries_short = short_misses < MAX_SHORT_MISSES;
             let counts = (&mut sequences, &mut short_misses);
             let (finder, dst) = (&mut finder, &mut dst);
             // SAFETY: `find_match` returns a match at `last` at most, whose candidate lies before it, and behind `now.at`, which is not
             // before `now.anchor`.
             let more = unsafe {
-                match *counts.1 < MAX_SHORT_MISSES {
+                match tries_short {
                     true => {
                         put_adjacent_matches::<F, true>(finder, src, dst, from, &mut now, counts)
                     }

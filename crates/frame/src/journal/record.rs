@@ -227,15 +227,10 @@ impl Record {
 
     fn encode_with(&self, mask: Option<u64>) -> Result<EncodedRecord<'_>> {
         let is_separate = |patch: &Patch| mask.is_none() && patch.bytes.len() >= MIN_SEPARATE;
-        let (mut patches, mut separate) = (0, 0);
-        for patch in &self.patches {
-            patches += PATCH_FRONT + patch.bytes.len();
-            separate += if is_separate(patch) {
-                patch.bytes.len()
-            } else {
-                0
-            };
-        }
+        let patches = self.patches.iter();
+        let patches: usize = patches.map(|p| PATCH_FRONT + p.bytes.len()).sum();
+        let separate = self.patches.iter().filter(|patch| is_separate(patch));
+        let separate: usize = separate.map(|patch| patch.bytes.len()).sum();
         let size = MIN_LEN + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
         let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
         let mut old_bytes = List::new();
@@ -427,15 +422,26 @@ mod tests {
         }
     }
 
-    /// Also if it begins in long old bytes and ends behind them.
+    /// Also if it begins in long old bytes, and ends behind them in the position of the next patch.
     #[test]
     fn what_looks_like_a_frame_is_masked_in_parts() {
-        let mut record = example();
-        record.patches[0].bytes = [vec![1; MIN_SEPARATE], b"b2fram".to_vec()].concat().into();
-        assert!(record.encode().unwrap().old_bytes.is_empty());
-        let bytes = encode(&record).unwrap();
-        assert!(!has_magic(&bytes[8..]));
-        assert_eq!(Record::decode(&bytes), Ok(Some(record)));
+        let stem = b"b2fram";
+        for cut in 1..=stem.len() {
+            let (within, behind) = stem.split_at(cut);
+            let mut record = example();
+            record.patches[0].bytes = [&[1; MIN_SEPARATE], within].concat().into();
+            assert_eq!(
+                record.encode().unwrap().old_bytes.len(),
+                usize::from(!behind.is_empty())
+            );
+            let mut pos = [0; 8];
+            pos[..behind.len()].copy_from_slice(behind);
+            record.patches[1].pos = u64::from_le_bytes(pos);
+            assert!(record.encode().unwrap().old_bytes.is_empty(), "{cut}");
+            let bytes = encode(&record).unwrap();
+            assert!(!has_magic(&bytes[8..]));
+            assert_eq!(Record::decode(&bytes), Ok(Some(record)));
+        }
     }
 
     #[test]
