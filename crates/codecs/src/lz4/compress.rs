@@ -25,7 +25,7 @@ use oxiblosc_error::Result;
 /// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the last bytes.
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
 /// In shorter streams [`put_short_sequences`] is not tried: few matches follow each other, and most lie near the end.
-const MIN_SHORT_SEQUENCES_STREAM: usize = 512;
+const TINY_STREAM: usize = 512;
 /// After so many matches in a row that were too long for [`put_short_sequences`], it is not tried any more.
 const MAX_SHORT_MISSES: u32 = 8;
 /// Shorter streams share a table that is not cleared between them.
@@ -56,20 +56,24 @@ impl Tables {
     ) -> Result<usize> {
         let len = src.len();
         let mut progress = Progress::default();
-        let written = if len < SHORT_STREAM {
+        let written = if len < TINY_STREAM {
             let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Narrow::<true> { slots, base };
+            let finder = Narrow::<true, true> { slots, base };
+            encode(finder, acceleration, src, dst, &mut progress)
+        } else if len < SHORT_STREAM {
+            let (slots, base) = self.narrow.without_clearing(len)?;
+            let finder = Narrow::<true, false> { slots, base };
             let written = encode(finder, acceleration, src, dst, &mut progress);
             if progress.is_paused {
                 let slots = self.narrow.rebased(base, len)?;
-                let finder = Narrow::<false> { slots, base: 0 };
+                let finder = Narrow::<false, false> { slots, base: 0 };
                 encode(finder, acceleration, src, dst, &mut progress)
             } else {
                 written
             }
         } else if len <= MAX_NARROW_STREAM {
             let slots = self.narrow.cleared(len, 1 << NARROW_LOG)?;
-            let finder = Narrow::<false> { slots, base: 0 };
+            let finder = Narrow::<false, false> { slots, base: 0 };
             encode(finder, acceleration, src, dst, &mut progress)
         } else {
             let slots = self.wide.cleared(len, 1 << WIDE_LOG)?;
@@ -353,12 +357,12 @@ fn encode<F: Finder>(
     progress: &mut Progress,
 ) -> Option<usize> {
     let mut dst = UncheckedDst::new(dst);
-    let mut now = core::mem::take(progress);
-    let mut sequences = 0;
-    let mut short_misses = match src.len() < MIN_SHORT_SEQUENCES_STREAM {
-        true => MAX_SHORT_MISSES,
-        false => 0,
+    let mut now = match F::RESUMES {
+        true => core::mem::take(progress),
+        false => Progress::default(),
     };
+    let mut sequences = 0;
+    let mut short_misses = 0;
     if src.len() > MF_LIMIT {
         // The last position at which a match may begin.
         let last = src.len() - MF_LIMIT;
@@ -371,7 +375,7 @@ fn encode<F: Finder>(
             unsafe { find_match(&mut finder, acceleration, src, now.at, last) }
         } {
             now.at = at;
-            let tries_short = short_misses < MAX_SHORT_MISSES;
+            let tries_short = F::TRIES_SHORT && short_misses < MAX_SHORT_MISSES;
             let counts = (&mut sequences, &mut short_misses);
             let (finder, dst) = (&mut finder, &mut dst);
             // SAFETY: `find_match` returns a match at `last` at most, whose candidate lies before it, and behind `now.at`, which is not

@@ -18,9 +18,26 @@ pub(super) trait Finder {
     const CHECK_WINDOW: bool;
     /// Whether the encoder pauses after some sequences, so that the table can be rebased.
     const PAUSES: bool = false;
+    /// Whether an encoder that paused goes on with such a table.
+    const RESUMES: bool = false;
+    /// Whether the stream may have many short sequences.
+    const TRIES_SHORT: bool = true;
 
-    /// The slot of a position. `bytes` holds at least the first five bytes there, in little-endian order.
-    fn slot(&self, bytes: u64) -> usize;
+    /// The bytes that are hashed. Where they are four, this is `u32`: from a wider integer the compiler would make a product of 64 bits, in
+    /// which the multiplier of the hash takes an instruction of its own.
+    type Word;
+
+    /// The word at `at`.
+    ///
+    /// # Safety
+    /// `at + 8 <= src.len()`.
+    unsafe fn load_word(src: &[u8], at: usize) -> Self::Word;
+
+    /// The word at a position at which `bytes` holds at least the first five bytes, in little-endian order.
+    fn word(bytes: u64) -> Self::Word;
+
+    /// The slot of a position at which this word lies.
+    fn slot(&self, word: Self::Word) -> usize;
 
     /// Stores `at` in a slot and returns the position that the slot held before.
     fn replace(&mut self, slot: usize, at: usize) -> usize;
@@ -32,13 +49,13 @@ pub(super) trait Finder {
     #[inline(always)]
     unsafe fn insert(&mut self, src: &[u8], at: usize) -> usize {
         // SAFETY: `at + 8 <= src.len()` (# Safety).
-        self.insert_bytes(at, u64::from_le(unsafe { load(src, at) }))
+        self.insert_word(at, unsafe { Self::load_word(src, at) })
     }
 
-    /// Like [`insert`](Self::insert) where at least the first five bytes at `at` are known, in little-endian order.
+    /// Like [`insert`](Self::insert) where the word at `at` is known.
     #[inline(always)]
-    fn insert_bytes(&mut self, at: usize, bytes: u64) -> usize {
-        let candidate = self.replace(self.slot(bytes), at);
+    fn insert_word(&mut self, at: usize, word: Self::Word) -> usize {
+        let candidate = self.replace(self.slot(word), at);
         debug_assert!(candidate < at || at == 0);
         candidate
     }
@@ -53,7 +70,7 @@ pub(super) trait Finder {
         debug_assert!(end >= 2 && end + MF_LIMIT <= src.len());
         // SAFETY: `MF_LIMIT` is more than 8, and `end >= 2` (# Safety), so eight bytes lie at `end - 2`.
         unsafe { self.insert(src, end - 2) };
-        self.insert_bytes(end, end_bytes)
+        self.insert_word(end, Self::word(end_bytes))
     }
 
     /// Whether the first four bytes match and the candidate `from` lies in the window.
@@ -74,19 +91,35 @@ pub(super) trait Finder {
     }
 }
 
-/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams.
-pub(super) struct Narrow<'a, const REUSED: bool> {
+/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams. With `TINY` the
+/// stream is so short that an encoder without pauses and short sequences is faster.
+pub(super) struct Narrow<'a, const REUSED: bool, const TINY: bool> {
     pub(super) slots: &'a mut [u16; 1 << NARROW_LOG],
     pub(super) base: usize,
 }
 
-impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
+impl<const REUSED: bool, const TINY: bool> Finder for Narrow<'_, REUSED, TINY> {
     const CHECK_WINDOW: bool = false;
-    const PAUSES: bool = REUSED;
+    const PAUSES: bool = REUSED && !TINY;
+    const RESUMES: bool = !REUSED;
+    const TRIES_SHORT: bool = !TINY;
+
+    type Word = u32;
 
     #[inline(always)]
-    fn slot(&self, bytes: u64) -> usize {
-        hash::<NARROW_LOG>(bytes as u32)
+    unsafe fn load_word(src: &[u8], at: usize) -> u32 {
+        // SAFETY: more than four bytes lie at `at` (# Safety).
+        u32::from_le(unsafe { load(src, at) })
+    }
+
+    #[inline(always)]
+    fn word(bytes: u64) -> u32 {
+        bytes as u32
+    }
+
+    #[inline(always)]
+    fn slot(&self, word: u32) -> usize {
+        hash::<NARROW_LOG>(word)
     }
 
     #[inline(always)]
@@ -108,6 +141,19 @@ pub(super) struct Wide<'a> {
 
 impl Finder for Wide<'_> {
     const CHECK_WINDOW: bool = true;
+
+    type Word = u64;
+
+    #[inline(always)]
+    unsafe fn load_word(src: &[u8], at: usize) -> u64 {
+        // SAFETY: eight bytes lie at `at` (# Safety).
+        u64::from_le(unsafe { load(src, at) })
+    }
+
+    #[inline(always)]
+    fn word(bytes: u64) -> u64 {
+        bytes
+    }
 
     #[inline(always)]
     fn slot(&self, bytes: u64) -> usize {
