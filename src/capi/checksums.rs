@@ -17,9 +17,7 @@ use crate::capi::prelude::*;
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("oxiblosc_schunk_add_checksums", schunk, |schunk| {
-        schunk.add_checksums()
-    }))
+    unsafe_granted!(on(schunk, |schunk| { schunk.add_checksums() }))
 }
 
 /// Whether chunks that come into a super-chunk get checksums: 1 or 0, or a negative error code.
@@ -28,9 +26,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schun
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("oxiblosc_schunk_has_checksums", schunk, |schunk| {
-        schunk.has_checksums()
-    }))
+    unsafe_granted!(on(schunk, |schunk| { schunk.has_checksums() }))
 }
 
 /// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
@@ -43,7 +39,5 @@ pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> c_int {
-    unsafe_granted!(on("oxiblosc_schunk_check_chunk", schunk, |schunk| {
-        schunk.check_chunk(index(nchunk))
-    }))
+    unsafe_granted!(on(schunk, |schunk| { schunk.check_chunk(index(nchunk)) }))
 }

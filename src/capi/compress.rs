@@ -156,7 +156,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_compress_ctx", || {
+    unsafe_granted!(export(|| {
         let ctx = Context::from_c(context)?;
         if ctx.do_compress.get() != 1 {
             return Err(Error::InvalidParam);
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    export("blosc2_vlcompress_ctx", || {
+    export(|| {
         let ctx = unsafe_granted!(Context::from_c(context)?);
         let nblocks = room(nblocks);
         if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {

@@ -379,7 +379,7 @@ pub unsafe extern "C" fn blosc2_ctx_get_cparams(
     ctx: *mut blosc2_context,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_ctx_get_cparams", || {
+    unsafe_granted!(export(|| {
         not_null!(cparams)?;
         Context::from_c(ctx)?.describe_cparams(&mut *cparams);
         Ok(())
@@ -395,7 +395,7 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
     ctx: *mut blosc2_context,
     dparams: *mut blosc2_dparams,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_ctx_get_dparams", || {
+    unsafe_granted!(export(|| {
         not_null!(dparams)?;
         *dparams = Context::from_c(ctx)?.dparams();
         Ok(())
@@ -413,7 +413,7 @@ pub unsafe extern "C" fn blosc2_set_maskout(
     maskout: *mut bool,
     nblocks: c_int,
 ) -> c_int {
-    export("blosc2_set_maskout", || {
+    export(|| {
         let ctx = unsafe_granted!(Context::from_c(ctx)?);
         // A negative number is more than there is memory for.
         let len = size(nblocks).map_err(|_| Error::MemoryAlloc)?;

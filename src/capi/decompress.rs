@@ -177,7 +177,7 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_decompress_ctx", || {
+    unsafe_granted!(export(|| {
         let ctx = Context::decompressing(context)?;
         let result = ctx.decompress(src, srcsize, dest, destsize);
         // The same call may be made again when there is memory.
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn blosc2_getitem(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_getitem", || {
+    unsafe_granted!(export(|| {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
         Context::zeroed().getitem(src, srcsize, range, dest, destsize)
     }))
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn blosc2_getitem_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_getitem_ctx", || {
+    unsafe_granted!(export(|| {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
         Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
     }))
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_getitem_bytes_ctx", || {
+    unsafe_granted!(export(|| {
         let range = |header: &ChunkHeader| ItemRange::of_bytes(header, start, nbytes, destsize);
         Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
     }))
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     srcsize: i32,
     nblocks: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_vlchunk_get_nblocks", || {
+    unsafe_granted!(export(|| {
         not_null!(src, nblocks; InvalidParam)?;
         let front = room(srcsize).min(EXTENDED_HEADER_LENGTH);
         let header = ChunkHeader::parse(bytes(src.cast(), front)?)?;
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
     destsizes: *mut i32,
     maxblocks: i32,
 ) -> c_int {
-    export("blosc2_vldecompress_ctx", || {
+    export(|| {
         if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
             return Err(Error::InvalidParam);
         }
@@ -318,7 +318,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_vldecompress_block_ctx", || {
+    unsafe_granted!(export(|| {
         not_null!(dest, destsize; InvalidParam)?;
         let ctx = Context::decompressing(context)?;
         let mut header = ChunkHeader::EMPTY;

@@ -7,19 +7,20 @@ use oxiblosc_io::paths;
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::on_c_heap;
 use oxiblosc_system::streams;
+use std::any::type_name;
 use std::fs::File;
 use std::mem::ManuallyDrop;
 
-/// Runs the body of the exported function `name`, which moves items, so many of so many bytes, at a position of a stream: `body` gets the
-/// position and the number of bytes, and gives how many items it moved.
-pub fn moved(
-    name: &str,
+/// Runs the body of an exported function that moves items, so many of so many bytes, at a position of a stream: `body` gets the position
+/// and the number of bytes, and gives how many items it moved.
+pub fn moved<F: FnOnce(u64, usize) -> Result<i64>>(
     (size, nitems, position): (i64, i64, i64),
-    body: impl FnOnce(u64, usize) -> Result<i64>,
+    body: F,
 ) -> i64 {
     guard(0, || {
         let moved = span(size, nitems, position).and_then(|(at, len)| body(at, len));
         moved.unwrap_or_else(|error| {
+            let name = function_around(type_name::<F>());
             trace("error", format_args!("{name}: {error}"));
             0
         })
@@ -54,7 +55,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_open(
     mode: *const c_char,
     _params: *mut c_void,
 ) -> *mut c_void {
-    export("blosc2_stdio_open", || {
+    export(|| {
         not_null!(urlpath, mode)?;
         // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
         unsafe {
@@ -109,7 +110,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_write(
     stream: *mut c_void,
 ) -> i64 {
     let span = (size, nitems, position);
-    unsafe_granted!(moved("blosc2_stdio_write", span, |at, len| {
+    unsafe_granted!(moved(span, |at, len| {
         not_null!(stream, ptr)?;
         let file = descriptor_of(stream).ok_or(Error::FileWrite)?;
         let written = write_up_to(&file, at, bytes(ptr.cast(), len)?);
@@ -132,7 +133,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_read(
     stream: *mut c_void,
 ) -> i64 {
     let span = (size, nitems, position);
-    unsafe_granted!(moved("blosc2_stdio_read", span, |at, len| {
+    unsafe_granted!(moved(span, |at, len| {
         not_null!(stream, ptr)?;
         let file = descriptor_of(stream).ok_or(Error::FileRead)?;
         let read = read_up_to(&file, at, bytes_mut((*ptr).cast(), len)?);
@@ -169,7 +170,7 @@ pub extern "C-unwind" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
 /// `path` is a C string or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
-    unsafe_granted!(export("blosc2_remove_dir", || {
+    unsafe_granted!(export(|| {
         let path = c_str(path).filter(|path| !path.is_empty());
         paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?)
     }))
@@ -183,7 +184,7 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
 /// `path` is a C string or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
-    unsafe_granted!(export("blosc2_remove_urlpath", || {
+    unsafe_granted!(export(|| {
         c_str(path).map_or(Ok(()), paths::remove_frame)
     }))
 }
@@ -197,7 +198,7 @@ pub unsafe extern "C" fn blosc2_rename_urlpath(
     old_urlpath: *mut c_char,
     new_path: *mut c_char,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_rename_urlpath", || {
+    unsafe_granted!(export(|| {
         match (c_str(old_urlpath), c_str(new_path)) {
             (Some(from), Some(to)) => paths::rename(from, to),
             _ => Ok(()),

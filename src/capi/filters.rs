@@ -41,7 +41,7 @@ pub unsafe extern "C" fn blosc2_shuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(export("blosc2_shuffle", || {
+    unsafe_granted!(export(|| {
         apply(shuffle::shuffle, TYPESIZES, typesize, blocksize, src, dest)
     }))
 }
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(export("blosc2_unshuffle", || {
+    unsafe_granted!(export(|| {
         apply(
             shuffle::unshuffle,
             TYPESIZES,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(export("blosc2_bitshuffle", || {
+    unsafe_granted!(export(|| {
         apply(
             bitshuffle::bitshuffle,
             TYPESIZES,
@@ -108,7 +108,5 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
     let undo = |typesize: usize, src: &[u8], dest: &mut [u8]| {
         bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
     };
-    export("blosc2_bitunshuffle", || {
-        unsafe_granted!(apply(undo, 1..=i32::MAX, typesize, blocksize, src, dest))
-    })
+    export(|| unsafe_granted!(apply(undo, 1..=i32::MAX, typesize, blocksize, src, dest)))
 }

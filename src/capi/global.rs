@@ -30,9 +30,13 @@ pub extern "C" fn blosc2_destroy() {
 
 /// Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library was not
 /// initialized.
+#[expect(
+    clippy::redundant_closure,
+    reason = "a trace has the name of its function"
+)]
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_free_resources() -> c_int {
-    export("blosc2_free_resources", process::free_resources)
+    export(|| process::free_resources())
 }
 
 /// Returns the number of threads that the functions without a context use.
@@ -128,7 +132,7 @@ pub unsafe extern "C" fn blosc2_compress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_compress", || {
+    unsafe_granted!(export(|| {
         let buffers = || source_and_place(src, srcsize, dest, destsize);
         compress((clevel, doshuffle, typesize), buffers, room(destsize))
     }))
@@ -180,7 +184,7 @@ pub unsafe extern "C" fn blosc1_compress(
     destsize: usize,
 ) -> c_int {
     let (typesize, nbytes, destsize) = (c_size(typesize), c_size(nbytes), c_size(destsize));
-    export("blosc1_compress", || {
+    export(|| {
         let buffers = || unsafe_granted!(source_and_place(src, nbytes, dest, destsize));
         compress((clevel, doshuffle, typesize), buffers, room(destsize))
     })
@@ -198,19 +202,22 @@ pub unsafe extern "C" fn blosc2_decompress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(decompress(src, srcsize, dest, destsize))
+    unsafe_granted!(export(|| decompress(src, srcsize, dest, destsize)))
 }
 
-/// See [`blosc2_decompress`].
+/// Decompresses with the settings of the process; gives the size of the data.
 ///
 /// # Safety
-/// As for that.
-unsafe fn decompress(src: *const c_void, srcsize: i32, dest: *mut c_void, destsize: i32) -> c_int {
-    export("blosc2_decompress", || {
-        let ctx = Context::zeroed();
-        ctx.new_nthreads.set(process::nthreads_of_decompression()?);
-        unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize))
-    })
+/// As for [`blosc2_decompress`].
+unsafe fn decompress(
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> Result<usize> {
+    let ctx = Context::zeroed();
+    ctx.new_nthreads.set(process::nthreads_of_decompression()?);
+    unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize))
 }
 
 /// As `blosc2_decompress`, for a chunk whose size only its header tells. Do not use it on data from elsewhere: a
@@ -225,7 +232,7 @@ pub unsafe extern "C" fn blosc1_decompress(
     destsize: usize,
 ) -> c_int {
     let destsize = c_size(destsize);
-    unsafe_granted!(decompress(src, i32::MAX, dest, destsize))
+    unsafe_granted!(export(|| decompress(src, i32::MAX, dest, destsize)))
 }
 
 /// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
@@ -239,7 +246,7 @@ pub unsafe extern "C" fn blosc1_getitem(
     nitems: c_int,
     dest: *mut c_void,
 ) -> c_int {
-    unsafe_granted!(export("blosc1_getitem", || {
+    unsafe_granted!(export(|| {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, i32::MAX);
         Context::zeroed().getitem(src, i32::MAX, range, dest, i32::MAX)
     }))

@@ -45,7 +45,7 @@ pub unsafe extern "C" fn blosc2_cbuffer_sizes(
     cbytes: *mut i32,
     blocksize: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_cbuffer_sizes", || {
+    unsafe_granted!(export(|| {
         give_sizes(cbuffer, [nbytes, cbytes, blocksize], |size| size as i32)
     }))
 }
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
     cbytes: usize,
     nbytes: *mut usize,
 ) -> c_int {
-    unsafe_granted!(export("blosc1_cbuffer_validate", || {
+    unsafe_granted!(export(|| {
         // A chunk that is too short is not looked at.
         let seen = cbytes >= MIN_HEADER_LENGTH;
         let front = bytes(cbuffer.cast(), if seen { MIN_HEADER_LENGTH } else { 0 });
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
     complib: *mut *mut c_char,
     version: *mut *mut c_char,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_get_complib_info", || {
+    unsafe_granted!(export(|| {
         give(complib, null_mut());
         give(version, null_mut());
         let name = text(compname).unwrap_or_default();

@@ -78,7 +78,7 @@ fn entry(id: u8) -> *mut blosc2_io_cb {
 /// both names must be C strings, the first one still.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int {
-    export("blosc2_register_io_cb", || {
+    export(|| {
         let io = unsafe_granted!(io.as_ref()).ok_or(Error::InvalidParam)?;
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);

@@ -119,7 +119,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_open(
     _mode: *const c_char,
     params: *mut c_void,
 ) -> *mut c_void {
-    unsafe_granted!(export("blosc2_stdio_mmap_open", || {
+    unsafe_granted!(export(|| {
         let path = c_str(urlpath).ok_or(Error::NullPointer)?;
         open(path, params.cast()).map(|_| params)
     }))
@@ -159,7 +159,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_write(
     stream: *mut c_void,
 ) -> i64 {
     let span = (size, nitems, position);
-    unsafe_granted!(moved("blosc2_stdio_mmap_write", span, |at, len| {
+    unsafe_granted!(moved(span, |at, len| {
         if len == 0 {
             return Ok(0);
         }
@@ -186,7 +186,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_read(
 ) -> i64 {
     unsafe_granted!(give(ptr, null_mut()));
     let span = (size, nitems, position);
-    unsafe_granted!(moved("blosc2_stdio_mmap_read", span, |at, len| {
+    unsafe_granted!(moved(span, |at, len| {
         let stream = stream_of(stream).ok_or(Error::NullPointer)?;
         let ptr = ptr.as_mut().ok_or(Error::NullPointer)?;
         *ptr = stream.address(at, len)?.cast();

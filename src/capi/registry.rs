@@ -163,7 +163,7 @@ unsafe fn register<T: Copy + 'static>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
     let id_and_name = |codec: &blosc2_codec| (codec.compcode.into(), codec.compname);
-    unsafe_granted!(export("blosc2_register_codec", || {
+    unsafe_granted!(export(|| {
         register(&CODECS, codec, id_and_name, Error::CodecParam)
     }))
 }
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
     let id_and_name = |filter: &blosc2_filter| (filter.id.into(), filter.name);
-    unsafe_granted!(export("blosc2_register_filter", || {
+    unsafe_granted!(export(|| {
         register(&FILTERS, filter, id_and_name, Error::Failure)
     }))
 }
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
     let id_and_name = |tuner: &blosc2_tuner| (tuner.id, tuner.name);
-    unsafe_granted!(export("blosc2_register_tuner", || {
+    unsafe_granted!(export(|| {
         register(&TUNERS, tuner, id_and_name, Error::Failure)
     }))
 }

@@ -54,7 +54,7 @@ pub unsafe extern "C" fn blosc2_chunk_zeros(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_chunk_zeros", || {
+    unsafe_granted!(export(|| {
         make_in(cparams, (Special::Zero, &[]), nbytes, dest, destsize)
     }))
 }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_chunk_nans", || {
+    unsafe_granted!(export(|| {
         make_in(cparams, (Special::Nan, &[]), nbytes, dest, destsize)
     }))
 }
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_chunk_uninit", || {
+    unsafe_granted!(export(|| {
         make_in(cparams, (Special::Uninit, &[]), nbytes, dest, destsize)
     }))
 }
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     destsize: i32,
     repeatval: *const c_void,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_chunk_repeatval", || {
+    unsafe_granted!(export(|| {
         let typesize = size(cparams.typesize)?;
         if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
             return Err(Error::Data);

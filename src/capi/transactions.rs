@@ -20,7 +20,7 @@ use crate::capi::prelude::*;
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("oxiblosc_schunk_begin", schunk, |schunk| schunk.begin()))
+    unsafe_granted!(on(schunk, |schunk| schunk.begin()))
 }
 
 /// Makes the changes of a transaction, all of them, as one: after a crash, and, where `BLOSC_DURABLE` is set, after a loss of power, the
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("oxiblosc_schunk_commit", schunk, |schunk| schunk.commit()))
+    unsafe_granted!(on(schunk, |schunk| schunk.commit()))
 }
 
 /// Forgets the changes of a transaction. The structure of the super-chunk shows at once what it was before; that of an array gets its
@@ -45,5 +45,5 @@ pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_abandon(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("oxiblosc_schunk_abandon", schunk, |schunk| schunk.abandon()))
+    unsafe_granted!(on(schunk, |schunk| schunk.abandon()))
 }

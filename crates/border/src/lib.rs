@@ -19,7 +19,7 @@
 mod export;
 mod pointers;
 
-pub use export::{Done, Returned, export, guard};
+pub use export::{Done, Returned, export, export_around, function_around, guard};
 pub use oxiblosc_error::Error;
 pub use pointers::{
     apart, buffers, bytes, bytes_mut, c_str, give, hand_over, items, numbers_for_c, text,

@@ -134,7 +134,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
     metalayers: *const blosc2_metalayer,
     nmetalayers: i32,
 ) -> *mut b2nd_context_t {
-    unsafe_granted!(export("b2nd_create_ctx", || {
+    unsafe_granted!(export(|| {
         let ndim = size(ndim)?;
         let count = room(nmetalayers);
         if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
 /// `ctx` is NULL or came from `b2nd_create_ctx` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free_ctx(ctx: *mut b2nd_context_t) -> c_int {
-    export("b2nd_free_ctx", || {
+    export(|| {
         not_null!(ctx)?;
         // SAFETY: not null, so it came from `b2nd_create_ctx`, which boxes it, and was not freed.
         drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });

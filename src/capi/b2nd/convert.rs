@@ -36,7 +36,7 @@ pub unsafe extern "C" fn b2nd_to_cframe(
     cframe_len: *mut i64,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_to_cframe", || {
+    unsafe_granted!(export(|| {
         not_null!(array, cframe, cframe_len, needs_free)?;
         let len = to_buffer(array::shown(array), &mut *cframe, &mut *needs_free);
         *cframe_len = len.map_or_else(|error| error.code().into(), |len| len as i64);
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn b2nd_from_cframe(
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_from_cframe", || {
+    unsafe_granted!(export(|| {
         not_null!(cframe)?;
         deliver(array, || {
             own(from_buffer(cframe, cframe_len, copy), Error::Failure)
@@ -64,22 +64,19 @@ pub unsafe extern "C" fn b2nd_from_cframe(
     }))
 }
 
-/// Runs the body of the exported function `name`, which opens an array.
+/// Opens an array for C.
 ///
 /// # Safety
 /// The pointers are null or valid.
-unsafe fn open(
-    name: &str,
-    urlpath: *const c_char,
-    offset: i64,
-    array: *mut *mut b2nd_array_t,
-) -> c_int {
-    unsafe_granted!(export(name, || {
-        not_null!(urlpath)?;
-        deliver(array, || {
-            own(schunk::open(urlpath, offset, null()), Error::NullPointer)
-        })
-    }))
+unsafe fn open(urlpath: *const c_char, offset: i64, array: *mut *mut b2nd_array_t) -> Result<()> {
+    not_null!(urlpath)?;
+    let open = || {
+        unsafe_granted!(own(
+            schunk::open(urlpath, offset, null()),
+            Error::NullPointer
+        ))
+    };
+    unsafe_granted!(deliver(array, open))
 }
 
 /// Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code; `*array` is then NULL.
@@ -88,7 +85,7 @@ unsafe fn open(
 /// The pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd_array_t) -> c_int {
-    unsafe_granted!(open("b2nd_open", urlpath, 0, array))
+    unsafe_granted!(export(|| open(urlpath, 0, array)))
 }
 
 /// As `b2nd_open`, for an array that begins `offset` bytes into a file.
@@ -101,7 +98,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
     array: *mut *mut b2nd_array_t,
     offset: i64,
 ) -> c_int {
-    unsafe_granted!(open("b2nd_open_offset", urlpath, offset, array))
+    unsafe_granted!(export(|| open(urlpath, offset, array)))
 }
 
 /// Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the array's chunks are each
@@ -111,7 +108,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
 /// The pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
-    unsafe_granted!(export("b2nd_save", || {
+    unsafe_granted!(export(|| {
         not_null!(urlpath)?;
         let array = ArrayGuard::open(array, false)?;
         let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
@@ -130,7 +127,7 @@ pub unsafe extern "C" fn b2nd_save_append(
     array: *const b2nd_array_t,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(export("b2nd_save_append", || {
+    unsafe_granted!(export(|| {
         not_null!(array)?;
         with_file((*array).sc, urlpath, Handle::append_to)
     }))
@@ -148,7 +145,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
     buffer: *const c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_from_cbuffer", || {
+    unsafe_granted!(export(|| {
         let params = Params::from_c(ctx)?;
         not_null!(buffer)?;
         deliver(array, || {
@@ -171,7 +168,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_to_cbuffer", || {
+    unsafe_granted!(export(|| {
         not_null!(buffer)?;
         let array = ArrayGuard::open(array, false)?;
         let nitems = array.geometry.nitems;

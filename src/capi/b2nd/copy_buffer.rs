@@ -74,9 +74,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer2(
 ) -> c_int {
     let from = (src, [src_pad_shape, src_start, src_stop]);
     let to = (dst, [dst_pad_shape, dst_start]);
-    export("b2nd_copy_buffer2", || {
-        unsafe_granted!(copy(ndim, itemsize, from, to))
-    })
+    export(|| unsafe_granted!(copy(ndim, itemsize, from, to)))
 }
 
 /// As `b2nd_copy_buffer2`, for items of at most 255 bytes.
@@ -98,7 +96,5 @@ pub unsafe extern "C" fn b2nd_copy_buffer(
 ) -> c_int {
     let from = (src, [src_pad_shape, src_start, src_stop]);
     let to = (dst, [dst_pad_shape, dst_start]);
-    export("b2nd_copy_buffer", || {
-        unsafe_granted!(copy(ndim, itemsize.into(), from, to))
-    })
+    export(|| unsafe_granted!(copy(ndim, itemsize.into(), from, to)))
 }

@@ -125,35 +125,19 @@ pub fn make(params: &mut Params, kind: Special, fill: FillArray) -> Result<*mut 
     new.finish(params.dtype())
 }
 
-/// Runs the body of the exported function `name`, which makes an array of parameters.
+/// Makes an array of special values for C.
 ///
 /// # Safety
 /// Both pointers are null or valid.
-pub unsafe fn create(
-    name: &str,
-    ctx: *mut b2nd_context_t,
-    array: *mut *mut b2nd_array_t,
-    make: impl FnOnce(&mut Params) -> Result<*mut b2nd_array_t>,
-) -> c_int {
-    unsafe_granted!(export(name, || {
-        let params = Params::from_c(ctx)?;
-        deliver(array, || make(params))
-    }))
-}
-
-/// As [`create`], for an array of special values.
-///
-/// # Safety
-/// As for that.
-unsafe fn create_special(
-    name: &str,
+unsafe fn create(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
     kind: Special,
-) -> c_int {
-    unsafe_granted!(create(name, ctx, array, |params| {
-        make(params, kind, &mut |_| Ok(()))
-    }))
+) -> Result<()> {
+    unsafe_granted!({
+        let params = Params::from_c(ctx)?;
+        deliver(array, || make(params, kind, &mut |_| Ok(())))
+    })
 }
 
 /// Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a negative error code; `*array`
@@ -166,7 +150,7 @@ pub unsafe extern "C" fn b2nd_uninit(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create_special("b2nd_uninit", ctx, array, Special::Uninit))
+    unsafe_granted!(export(|| create(ctx, array, Special::Uninit)))
 }
 
 /// As `b2nd_zeros`.
@@ -178,7 +162,7 @@ pub unsafe extern "C" fn b2nd_empty(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create_special("b2nd_empty", ctx, array, Special::Zero))
+    unsafe_granted!(export(|| create(ctx, array, Special::Zero)))
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
@@ -190,7 +174,7 @@ pub unsafe extern "C" fn b2nd_zeros(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create_special("b2nd_zeros", ctx, array, Special::Zero))
+    unsafe_granted!(export(|| create(ctx, array, Special::Zero)))
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
@@ -202,7 +186,7 @@ pub unsafe extern "C" fn b2nd_nans(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create_special("b2nd_nans", ctx, array, Special::Nan))
+    unsafe_granted!(export(|| create(ctx, array, Special::Nan)))
 }
 
 /// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
@@ -217,12 +201,15 @@ pub unsafe extern "C" fn b2nd_full(
     array: *mut *mut b2nd_array_t,
     fill_value: *const c_void,
 ) -> c_int {
-    unsafe_granted!(create("b2nd_full", ctx, array, |params| {
-        not_null!(fill_value)?;
-        let cparams = *params.storage.cparams();
-        make(params, Special::Zero, &mut |array| {
-            let item = bytes(fill_value.cast(), array.sizes()?.item)?;
-            array.fill_with(&*compression(cparams)?, item)
+    unsafe_granted!(export(|| {
+        let params = Params::from_c(ctx)?;
+        deliver(array, || {
+            not_null!(fill_value)?;
+            let cparams = *params.storage.cparams();
+            make(params, Special::Zero, &mut |array| {
+                let item = bytes(fill_value.cast(), array.sizes()?.item)?;
+                array.fill_with(&*compression(cparams)?, item)
+            })
         })
     }))
 }
@@ -233,7 +220,7 @@ pub unsafe extern "C" fn b2nd_full(
 /// `array` is NULL or an array that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
-    unsafe_granted!(export("b2nd_free", || {
+    unsafe_granted!(export(|| {
         not_null!(array)?;
         array::free(array);
         Ok(0)
@@ -250,7 +237,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
     schunk: *mut blosc2_schunk,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_from_schunk", || {
+    unsafe_granted!(export(|| {
         not_null!(schunk)?;
         deliver(array, || adopt(schunk))
     }))

@@ -31,7 +31,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
     start: *const i64,
     stop: *const i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_get_slice", || {
+    unsafe_granted!(export(|| {
         let src = ArrayGuard::open(src, false)?;
         let params = Params::from_c(ctx)?;
         let (start, stop) = (items(start, src.ndim())?, items(stop, src.ndim())?);
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn b2nd_copy(
     src: *const b2nd_array_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_copy", || {
+    unsafe_granted!(export(|| {
         let src = ArrayGuard::open(src, false)?;
         let params = Params::from_c(ctx)?;
         deliver(array, || copy(params, src, &mut |_| Ok(())))
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn b2nd_concatenate(
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_concatenate", || {
+    unsafe_granted!(export(|| {
         not_null!(src2, array)?;
         let same = std::ptr::eq(array::shown(src1)?.base(), array::shown(src2)?.base());
         if !copy && same {

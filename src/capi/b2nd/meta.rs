@@ -64,7 +64,7 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
     dtype_format: i8,
     smeta: *mut *mut u8,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_serialize_meta", || {
+    unsafe_granted!(export(|| {
         let ndim = usize::try_from(ndim).map_err(|_| Error::Failure)?;
         if ndim > MAX_DIM {
             return Err(Error::Failure);
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     dtype: *mut *mut c_char,
     dtype_format: *mut i8,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_deserialize_meta", || {
+    unsafe_granted!(export(|| {
         not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
         give(dtype, null_mut());
         give(dtype_format, 0);
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
 /// `array` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
-    export("b2nd_print_meta", || {
+    export(|| {
         let shown = unsafe_granted!(array::shown(array)?);
         let state = shown.core().read_known()?;
         let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;

@@ -15,7 +15,7 @@ pub unsafe extern "C" fn b2nd_resize(
     new_shape: *const i64,
     start: *const i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_resize", || {
+    unsafe_granted!(export(|| {
         not_null!(new_shape)?;
         let mut array = ArrayGuard::open(array, true)?;
         let ndim = array.ndim();
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn b2nd_insert(
     axis: i8,
     insert_start: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_insert", || {
+    unsafe_granted!(export(|| {
         not_null!(buffer)?;
         let mut array = ArrayGuard::open(array, true)?;
         let axis = size(axis)?;
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn b2nd_append(
     buffersize: i64,
     axis: i8,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_append", || {
+    unsafe_granted!(export(|| {
         not_null!(buffer)?;
         let mut array = ArrayGuard::open(array, true)?;
         let axis = size(axis)?;
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn b2nd_delete(
     delete_start: i64,
     delete_len: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_delete", || {
+    unsafe_granted!(export(|| {
         let mut array = ArrayGuard::open(array, true)?;
         let axis = size(axis)?;
         array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
@@ -95,5 +95,5 @@ pub unsafe extern "C" fn b2nd_delete(
 /// `array` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_refresh(array: *mut b2nd_array_t) -> c_int {
-    unsafe_granted!(export("b2nd_refresh", || array::refresh(array)))
+    unsafe_granted!(export(|| array::refresh(array)))
 }

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_get_orthogonal_selection", || {
+    unsafe_granted!(export(|| {
         let array = ArrayGuard::open(array, false)?;
         let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
         let Some(selection) = selection else {
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_set_orthogonal_selection", || {
+    unsafe_granted!(export(|| {
         let array = ArrayGuard::open(array, true)?;
         let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
         let Some(selection) = selection else {
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_get_sparse_cbuffer", || {
+    unsafe_granted!(export(|| {
         let array = ArrayGuard::open(array, false)?;
         let count = size(ncoords)?;
         if count == 0 {

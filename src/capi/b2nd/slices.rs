@@ -18,7 +18,7 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
     buffershape: *const i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_get_slice_cbuffer", || {
+    unsafe_granted!(export(|| {
         not_null!(start, stop, buffershape, buffer)?;
         let array = ArrayGuard::open(array, false)?;
         let ndim = array.ndim();
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
     stop: *const i64,
     array: *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_set_slice_cbuffer", || {
+    unsafe_granted!(export(|| {
         not_null!(start, stop, buffershape, buffer)?;
         let array = ArrayGuard::open(array, true)?;
         let ndim = array.ndim();

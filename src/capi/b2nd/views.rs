@@ -54,7 +54,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
     axis: *const bool,
     final_dims: u8,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_expand_dims", || {
+    unsafe_granted!(export(|| {
         let array = ArrayGuard::open(array, false)?;
         check(&array)?;
         deliver(view, || {
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn b2nd_squeeze(
     array: *mut b2nd_array_t,
     view: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_squeeze", || {
+    unsafe_granted!(export(|| {
         let array = ArrayGuard::open(array, false)?;
         deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
     }))
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn b2nd_squeeze_index(
     view: *mut *mut b2nd_array_t,
     index: *const bool,
 ) -> c_int {
-    unsafe_granted!(export("b2nd_squeeze_index", || {
+    unsafe_granted!(export(|| {
         let array = ArrayGuard::open(array, false)?;
         deliver(view, || {
             not_null!(index)?;

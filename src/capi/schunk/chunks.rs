@@ -44,7 +44,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(on("blosc2_schunk_append_chunk", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::ChunkAppend))
     }))
 }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(export("blosc2_schunk_insert_chunk", || {
+    unsafe_granted!(export(|| {
         let place = Position::Before(size(nchunk)?);
         put(&Handle::from_c(schunk)?.through(), place, chunk, copy)
             .map_err(unwritten(Error::ChunkInsert))
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(on("blosc2_schunk_update_chunk", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         let place = schunk.place_over(index(nchunk))?;
         put(schunk, place, chunk, copy).map_err(unwritten(Error::ChunkUpdate))
     }))
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> i64 {
-    unsafe_granted!(on("blosc2_schunk_delete_chunk", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         let deleted = schunk.delete_chunk(index(nchunk));
         // As in the reference; no code says that a chunk could not be deleted.
         deleted.map_err(unwritten(Error::ChunkUpdate))
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     src: *const c_void,
     nbytes: i32,
 ) -> i64 {
-    unsafe_granted!(on("blosc2_schunk_append_buffer", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         let input = match src.is_null() && nbytes > 0 {
             true => ChunkInput::Generated(nbytes),
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     dest: *mut c_void,
     nbytes: i32,
 ) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_decompress_chunk", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         // Where there is no place, there must be nothing to write.
         let room = if dest.is_null() { 0 } else { room(nbytes) };
         schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_get_chunk", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         get(schunk, nchunk, chunk, needs_free, false)
     }))
 }
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_get_lazychunk", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         get(schunk, nchunk, chunk, needs_free, true)
     }))
 }
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_schunk_get_vlblock", || {
+    unsafe_granted!(export(|| {
         not_null!(schunk, dest, destsize; InvalidParam)?;
         let schunk = Handle::from_c(schunk)?.core();
         let block = schunk.decompress_vlblock(index(nchunk), index(nblock))?;

@@ -33,9 +33,7 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
     len: i64,
     copy: bool,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export("blosc2_schunk_from_buffer", || {
-        from_buffer(cframe, len, copy)
-    }))
+    unsafe_granted!(export(|| { from_buffer(cframe, len, copy) }))
 }
 
 /// Opens the frame in a buffer; see `blosc2_schunk_from_buffer`.
@@ -132,7 +130,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
     cframe: *mut *mut u8,
     needs_free: *mut bool,
 ) -> i64 {
-    unsafe_granted!(export("blosc2_schunk_to_buffer", || {
+    unsafe_granted!(export(|| {
         not_null!(cframe, needs_free)?;
         to_buffer(Handle::from_c(schunk), &mut *cframe, &mut *needs_free)
     }))
@@ -172,9 +170,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(export("blosc2_schunk_to_file", || {
-        with_file(schunk, urlpath, Handle::save_to)
-    }))
+    unsafe_granted!(export(|| { with_file(schunk, urlpath, Handle::save_to) }))
 }
 
 /// Passes a super-chunk, and a file for its frame, to `save`.
@@ -208,9 +204,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(export("blosc2_schunk_append_file", || {
-        with_file(schunk, urlpath, Handle::append_to)
-    }))
+    unsafe_granted!(export(|| { with_file(schunk, urlpath, Handle::append_to) }))
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
@@ -224,7 +218,7 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
     schunk: *mut blosc2_schunk,
     storage: *mut blosc2_storage,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export("blosc2_schunk_copy", || {
+    unsafe_granted!(export(|| {
         not_null!(storage)?;
         copy(Handle::from_c(schunk)?, &*storage, true)
     }))

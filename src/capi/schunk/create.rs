@@ -70,7 +70,7 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
 /// `storage` is valid, and the pointers in it are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-    unsafe_granted!(export("blosc2_schunk_new", || {
+    unsafe_granted!(export(|| {
         make(storage.as_ref().ok_or(Error::NullPointer)?)
     }))
 }
@@ -126,9 +126,7 @@ pub unsafe fn open(
 /// `urlpath` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_open(urlpath: *const c_char) -> *mut blosc2_schunk {
-    unsafe_granted!(export("blosc2_schunk_open", || {
-        open(urlpath, 0, null())
-    }))
+    unsafe_granted!(export(|| { open(urlpath, 0, null()) }))
 }
 
 /// As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
@@ -140,9 +138,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset(
     urlpath: *const c_char,
     offset: i64,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export("blosc2_schunk_open_offset", || {
-        open(urlpath, offset, null())
-    }))
+    unsafe_granted!(export(|| { open(urlpath, offset, null()) }))
 }
 
 /// As `blosc2_schunk_open`, through a back end.
@@ -154,9 +150,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_udio(
     urlpath: *const c_char,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export("blosc2_schunk_open_udio", || {
-        open(urlpath, 0, udio)
-    }))
+    unsafe_granted!(export(|| { open(urlpath, 0, udio) }))
 }
 
 /// As `blosc2_schunk_open_offset`, through a back end.
@@ -169,9 +163,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
     offset: i64,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export("blosc2_schunk_open_offset_udio", || {
-        open(urlpath, offset, udio)
-    }))
+    unsafe_granted!(export(|| { open(urlpath, offset, udio) }))
 }
 
 /// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there
@@ -197,5 +189,5 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
 /// `schunk` is NULL or a super-chunk that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(export("blosc2_schunk_free", || Ok(handle::free(schunk))))
+    unsafe_granted!(export(|| Ok(handle::free(schunk))))
 }

@@ -291,16 +291,16 @@ impl Drop for Through<'_> {
     }
 }
 
-/// Runs the body of the exported function `name` on the super-chunk behind a pointer.
+/// Runs the body of an exported function on the super-chunk behind a pointer.
 ///
 /// # Safety
 /// As for [`Handle::from_c`].
-pub unsafe fn on<T: Done<R>, R: Returned>(
-    name: &str,
+pub unsafe fn on<T: Done<R>, R: Returned, F: FnOnce(&Through) -> Result<T>>(
     schunk: *mut blosc2_schunk,
-    body: impl FnOnce(&Through) -> Result<T>,
+    body: F,
 ) -> R {
-    unsafe_granted!(export(name, || body(&Handle::from_c(schunk)?.through())))
+    let through = || unsafe_granted!(Handle::from_c(schunk)).map(Handle::through);
+    export_around::<F, _, _>(|| body(&through()?))
 }
 
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.

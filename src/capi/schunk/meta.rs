@@ -6,18 +6,17 @@ use crate::capi::prelude::*;
 use oxiblosc_core::schunk::copy::VlmetalayerCoder;
 use oxiblosc_frame::meta::NAME_MAXLEN;
 
-/// Runs the body of the exported function `name` on the super-chunk and the name of a metalayer that C passes. Here null is an
-/// invalid parameter.
+/// Runs the body of an exported function on the super-chunk and the name of a metalayer that C passes. Here null is an invalid
+/// parameter.
 ///
 /// # Safety
 /// `schunk` is null or valid, `layer` null or a C string.
-unsafe fn on_named(
-    name: &str,
+unsafe fn on_named<F: FnOnce(&Through, &[u8]) -> Result<usize>>(
     schunk: *mut blosc2_schunk,
     layer: *const c_char,
-    body: impl FnOnce(&Through, &[u8]) -> Result<usize>,
+    body: F,
 ) -> c_int {
-    unsafe_granted!(export(name, || {
+    unsafe_granted!(export_around::<F, _, _>(|| {
         not_null!(schunk; InvalidParam)?;
         body(&Handle::from_c(schunk)?.through(), name_of(layer)?)
     }))
@@ -76,7 +75,7 @@ pub unsafe extern "C" fn blosc2_meta_add(
     content: *mut u8,
     content_len: i32,
 ) -> c_int {
-    unsafe_granted!(on_named("blosc2_meta_add", schunk, name, |schunk, name| {
+    unsafe_granted!(on_named(schunk, name, |schunk, name| {
         check_not_view(schunk)?;
         schunk.add_metalayer(name, content_of(content, content_len)?)
     }))
@@ -94,16 +93,11 @@ pub unsafe extern "C" fn blosc2_meta_update(
     content: *mut u8,
     content_len: i32,
 ) -> c_int {
-    unsafe_granted!(on_named(
-        "blosc2_meta_update",
-        schunk,
-        name,
-        |schunk, name| {
-            check_not_view(schunk)?;
-            let found = || schunk.read()?.find_metalayer(name);
-            schunk.update_metalayer(name, content_for(found, content, content_len)?)
-        }
-    ))
+    unsafe_granted!(on_named(schunk, name, |schunk, name| {
+        check_not_view(schunk)?;
+        let found = || schunk.read()?.find_metalayer(name);
+        schunk.update_metalayer(name, content_for(found, content, content_len)?)
+    }))
 }
 
 /// Looks for a variable-length metalayer. Returns its index, or a negative error code.
@@ -115,7 +109,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    unsafe_granted!(on("blosc2_vlmeta_exists", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         let name = name_of(name)?;
         if name.len() > NAME_MAXLEN {
             return Err(Error::InvalidParam);
@@ -163,15 +157,10 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
     content_len: i32,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(on_named(
-        "blosc2_vlmeta_add",
-        schunk,
-        name,
-        |schunk, name| {
-            let content = content_of(content, content_len)?;
-            schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
-        }
-    ))
+    unsafe_granted!(on_named(schunk, name, |schunk, name| {
+        let content = content_of(content, content_len)?;
+        schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
+    }))
 }
 
 /// Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the program frees with
@@ -186,21 +175,16 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
     content: *mut *mut u8,
     content_len: *mut i32,
 ) -> c_int {
-    unsafe_granted!(on_named(
-        "blosc2_vlmeta_get",
-        schunk,
-        name,
-        |schunk, name| {
-            not_null!(content, content_len; InvalidParam)?;
-            let decoder = decompressing(schunk.shown().base())?;
-            let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
-            match data.len() {
-                0 => (*content, *content_len) = (null_mut(), 0),
-                _ => _ = hand_over(data, content, content_len),
-            }
-            Ok(at)
+    unsafe_granted!(on_named(schunk, name, |schunk, name| {
+        not_null!(content, content_len; InvalidParam)?;
+        let decoder = decompressing(schunk.shown().base())?;
+        let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
+        match data.len() {
+            0 => (*content, *content_len) = (null_mut(), 0),
+            _ => _ = hand_over(data, content, content_len),
         }
-    ))
+        Ok(at)
+    }))
 }
 
 /// Puts other content into a variable-length metalayer; the parameters are those of `blosc2_vlmeta_add`. Returns the index
@@ -216,16 +200,11 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
     content_len: i32,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(on_named(
-        "blosc2_vlmeta_update",
-        schunk,
-        name,
-        |schunk, name| {
-            let found = || schunk.read()?.find_vlmetalayer(name);
-            let content = content_for(found, content, content_len)?;
-            schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
-        }
-    ))
+    unsafe_granted!(on_named(schunk, name, |schunk, name| {
+        let found = || schunk.read()?.find_vlmetalayer(name);
+        let content = content_for(found, content, content_len)?;
+        schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
+    }))
 }
 
 /// Deletes a variable-length metalayer. Returns how many are left, or a negative error code.
@@ -237,7 +216,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    unsafe_granted!(on("blosc2_vlmeta_delete", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         schunk.delete_vlmetalayer(name_of(name)?)
     }))
 }
@@ -252,7 +231,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     schunk: *mut blosc2_schunk,
     names: *mut *mut c_char,
 ) -> c_int {
-    unsafe_granted!(on("blosc2_vlmeta_get_names", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         let (shown, base) = (schunk.shown(), schunk.shown().base());
         let state = schunk.peek()?;
         let layers = &(*base.as_c()).vlmetalayers;

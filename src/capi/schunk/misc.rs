@@ -33,9 +33,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_cparams(
     schunk: *mut blosc2_schunk,
     cparams: *mut *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_schunk_get_cparams", || {
-        give_params(schunk, cparams, cparams_of)
-    }))
+    unsafe_granted!(export(|| { give_params(schunk, cparams, cparams_of) }))
 }
 
 /// Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
@@ -47,9 +45,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_dparams(
     schunk: *mut blosc2_schunk,
     dparams: *mut *mut blosc2_dparams,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_schunk_get_dparams", || {
-        give_params(schunk, dparams, dparams_of)
-    }))
+    unsafe_granted!(export(|| { give_params(schunk, dparams, dparams_of) }))
 }
 
 /// Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`. Returns 0;
@@ -62,7 +58,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     schunk: *mut blosc2_schunk,
     offsets_order: *mut i64,
 ) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_reorder_offsets", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         schunk.reorder_by(|nchunks| {
             let order = items(offsets_order, nchunks)?;
             order.iter().map(|from| index(*from)).list()
@@ -76,9 +72,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
-    unsafe_granted!(on("blosc2_schunk_frame_len", schunk, |schunk| {
-        schunk.frame_len()
-    }))
+    unsafe_granted!(on(schunk, |schunk| { schunk.frame_len() }))
 }
 
 /// Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,
@@ -94,7 +88,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     special_value: c_int,
     chunksize: i32,
 ) -> i64 {
-    unsafe_granted!(on("blosc2_schunk_fill_special", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         let (nitems, kind) = (size(nitems)?, Special::fillable(special_value));
         let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
         schunk.fill_special(nitems as u64, kind, room(chunksize), &sample)
@@ -121,7 +115,7 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_lock", schunk, |schunk| schunk.lock()))
+    unsafe_granted!(on(schunk, |schunk| schunk.lock()))
 }
 
 /// Ends what `blosc2_schunk_lock` began. Returns 0, or a negative error code.
@@ -130,7 +124,7 @@ pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_unlock", schunk, |schunk| schunk.unlock()))
+    unsafe_granted!(on(schunk, |schunk| schunk.unlock()))
 }
 
 /// Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
@@ -140,7 +134,7 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on("blosc2_schunk_refresh", schunk, |schunk| schunk.refresh()))
+    unsafe_granted!(on(schunk, |schunk| schunk.refresh()))
 }
 
 /// Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
@@ -150,7 +144,7 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) -> *mut i64 {
-    unsafe_granted!(on("blosc2_frame_get_offsets", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         numbers_for_c(schunk.offsets()?.iter().copied())
     }))
 }

@@ -27,7 +27,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, for which the buffer is long enough.
-    unsafe_granted!(on("blosc2_schunk_get_slice_buffer", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         schunk.read_items(items_between(start, stop)?, |len| {
             bytes_mut(buffer.cast(), len)
         })
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, which the buffer holds.
-    unsafe_granted!(on("blosc2_schunk_set_slice_buffer", schunk, |schunk| {
+    unsafe_granted!(on(schunk, |schunk| {
         schunk
             .write_items(items_between(start, stop)?, |len| bytes(buffer.cast(), len))
             .map_err(unwritten(Error::ChunkUpdate))
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     coords: *const i64,
     buffer: *mut c_void,
 ) -> c_int {
-    unsafe_granted!(export("blosc2_schunk_get_sparse_buffer", || {
+    unsafe_granted!(export(|| {
         not_null!(schunk; InvalidParam)?;
         let schunk = Handle::from_c(schunk)?.core();
         let ncoords = size(ncoords)?;

@@ -16,7 +16,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     stop: *mut i64,
     chunks_idx: *mut *mut i64,
 ) -> i64 {
-    unsafe_granted!(export("blosc2_get_slice_nchunks", || {
+    unsafe_granted!(export(|| {
         let shown = Handle::from_c(schunk)?;
         not_null!(start, stop, chunks_idx)?;
         *chunks_idx = null_mut();
