@@ -8,24 +8,8 @@ use oxiblosc_core::encoding::{check_special, make_special};
 /// Makes a special chunk with the block size that `cparams` lead to; `special` has the item that it repeats, if it does.
 ///
 /// # Safety
-/// The pointers in `cparams` are valid.
-pub unsafe fn make(
-    cparams: blosc2_cparams,
-    special: (Special, &[u8]),
-    nbytes: i32,
-    dest: Result<&mut [u8]>,
-    room: usize,
-) -> Result<usize> {
-    check_special(cparams.typesize, nbytes, special.1.len(), room)?;
-    let ctx = unsafe_granted!(context::compression(cparams)?);
-    make_special(&*ctx, special, nbytes as usize, dest, room)
-}
-
-/// As [`make`], in a place of the program's.
-///
-/// # Safety
-/// As for that; `dest` has `destsize` bytes.
-unsafe fn make_in(
+/// `dest` has `destsize` bytes; the pointers in `cparams` are valid.
+unsafe fn make(
     cparams: blosc2_cparams,
     special: (Special, &[u8]),
     nbytes: i32,
@@ -33,13 +17,10 @@ unsafe fn make_in(
     destsize: i32,
 ) -> Result<usize> {
     let room = room(destsize);
-    unsafe_granted!(make(
-        cparams,
-        special,
-        nbytes,
-        bytes_mut(dest.cast(), room),
-        room
-    ))
+    check_special(cparams.typesize, nbytes, special.1.len(), room)?;
+    let ctx = unsafe_granted!(context::compression(cparams)?);
+    let dest = unsafe_granted!(bytes_mut(dest.cast(), room));
+    make_special(&*ctx, special, nbytes as usize, dest, room)
 }
 
 /// Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
@@ -55,7 +36,7 @@ pub unsafe extern "C" fn blosc2_chunk_zeros(
     destsize: i32,
 ) -> c_int {
     unsafe_granted!(export(|| {
-        make_in(cparams, (Special::Zero, &[]), nbytes, dest, destsize)
+        make(cparams, (Special::Zero, &[]), nbytes, dest, destsize)
     }))
 }
 
@@ -71,7 +52,7 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     destsize: i32,
 ) -> c_int {
     unsafe_granted!(export(|| {
-        make_in(cparams, (Special::Nan, &[]), nbytes, dest, destsize)
+        make(cparams, (Special::Nan, &[]), nbytes, dest, destsize)
     }))
 }
 
@@ -88,7 +69,7 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
     destsize: i32,
 ) -> c_int {
     unsafe_granted!(export(|| {
-        make_in(cparams, (Special::Uninit, &[]), nbytes, dest, destsize)
+        make(cparams, (Special::Uninit, &[]), nbytes, dest, destsize)
     }))
 }
 
@@ -111,6 +92,6 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
             return Err(Error::Data);
         }
         let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
-        make_in(cparams, special, nbytes, dest, destsize)
+        make(cparams, special, nbytes, dest, destsize)
     }))
 }

@@ -248,6 +248,23 @@ pub fn make_special(
     Ok(chunk.write(dest.ok_or(Error::Data)?))
 }
 
+/// A chunk of special values of `typesize` bytes, which has room for itself alone; otherwise as [`make_special`], after [`check_special`].
+///
+/// # Errors
+/// As for these; [`Error::MemoryAlloc`].
+pub fn special_chunk(
+    ctx: &impl EncodeContext,
+    typesize: i32,
+    (kind, value): (Special, &[u8]),
+    nbytes: i32,
+) -> Result<List<u8>> {
+    let room = EXTENDED_HEADER_LENGTH + value.len();
+    check_special(typesize, nbytes, value.len(), room)?;
+    let mut chunk = List::filled(0, room)?;
+    make_special(ctx, (kind, value), nbytes as usize, Ok(&mut chunk), room)?;
+    Ok(chunk)
+}
+
 impl<C: EncodeContext> SchunkEncoder for C {
     fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
         let room = dest.len();
@@ -456,5 +473,14 @@ mod tests {
         let header = ChunkHeader::parse(&dest).expect("a chunk");
         assert_eq!((header.special(), header.nbytes), (Special::Value, 800));
         assert_eq!(dest[32..], [1, 2, 3, 4, 5, 6, 7, 8]);
+        let ctx = Tuned::new(None);
+        assert_eq!(
+            special_chunk(&ctx, 8, special, 800).as_deref(),
+            Ok(&dest[..])
+        );
+        assert_eq!(
+            special_chunk(&ctx, 7, special, 800).err(),
+            Some(Error::Data)
+        );
     }
 }

@@ -2,9 +2,10 @@
 
 use super::handle::{Handle, on};
 use super::parts::{cparams_of, dparams_of};
+use crate::capi::context::compression;
 use crate::capi::prelude::*;
-use crate::capi::special;
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_chunk::header::Special;
+use oxiblosc_core::encoding::special_chunk;
 use oxiblosc_memory::{Collect, HandedOver, List, on_c_heap};
 
 /// Gives parameters of a super-chunk in a struct that the program frees.
@@ -97,15 +98,13 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 
 /// A chunk of special values, as the super-chunk's own parameters have it.
 pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>> {
-    let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-    let room = EXTENDED_HEADER_LENGTH;
     // SAFETY: the operation that calls this keeps other threads from writing the structure. The pointers in the parameters are null, but for that to the
     // super-chunk.
-    unsafe {
+    let (cparams, ctx) = unsafe {
         let cparams = cparams_of(handle.as_c());
-        special::make(cparams, (kind, &[]), nbytes, Ok(&mut chunk), room)?;
-    }
-    Ok(chunk)
+        (cparams, compression(cparams)?)
+    };
+    special_chunk(&*ctx, cparams.typesize, (kind, &[]), nbytes)
 }
 
 /// Keeps other handles and processes away from the frame until `blosc2_schunk_unlock`, so that what happens in between

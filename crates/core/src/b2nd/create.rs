@@ -3,13 +3,13 @@
 use super::array::ArrayRef;
 use super::geometry::Geometry;
 use super::meta::{Meta, NAME};
-use crate::encoding::{EncodeContext, check_special, make_special};
+use crate::encoding::{EncodeContext, special_chunk};
 use crate::schunk::special::Sample;
 use crate::schunk::{ChunkUpdate, State, SuperChunk};
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special};
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::MetalayerRef;
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{Buffer, Collect};
 
 /// The size of a chunk in bytes, for an array with items of `typesize` bytes.
 ///
@@ -88,18 +88,9 @@ impl ArrayRef<'_> {
             return Ok(());
         }
         let nbytes = self.sizes()?.chunk;
-        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + item.len())?;
-        let room = chunk.len();
-        check_special(self.typesize, nbytes as i32, item.len(), room)?;
-        let special = (Special::Value, item);
-        let cbytes = make_special(ctx, special, nbytes, Ok(&mut chunk), room)?;
+        let chunk = special_chunk(ctx, self.typesize, (Special::Value, item), nbytes as i32)?;
         self.change(|state: &State| {
-            let copy = |nchunk| {
-                Ok((
-                    nchunk,
-                    ChunkUpdate::Whole(Buffer::copy_of(&chunk[..cbytes])?),
-                ))
-            };
+            let copy = |nchunk| Ok((nchunk, ChunkUpdate::Whole(Buffer::copy_of(&chunk)?)));
             (0..state.nchunks()).map(copy).try_list()
         })
     }

@@ -7,9 +7,9 @@ use super::store::ChunkStore;
 use super::superchunk::SuperChunk;
 use crate::coder::Host;
 use crate::context::{Compressor, Contexts, Decompressor};
-use crate::encoding::{check_special, make_special};
+use crate::encoding::special_chunk;
 use crate::params::{CParams, DParams};
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{Disk, Loaded, Options};
 use oxiblosc_frame::header::{FrameKind, Header};
@@ -374,11 +374,7 @@ impl SuperChunk {
     pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
         let state = self.peek()?;
         let params = CParams::from_recorded(state.parameters(), 1);
-        let room = EXTENDED_HEADER_LENGTH;
-        check_special(params.typesize, nbytes, 0, room)?;
-        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-        let (ctx, nbytes) = (Compressor::new(params), nbytes as usize);
-        make_special(&ctx, (kind, &[]), nbytes, Ok(&mut chunk), room)?;
-        Ok(chunk)
+        let typesize = params.typesize;
+        special_chunk(&Compressor::new(params), typesize, (kind, &[]), nbytes)
     }
 }
