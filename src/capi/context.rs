@@ -8,7 +8,7 @@ use super::schunk::handle::Handle;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_core::SuperChunk;
-use oxiblosc_core::environment::{self, Overrides};
+use oxiblosc_core::environment::{at_least, override_parameters};
 use oxiblosc_core::params::{EncodeRequest, filter_is_defined};
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
@@ -156,15 +156,16 @@ impl Context {
     }
 
     /// Takes the parameters of compression but for functions of the program's; those of the environment come first.
-    fn set_cparams(&self, cparams: &blosc2_cparams) {
+    fn set_cparams(&self, cparams: &blosc2_cparams) -> Result<()> {
         let mut request = request_of(cparams);
         let mut nthreads = cparams.nthreads;
-        Overrides::read().apply(&mut request, &mut nthreads);
+        override_parameters(&mut request, &mut nthreads, registry::code_of)?;
         self.set_request(&request, nthreads);
         let instrumented = u8::from(cparams.instr_codec) * BLOSC2_INSTR_CODEC as u8;
         self.blosc2_flags.set(instrumented);
         self.schunk.set(cparams.schunk.cast());
         assign!(self, set cparams; use_dict, codec_params, filter_params);
+        Ok(())
     }
 
     /// Begins the tuner of this context. Gives whether it is there and agrees.
@@ -297,14 +298,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     }
     let ctx = boxed(Context::zeroed())?;
     ctx.do_compress.set(1);
-    ctx.set_cparams(&cparams);
-    if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", registry::code_of) {
-        if compcode >= BLOSC_LAST_CODEC {
-            env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
-            return Err(Error::NullPointer);
-        }
-        ctx.compcode.set(compcode);
-    }
+    ctx.set_cparams(&cparams)?;
     let (prefilter, preparams) = unsafe_granted!(own(cparams.prefilter, cparams.preparams)?);
     ctx.prefilter.set(prefilter);
     ctx.preparams.set(preparams);
@@ -336,9 +330,9 @@ pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blo
 /// As for that.
 pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<Box<Context>> {
     let ctx = boxed(Context::zeroed())?;
-    ctx.nthreads
-        .set(environment::at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
-    ctx.new_nthreads.set(ctx.nthreads.get());
+    let nthreads = at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads);
+    ctx.nthreads.set(nthreads);
+    ctx.new_nthreads.set(nthreads);
     ctx.schunk.set(dparams.schunk.cast());
     let (postfilter, postparams) = unsafe_granted!(own(dparams.postfilter, dparams.postparams)?);
     ctx.postfilter.set(postfilter);

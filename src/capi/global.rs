@@ -1,15 +1,14 @@
 //! The functions without a context: their settings are the process's.
 
 use super::compress::source_and_place;
-use super::context::{self, Context};
-use super::registry;
+use super::context::Context;
+use super::registry::{self, CODECS, c_name, code_of};
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::encoding;
-use oxiblosc_core::process::{self, BLOCKSIZE, COMPRESSOR, DELTA, SPLITMODE};
-use oxiblosc_memory::env;
+use oxiblosc_core::process;
 
 /// Begins the use of the library. Other functions do it by themselves where it is needed.
 #[unsafe(no_mangle)]
@@ -55,10 +54,7 @@ pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
 /// Returns the name of the codec that the functions without a context use (not to be freed).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_get_compressor() -> *const c_char {
-    process::init();
-    guard(null(), || {
-        registry::c_name(registry::CODECS.name_of(COMPRESSOR.get()))
-    })
+    guard(null(), || c_name(CODECS.name_of(process::compressor())))
 }
 
 /// Sets the codec that the functions without a context use, one of the built-in ones. Returns its id, -1 if there is
@@ -68,51 +64,34 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 /// `compname` is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
-    unsafe_granted!(guard(-1, || {
-        set_compressor(text(compname).unwrap_or_default())
+    unsafe_granted!(export(|| {
+        let compcode = code_of(text(compname).unwrap_or_default());
+        process::set_compressor(compcode)
     }))
-}
-
-fn set_compressor(name: &str) -> c_int {
-    process::init();
-    let compcode = registry::code_of(name);
-    if compcode >= BLOSC_LAST_CODEC {
-        env::trace(
-            "error",
-            "user-defined codecs can only be used through a context",
-        );
-        return Error::CodecSupport.code();
-    }
-    COMPRESSOR.set(compcode);
-    compcode
 }
 
 /// Sets whether the functions without a context apply the delta filter (1) or not (0).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_set_delta(dodelta: c_int) {
-    process::init();
-    DELTA.set(u8::from(dodelta != 0));
+    process::set_delta(dodelta != 0);
 }
 
 /// Returns the block size that the functions without a context use; 0 means that it is chosen for each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_get_blocksize() -> c_int {
-    process::init();
-    BLOCKSIZE.get()
+    process::blocksize()
 }
 
 /// Sets the block size in bytes that the functions without a context use; 0 means that it is chosen for each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_set_blocksize(blocksize: usize) {
-    process::init();
-    BLOCKSIZE.set(blocksize as i32);
+    process::set_blocksize(blocksize as i32);
 }
 
 /// Sets when the functions without a context split blocks, `BLOSC_ALWAYS_SPLIT` and so on.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_set_splitmode(splitmode: c_int) {
-    process::init();
-    SPLITMODE.set(splitmode);
+    process::set_splitmode(splitmode);
 }
 
 /// Compresses without a context, with the process's settings, which environment variables override (`BLOSC_CLEVEL`,
@@ -144,29 +123,11 @@ fn compress<'a>(
     buffers: impl FnOnce() -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)>,
     room: usize,
 ) -> Result<usize> {
-    env::get(c"BLOSC_COMPRESSOR", set_compressor);
-    let call = process::compression(clevel, doshuffle, typesize);
-    let (made, zeroed);
-    let ctx = if call.has_context {
-        let cparams = blosc2_cparams {
-            compcode: call.request.compcode as u8,
-            clevel: call.request.clevel as u8,
-            typesize: i32::from(call.request.typesize as u8),
-            nthreads: call.nthreads,
-            splitmode: call.request.splitmode,
-            filters: call.request.filters,
-            ..blosc2_cparams::defaults()
-        };
-        // SAFETY: there are no pointers among the parameters.
-        made = unsafe { context::compression(cparams)? };
-        &*made
-    } else {
-        zeroed = Context::zeroed();
-        zeroed.set_request(&call.request, call.nthreads);
-        &zeroed
-    };
+    let call = process::compression(clevel, doshuffle, typesize, code_of)?;
+    let ctx = Context::zeroed();
+    ctx.set_request(&call.request, call.nthreads);
     let (source, dest) = buffers()?;
-    encoding::compress(ctx, source, dest, room, call.format)
+    encoding::compress(&ctx, source, dest, room, call.format)
 }
 
 /// As `blosc2_compress`, with sizes as Blosc 1 counts them.

@@ -1,6 +1,8 @@
 //! Parameters in environment variables. They override those of the program.
 
 use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
+use crate::registry::is_registered;
+use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env;
 use std::ffi::CStr;
 
@@ -105,6 +107,27 @@ impl Overrides {
     }
 }
 
+/// Replaces the parameters of a context by those that are set in the environment, and the codec by the built-in one that
+/// `BLOSC_COMPRESSOR` names. `code_of` gives the id of the codec of a name, or -1, which fails when something is compressed.
+///
+/// # Errors
+/// [`Error::NullPointer`] if `BLOSC_COMPRESSOR` names a codec that is not built in.
+pub fn override_parameters(
+    request: &mut EncodeRequest,
+    nthreads: &mut i16,
+    code_of: impl FnOnce(&str) -> i32,
+) -> Result<()> {
+    Overrides::read().apply(request, nthreads);
+    if let Some(code) = env::get(c"BLOSC_COMPRESSOR", code_of) {
+        if is_registered(code) {
+            env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
+            return Err(Error::NullPointer);
+        }
+        request.compcode = code;
+    }
+    Ok(())
+}
+
 /// Whether changes are to survive a loss of power: `BLOSC_DURABLE`.
 pub fn durable() -> bool {
     env::is_on(c"BLOSC_DURABLE")
@@ -150,5 +173,11 @@ mod tests {
             (9, 2, 1024, 2)
         );
         assert_eq!((request.filters, nthreads), ([0, 0, 0, 0, 3, 2], 4));
+    }
+
+    #[test]
+    fn registered_codecs_are_not_built_in() {
+        assert!([-1, 0, 5].into_iter().all(|code| !is_registered(code)));
+        assert!([32, 160].into_iter().all(is_registered));
     }
 }

@@ -4,8 +4,9 @@
 //! the child of a process that forked never finds a lock that nobody will release.
 
 use crate::encoding::Format;
-use crate::environment::Overrides;
+use crate::environment::{Overrides, override_parameters};
 use crate::params::{CParams, EncodeRequest, Shuffle, Split, set_shuffle};
+use crate::registry::is_registered;
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
@@ -15,17 +16,10 @@ use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, AtomicU8, Ordering::Re
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 
-/// The codec's id; -1 if the program has set a name that no codec has.
-pub static COMPRESSOR: Field<i32> = Field::new(AtomicI32::new(0));
-
-/// Whether the delta filter is applied.
-pub static DELTA: Field<u8> = Field::new(AtomicU8::new(0));
-
-/// The number of the split mode.
-pub static SPLITMODE: Field<i32> = Field::new(AtomicI32::new(Split::ForwardCompatible as i32));
-
-/// The size of a block in bytes; 0 lets the tuner choose it.
-pub static BLOCKSIZE: Field<i32> = Field::new(AtomicI32::new(0));
+static COMPRESSOR: Field<i32> = Field::new(AtomicI32::new(0));
+static DELTA: Field<u8> = Field::new(AtomicU8::new(0));
+static SPLITMODE: Field<i32> = Field::new(AtomicI32::new(Split::ForwardCompatible as i32));
+static BLOCKSIZE: Field<i32> = Field::new(AtomicI32::new(0));
 
 static NTHREADS: AtomicI16 = AtomicI16::new(1);
 
@@ -78,6 +72,51 @@ pub fn set_nthreads(nthreads: i16) -> Result<i16> {
     }
 }
 
+/// The codec's id; -1 if the program has set a name that no codec has.
+pub fn compressor() -> i32 {
+    init();
+    COMPRESSOR.get()
+}
+
+/// Sets the codec: `code` is the id of the name that the program chose, or -1. Gives it.
+///
+/// # Errors
+/// [`Error::CodecSupport`] for one that is not built in.
+pub fn set_compressor(code: i32) -> Result<i32> {
+    init();
+    if is_registered(code) {
+        let message = "user-defined codecs can only be used through a context";
+        env::trace("error", message);
+        return Err(Error::CodecSupport);
+    }
+    COMPRESSOR.set(code);
+    Ok(code)
+}
+
+/// Sets whether the delta filter is applied.
+pub fn set_delta(delta: bool) {
+    init();
+    DELTA.set(delta.into());
+}
+
+/// The size of a block in bytes; 0 lets the tuner choose it.
+pub fn blocksize() -> i32 {
+    init();
+    BLOCKSIZE.get()
+}
+
+/// Sets the size of a block in bytes.
+pub fn set_blocksize(blocksize: i32) {
+    init();
+    BLOCKSIZE.set(blocksize);
+}
+
+/// Sets the number of the split mode.
+pub fn set_splitmode(splitmode: i32) {
+    init();
+    SPLITMODE.set(splitmode);
+}
+
 /// The number of threads for decompression. If `BLOSC_NTHREADS` is set, its number becomes the process's.
 ///
 /// # Errors
@@ -95,16 +134,26 @@ pub struct Call {
     pub request: EncodeRequest,
     /// The number of threads.
     pub nthreads: i16,
-    /// Whether a context is made for the call, with these parameters but for the block size, which is the context's own: `BLOSC_NOLOCK`.
-    pub has_context: bool,
-    /// The format of the chunk, which `BLOSC_BLOSC1_COMPAT` chooses for calls that make no context.
+    /// The format of the chunk, which `BLOSC_BLOSC1_COMPAT` chooses unless `BLOSC_NOLOCK` is set.
     pub format: Format,
 }
 
 /// The parameters of a call that compresses. Level, shuffle and typesize come from the caller, the others from the settings of the process.
-/// Environment variables override all of them; those for settings of the process also change the settings.
-pub fn compression(level: i32, shuffle: i32, typesize: i32) -> Call {
+/// Environment variables override all of them; those for settings of the process also change the settings. `code_of` gives the id of the
+/// codec of a name, or -1.
+///
+/// # Errors
+/// Where `BLOSC_NOLOCK` is set, those of [`override_parameters`].
+pub fn compression(
+    level: i32,
+    shuffle: i32,
+    typesize: i32,
+    code_of: impl Fn(&str) -> i32,
+) -> Result<Call> {
     init();
+    // A codec that is not built in does not change the setting.
+    env::get(c"BLOSC_COMPRESSOR", |name| set_compressor(code_of(name)));
+    // With this variable, the reference makes a context for each call, which has some parameters of its own.
     let has_context = env::is_set(c"BLOSC_NOLOCK");
     let mut filters = match has_context {
         true => CParams::default().filters,
@@ -127,7 +176,7 @@ pub fn compression(level: i32, shuffle: i32, typesize: i32) -> Call {
     let typesize = env.typesize.unwrap_or(typesize);
     let shuffle = env.shuffle.or_else(|| Shuffle::from_code(shuffle));
     set_shuffle(&mut filters, shuffle, DELTA.get() != 0, typesize);
-    let request = EncodeRequest {
+    let mut request = EncodeRequest {
         nbytes: 0,
         typesize,
         blocksize: BLOCKSIZE.get(),
@@ -139,15 +188,22 @@ pub fn compression(level: i32, shuffle: i32, typesize: i32) -> Call {
         filters,
         filters_meta: [0; MAX_FILTERS],
     };
-    Call {
+    let mut nthreads = NTHREADS.load(Relaxed);
+    if has_context {
+        request.blocksize = 0;
+        request.typesize = (request.typesize as u8).into();
+        request.compcode = (request.compcode as u8).into();
+        request.clevel = (request.clevel as u8).into();
+        override_parameters(&mut request, &mut nthreads, code_of)?;
+    }
+    Ok(Call {
         request,
-        nthreads: NTHREADS.load(Relaxed),
-        has_context,
+        nthreads,
         format: match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !has_context {
             true => Format::Blosc1,
             false => Format::Blosc2,
         },
-    }
+    })
 }
 
 #[cfg(test)]
@@ -161,19 +217,28 @@ mod tests {
         assert_eq!((set_nthreads(3), nthreads()), (Ok(1), 3));
         assert!(is_initialized());
         assert_eq!(free_resources(), Ok(()));
-        DELTA.set(1);
-        BLOCKSIZE.set(4096);
-        let call = compression(7, Shuffle::Bits as i32, 4);
+        set_delta(true);
+        set_blocksize(4096);
+        assert_eq!(set_compressor(160), Err(Error::CodecSupport));
+        assert_eq!(
+            (set_compressor(5), compressor(), blocksize()),
+            (Ok(5), 5, 4096)
+        );
+        let compression = |shuffle: Shuffle, typesize| {
+            let call = compression(7, shuffle as i32, typesize, |_| -1);
+            call.expect("no variable is set")
+        };
+        let call = compression(Shuffle::Bits, 4);
         let request = call.request;
         assert_eq!(
             (request.clevel, request.typesize, request.blocksize),
             (7, 4, 4096)
         );
         assert_eq!((request.filters, call.nthreads), ([0, 0, 0, 0, 3, 2], 3));
-        assert_eq!((call.has_context, call.format), (false, Format::Blosc2));
-        DELTA.set(0);
-        BLOCKSIZE.set(0);
-        let filters = compression(7, Shuffle::Bytes as i32, 1).request.filters;
+        assert_eq!((request.compcode, call.format), (5, Format::Blosc2));
+        set_delta(false);
+        set_blocksize(0);
+        let filters = compression(Shuffle::Bytes, 1).request.filters;
         assert_eq!(filters, [0; MAX_FILTERS], "single bytes are not shuffled");
         assert_eq!(set_nthreads(1), Ok(3));
         assert_eq!((destroy(), destroy()), (true, false));

@@ -18,6 +18,11 @@ pub struct Registration<T> {
 /// The ids that programs may register functions under; those below are the format's and the Blosc project's.
 const PROGRAM_IDS: RangeInclusive<i32> = 160..=255;
 
+/// Whether a codec is registered, by the Blosc project or by the program, and so not built in. -1 is no codec.
+pub(crate) fn is_registered(code: i32) -> bool {
+    code >= 0 && Codec::from_code(code).is_none()
+}
+
 /// Functions of one kind.
 pub struct Registry<T: Sync + 'static>(PublishedTable<Registration<T>>);
 
