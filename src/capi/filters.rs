@@ -1,31 +1,22 @@
 //! The shuffles by themselves.
 
 use crate::capi::prelude::*;
-use core::ops::RangeInclusive;
-use oxiblosc_chunk::header::version;
-use oxiblosc_filters::{bitshuffle, shuffle};
+use oxiblosc_filters::Transposition;
 
-/// The typesizes of the shuffles. Only the undoing of a bit shuffle takes larger ones.
-const TYPESIZES: RangeInclusive<i32> = 1..=256;
-
-/// Applies `filter` to `blocksize` bytes; gives their number.
+/// Applies a shuffle to `blocksize` bytes; gives their number.
 ///
 /// # Safety
 /// Both buffers have `blocksize` bytes.
 unsafe fn apply(
-    filter: impl FnOnce(usize, &[u8], &mut [u8]),
-    typesizes: RangeInclusive<i32>,
+    shuffle: Transposition,
     typesize: i32,
     blocksize: i32,
     src: *const c_void,
     dest: *mut c_void,
 ) -> Result<usize> {
-    if !typesizes.contains(&typesize) {
-        return Err(Error::InvalidParam);
-    }
-    let len = size(blocksize)?;
+    let (typesize, len) = (shuffle.typesize(typesize)?, size(blocksize)?);
     let (src, dest) = unsafe_granted!(buffers((src.cast(), len), (dest.cast(), len))?);
-    filter(typesize as usize, src, dest);
+    shuffle.apply(typesize, src, dest);
     Ok(len)
 }
 
@@ -41,9 +32,8 @@ pub unsafe extern "C" fn blosc2_shuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(export(|| {
-        apply(shuffle::shuffle, TYPESIZES, typesize, blocksize, src, dest)
-    }))
+    let shuffle = Transposition::Shuffle;
+    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
 }
 
 /// Undoes `blosc2_shuffle`.
@@ -57,16 +47,8 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(export(|| {
-        apply(
-            shuffle::unshuffle,
-            TYPESIZES,
-            typesize,
-            blocksize,
-            src,
-            dest,
-        )
-    }))
+    let shuffle = Transposition::Unshuffle;
+    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
 }
 
 /// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
@@ -82,16 +64,8 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(export(|| {
-        apply(
-            bitshuffle::bitshuffle,
-            TYPESIZES,
-            typesize,
-            blocksize,
-            src,
-            dest,
-        )
-    }))
+    let shuffle = Transposition::Bitshuffle;
+    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
 }
 
 /// Undoes `blosc2_bitshuffle`; there is no largest typesize.
@@ -105,8 +79,6 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    let undo = |typesize: usize, src: &[u8], dest: &mut [u8]| {
-        bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
-    };
-    export(|| unsafe_granted!(apply(undo, 1..=i32::MAX, typesize, blocksize, src, dest)))
+    let shuffle = Transposition::Bitunshuffle;
+    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
 }

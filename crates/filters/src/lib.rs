@@ -28,8 +28,10 @@ pub(crate) mod reference;
 mod run;
 pub mod shuffle;
 mod simd;
+mod transposition;
 pub mod trunc_prec;
 
 pub use copy::copy;
 pub use run::run_of;
 pub use simd::kernels_in_use;
+pub use transposition::Transposition;

@@ -18,6 +18,8 @@ use super::{copy, simd};
 
 /// The last version of the chunk format in which a block is bitshuffled whole or not at all.
 const WHOLE_BLOCKS_VERSION: u8 = 2;
+/// Any later version.
+pub(crate) const CURRENT_VERSION: u8 = WHOLE_BLOCKS_VERSION + 1;
 
 /// How many bytes at the start of a block of `len` bytes are transposed.
 fn transposed(typesize: usize, len: usize) -> usize {
