@@ -36,18 +36,9 @@ impl EncodeContext for Context {
     type Hooks<'h> = ContextHooks<'h>;
 
     fn request(&self, nbytes: i32) -> EncodeRequest {
-        EncodeRequest {
-            nbytes,
-            typesize: self.typesize.get(),
-            blocksize: self.blocksize.get(),
-            compcode: self.compcode.get(),
-            compcode_meta: self.compcode_meta.get(),
-            clevel: self.clevel.get(),
-            splitmode: self.splitmode.get(),
-            use_dict: self.use_dict.get() != 0,
-            filters: self.filters.get(),
-            filters_meta: self.filters_meta.get(),
-        }
+        let use_dict = self.use_dict.get() != 0;
+        gather!(EncodeRequest { nbytes: nbytes, use_dict: use_dict } get self;
+            typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta)
     }
 
     fn functions<'h>(&'h self, source: Option<&'h [u8]>) -> ContextHooks<'h> {

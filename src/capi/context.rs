@@ -187,13 +187,8 @@ impl Context {
 
     /// The parameters as a decompression callback gets them.
     pub fn dparams(&self) -> blosc2_dparams {
-        blosc2_dparams {
-            nthreads: self.nthreads.get(),
-            schunk: self.schunk.get().cast(),
-            postfilter: self.postfilter.get(),
-            postparams: self.postparams.get(),
-            typesize: self.typesize.get(),
-        }
+        gather!(blosc2_dparams { schunk: self.schunk.get().cast() } get self;
+            nthreads, postfilter, postparams, typesize)
     }
 
     /// Brings the number of threads up to date with what was asked for. Gives how many to use; a nonsensical number
@@ -243,18 +238,10 @@ impl Drop for Context {
 
 /// What parameters of compression ask for, whatever data there will be.
 pub fn request_of(cparams: &blosc2_cparams) -> EncodeRequest {
-    EncodeRequest {
-        nbytes: 0,
-        typesize: cparams.typesize,
-        blocksize: cparams.blocksize,
-        compcode: cparams.compcode.into(),
-        compcode_meta: cparams.compcode_meta,
-        clevel: cparams.clevel.into(),
-        splitmode: cparams.splitmode,
-        use_dict: cparams.use_dict != 0,
-        filters: cparams.filters,
-        filters_meta: cparams.filters_meta,
-    }
+    let (compcode, clevel) = (cparams.compcode.into(), cparams.clevel.into());
+    let use_dict = cparams.use_dict != 0;
+    gather!(EncodeRequest { nbytes: 0, compcode: compcode, clevel: clevel, use_dict: use_dict } from cparams;
+        typesize, blocksize, compcode_meta, splitmode, filters, filters_meta)
 }
 
 /// A function of the program's and a copy of its parameters, without which it is not called.

@@ -11,20 +11,32 @@ use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::operation;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
 use oxiblosc_memory::{PublishedTable, Shared, as_dyn};
+use std::cell::UnsafeCell;
 use std::sync::{Mutex, PoisonError};
 
-/// What is known of a back end.
+/// What is known of a back end, at an address that C gets.
 #[repr(transparent)]
-struct BackendFunctions(blosc2_io_cb);
+struct BackendFunctions(UnsafeCell<blosc2_io_cb>);
 
-// SAFETY: an entry is never written after it was made. `blosc2_register_io_cb` requires that its functions can be called until the process ends, and
-// `backend` that this may be done from any thread.
+// SAFETY: the library never writes an entry after it was made. `blosc2_register_io_cb` requires that its functions can be called until the process
+// ends, and `backend` that this may be done from any thread.
 unsafe impl Sync for BackendFunctions {}
+
+impl BackendFunctions {
+    const fn new(functions: blosc2_io_cb) -> Self {
+        Self(UnsafeCell::new(functions))
+    }
+
+    fn get(&self) -> blosc2_io_cb {
+        // SAFETY: it is there, and the library never writes it.
+        unsafe { *self.0.get() }
+    }
+}
 
 static BACKENDS: PublishedTable<BackendFunctions> = PublishedTable::new();
 
 /// The back end for files. Its functions are `C-unwind`, which the type asks for as those of programs may throw exceptions; none leaves these.
-const FILES: blosc2_io_cb = blosc2_io_cb {
+static FILES: BackendFunctions = BackendFunctions::new(blosc2_io_cb {
     id: BLOSC2_IO_FILESYSTEM as u8,
     name: c"filesystem".as_ptr().cast_mut(),
     is_allocation_necessary: true,
@@ -35,10 +47,10 @@ const FILES: blosc2_io_cb = blosc2_io_cb {
     read: Some(blosc2_stdio_read),
     truncate: Some(blosc2_stdio_truncate),
     destroy: Some(blosc2_stdio_destroy),
-};
+});
 
 /// The back end for memory maps.
-const MAPS: blosc2_io_cb = blosc2_io_cb {
+static MAPS: BackendFunctions = BackendFunctions::new(blosc2_io_cb {
     id: BLOSC2_IO_FILESYSTEM_MMAP as u8,
     name: c"filesystem_mmap".as_ptr().cast_mut(),
     is_allocation_necessary: false,
@@ -49,23 +61,15 @@ const MAPS: blosc2_io_cb = blosc2_io_cb {
     read: Some(blosc2_stdio_mmap_read),
     truncate: Some(blosc2_stdio_mmap_truncate),
     destroy: Some(blosc2_stdio_mmap_destroy),
-};
+});
 
-/// The entry of an id, or null. The two built-in ones are made when first asked for.
-fn entry(id: u8) -> *mut blosc2_io_cb {
-    let place = BACKENDS.place(id);
-    let built_in = match c_int::from(id) {
-        BLOSC2_IO_FILESYSTEM => Some(FILES),
-        BLOSC2_IO_FILESYSTEM_MMAP => Some(MAPS),
-        _ => None,
-    };
-    if let Some(built_in) = built_in
-        && place.get().is_none()
-    {
-        // Where there is no memory, there is no entry.
-        let _ = place.publish(BackendFunctions(built_in));
+/// The back end of an id.
+fn entry(id: u8) -> Option<&'static BackendFunctions> {
+    match c_int::from(id) {
+        BLOSC2_IO_FILESYSTEM => Some(&FILES),
+        BLOSC2_IO_FILESYSTEM_MMAP => Some(&MAPS),
+        id => BACKENDS.get(id),
     }
-    place.as_ptr().cast()
 }
 
 /// Registers a back end for the ids from `BLOSC2_IO_REGISTERED` on. The struct is copied; its name is not, and is not
@@ -83,11 +87,12 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);
         }
-        // SAFETY: this runs only if the id is registered already; then `# Safety` requires that both names are C strings.
-        let same = |there: &BackendFunctions| unsafe {
-            there.0.name == io.name || c_str(there.0.name) == c_str(io.name)
+        let same = |there: &BackendFunctions| {
+            let name = there.get().name;
+            // SAFETY: this runs only if the id is registered already; then `# Safety` requires that both names are C strings.
+            name == io.name || unsafe { c_str(name) == c_str(io.name) }
         };
-        match BACKENDS.add(io.id, BackendFunctions(*io), same)? {
+        match BACKENDS.add(io.id, BackendFunctions::new(*io), same)? {
             true => Ok(()),
             false => Err(Error::PluginIo),
         }
@@ -98,10 +103,8 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
 /// initialized.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
-    guard(null_mut(), || match process::is_initialized() {
-        true => entry(id),
-        false => null_mut(),
-    })
+    let entry = entry(id).filter(|_| process::is_initialized());
+    entry.map_or(null_mut(), |entry| entry.0.get())
 }
 
 /// The back end that `io` names, files if it is null. `Error::PluginIo` if there is none of its id.
@@ -121,16 +124,10 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
             opening: Mutex::new(()),
         }),
         _ => {
-            let callbacks = BACKENDS.place(io.id).get().ok_or(Error::PluginIo)?.0;
-            let functions = IoFunctions {
-                fills_buffer: callbacks.is_allocation_necessary,
-                open: callbacks.open,
-                close: callbacks.close,
-                size: callbacks.size,
-                write: callbacks.write,
-                read: callbacks.read,
-                truncate: callbacks.truncate,
-            };
+            let callbacks = BACKENDS.get(io.id.into()).ok_or(Error::PluginIo)?.get();
+            let fills_buffer = callbacks.is_allocation_necessary;
+            let functions = gather!(IoFunctions { fills_buffer: fills_buffer } from callbacks;
+                open, close, size, write, read, truncate);
             let around = operation::call_backend;
             shared(unsafe_granted!(CallbackBackend::new(
                 functions, io.params, around
@@ -149,11 +146,7 @@ pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
         let Some(io) = io.as_ref() else {
             return 0;
         };
-        if c_int::from(io.id) == BLOSC2_IO_FILESYSTEM_MMAP {
-            // Its entry may have to be made first, for which there may be no memory.
-            return mmap::destroy(io.params);
-        }
-        match entry(io.id).as_ref().and_then(|entry| entry.destroy) {
+        match entry(io.id).and_then(|entry| entry.get().destroy) {
             Some(destroy) => catching_exceptions(-1, || destroy(io.params)),
             None => 0,
         }

@@ -217,37 +217,27 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_truncate(
 /// `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free` it comes from `malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
-    unsafe_granted!(destroy(params))
-}
-
-/// See [`blosc2_stdio_mmap_destroy`].
-///
-/// # Safety
-/// As for that.
-pub unsafe fn destroy(params: *mut c_void) -> c_int {
     guard(-1, || {
-        let stream: *mut blosc2_stdio_mmap = params.cast();
-        if stream.is_null() {
-            return -1;
-        }
-        // SAFETY: not null, so it is a struct that no other thread uses. A path was made by `open`, and is freed once, as it is null from
+        // SAFETY: if it is not null, it is a struct that no other thread uses. A path was made by `open`, and is freed once, as it is null from
         // then on.
+        let Some(stream) = (unsafe { params.cast::<blosc2_stdio_mmap>().as_mut() }) else {
+            return -1;
+        };
+        let (path, file) = (stream.urlpath, stream.file);
+        (stream.urlpath, stream.file, stream.addr) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: as above.
         unsafe {
-            let mut result = -1;
-            if !(*stream).urlpath.is_null() {
-                drop(labelled::free::<Shared<Map>>((*stream).urlpath));
-                result = 0;
+            if !path.is_null() {
+                drop(labelled::free::<Shared<Map>>(path));
             }
-            if !(*stream).file.is_null() && libc::fclose((*stream).file) != 0 {
-                result = -1;
-            }
-            (*stream).file = null_mut();
-            (*stream).addr = null_mut();
-            (*stream).urlpath = null_mut();
-            if (*stream).needs_free {
+            let closed = file.is_null() || libc::fclose(file) == 0;
+            if stream.needs_free {
                 libc::free(params);
             }
-            result
+            match !path.is_null() && closed {
+                true => 0,
+                false => -1,
+            }
         }
     })
 }

@@ -36,6 +36,16 @@ macro_rules! assign {
     ($to:expr, get $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field.get(); )+ };
 }
 
+/// A structure of these fields, and of those that it takes from another structure under the same names, with `get` from a context.
+macro_rules! gather {
+    ($type:ident { $($own:ident: $value:expr),* } from $from:expr; $($field:ident),+) => {
+        $type { $($own: $value,)* $($field: $from.$field),+ }
+    };
+    ($type:ident { $($own:ident: $value:expr),* } get $from:expr; $($field:ident),+) => {
+        $type { $($own: $value,)* $($field: $from.$field.get()),+ }
+    };
+}
+
 /// An unsafe expression that is sound because the caller keeps to the `# Safety` section of the function in which it stands. For
 /// an export that is what the headers require of the program. What relies on anything else is a plain `unsafe` block.
 macro_rules! unsafe_granted {
@@ -53,5 +63,5 @@ mod prelude {
     pub use oxiblosc_error::{Error, Result};
     pub use std::ffi::{CStr, c_char, c_int, c_void};
     pub use std::ptr::{null, null_mut};
-    pub(crate) use {assign, unsafe_granted};
+    pub(crate) use {assign, gather, unsafe_granted};
 }

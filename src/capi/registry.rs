@@ -100,21 +100,13 @@ pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
         None if id == BLOSC_BTUNE => (None, c"btune"),
         None => return None,
     };
-    if let Some(own) = own
-        && own.init.is_some()
-        && own.update.is_some()
-        && [own.next_blocksize, own.next_cparams, own.free]
-            .iter()
-            .all(Option::is_some)
-    {
-        return Some(own);
-    }
-    let Some(functions) = plugin_functions(name, 5) else {
-        return own;
-    };
+    let complete = own.filter(|own| {
+        let alike = [own.next_blocksize, own.next_cparams, own.free];
+        own.init.is_some() && own.update.is_some() && alike.iter().all(Option::is_some)
+    });
     // SAFETY: the `tuner_info` of a plugin has these functions in this order.
-    unsafe {
-        Some(blosc2_tuner {
+    let of_plugin = |functions| unsafe {
+        blosc2_tuner {
             init: function(&functions, 0),
             next_blocksize: function(&functions, 1),
             next_cparams: function(&functions, 2),
@@ -122,8 +114,10 @@ pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
             free: function(&functions, 4),
             id,
             name: null_mut(),
-        })
-    }
+        }
+    };
+    let plugin = || plugin_functions(name, 5).map(of_plugin);
+    complete.or_else(plugin).or(own)
 }
 
 /// Forgets everything that was registered.

@@ -208,15 +208,8 @@ pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
 /// # Safety
 /// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so there is no reference to it.)
 pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
-    unsafe_granted!(Parameters {
-        typesize: (*c).typesize,
-        blocksize: (*c).blocksize,
-        compcode: (*c).compcode,
-        compcode_meta: (*c).compcode_meta,
-        clevel: (*c).clevel,
-        splitmode: (*c).splitmode,
-        use_dict: (*c).use_dict != 0,
-        filters: (*c).filters,
-        filters_meta: (*c).filters_meta,
-    })
+    unsafe_granted!(
+        gather!(Parameters { use_dict: (*c).use_dict != 0 } from (*c);
+        typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta)
+    )
 }
