@@ -1,6 +1,5 @@
 //! Checksums of frames.
 
-use super::schunk::handle::on;
 use crate::capi::prelude::*;
 
 /// Gives a super-chunk in a frame checksums: its chunks, header, index and metalayers now, and all that comes later, by this

@@ -1,6 +1,5 @@
 //! Compression through a context: the tuner, the checks, the engine.
 
-use super::context::Context;
 use super::hooks::ContextHooks;
 use super::registry;
 use crate::capi::prelude::*;
@@ -37,7 +36,7 @@ impl EncodeContext for Context {
 
     fn request(&self, nbytes: i32) -> EncodeRequest {
         let use_dict = self.use_dict.get() != 0;
-        gather!(EncodeRequest { nbytes: nbytes, use_dict: use_dict } get self;
+        gather!(EncodeRequest { nbytes, use_dict } get self;
             typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta)
     }
 

@@ -4,10 +4,8 @@
 //! library 3.3.5 has them. A callback may change them while a function holds the context.
 
 use super::registry;
-use super::schunk::handle::Handle;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::MAX_FILTERS;
-use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{at_least, override_parameters};
 use oxiblosc_core::params::{EncodeRequest, filter_is_defined};
 use oxiblosc_io::callbacks::catching_exceptions;
@@ -240,7 +238,7 @@ impl Drop for Context {
 pub fn request_of(cparams: &blosc2_cparams) -> EncodeRequest {
     let (compcode, clevel) = (cparams.compcode.into(), cparams.clevel.into());
     let use_dict = cparams.use_dict != 0;
-    gather!(EncodeRequest { nbytes: 0, compcode: compcode, clevel: clevel, use_dict: use_dict } from cparams;
+    gather!(EncodeRequest { nbytes: 0, compcode, clevel, use_dict } from cparams;
         typesize, blocksize, compcode_meta, splitmode, filters, filters_meta)
 }
 

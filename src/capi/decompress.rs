@@ -1,11 +1,9 @@
 //! Decompression through a context.
 
-use super::context::Context;
 use super::hooks::ContextHooks;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2};
-use oxiblosc_core::SuperChunk;
 use oxiblosc_core::decoding::{self, DecodeContext};
 use oxiblosc_core::schunk::lazy;
 use oxiblosc_core::schunk::ranges::is_plain;

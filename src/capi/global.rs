@@ -1,7 +1,6 @@
 //! The functions without a context: their settings are the process's.
 
 use super::compress::source_and_place;
-use super::context::Context;
 use super::registry::{self, CODECS, c_name, code_of};
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;

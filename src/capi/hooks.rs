@@ -1,8 +1,6 @@
 //! The caller's functions, as the engine calls them.
 
-use super::context::Context;
 use super::registry;
-use super::schunk::handle::Handle;
 use crate::capi::prelude::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};

@@ -126,7 +126,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
         _ => {
             let callbacks = BACKENDS.get(io.id.into()).ok_or(Error::PluginIo)?.get();
             let fills_buffer = callbacks.is_allocation_necessary;
-            let functions = gather!(IoFunctions { fills_buffer: fills_buffer } from callbacks;
+            let functions = gather!(IoFunctions { fills_buffer } from callbacks;
                 open, close, size, write, read, truncate);
             let around = operation::call_backend;
             shared(unsafe_granted!(CallbackBackend::new(

@@ -38,11 +38,11 @@ macro_rules! assign {
 
 /// A structure of these fields, and of those that it takes from another structure under the same names, with `get` from a context.
 macro_rules! gather {
-    ($type:ident { $($own:ident: $value:expr),* } from $from:expr; $($field:ident),+) => {
-        $type { $($own: $value,)* $($field: $from.$field),+ }
+    ($type:ident { $($own:ident $(: $value:expr)?),* } from $from:expr; $($field:ident),+) => {
+        $type { $($own $(: $value)?,)* $($field: $from.$field),+ }
     };
-    ($type:ident { $($own:ident: $value:expr),* } get $from:expr; $($field:ident),+) => {
-        $type { $($own: $value,)* $($field: $from.$field.get()),+ }
+    ($type:ident { $($own:ident $(: $value:expr)?),* } get $from:expr; $($field:ident),+) => {
+        $type { $($own $(: $value)?,)* $($field: $from.$field.get()),+ }
     };
 }
 
@@ -58,8 +58,11 @@ macro_rules! unsafe_granted {
 /// What most files of the border use.
 mod prelude {
     pub use super::constants::*;
+    pub use super::context::Context;
+    pub use super::schunk::handle::{Handle, on};
     pub use super::types::*;
     pub use oxiblosc_border::*;
+    pub use oxiblosc_core::SuperChunk;
     pub use oxiblosc_error::{Error, Result};
     pub use std::ffi::{CStr, c_char, c_int, c_void};
     pub use std::ptr::{null, null_mut};

@@ -1,6 +1,5 @@
 //! Transactions.
 
-use super::schunk::handle::on;
 use crate::capi::prelude::*;
 
 /// Begins a transaction: from now on all changes of a super-chunk are kept in memory (chunks, metalayers of both kinds, the shape of an

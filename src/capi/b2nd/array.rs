@@ -3,7 +3,7 @@
 
 use super::create::FillArray;
 use crate::capi::prelude::*;
-use crate::capi::schunk::handle::{self, Handle};
+use crate::capi::schunk::handle;
 use crate::capi::unwritten::unwritten;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::geometry::Geometry;

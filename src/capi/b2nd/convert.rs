@@ -6,7 +6,7 @@ use super::create::{adopt, deliver, make};
 use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{copy_apart, from_buffer, to_buffer, with_file};
 use crate::capi::schunk::create as schunk;
-use crate::capi::schunk::handle::{self, Handle};
+use crate::capi::schunk::handle;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::geometry::check_room;
 use oxiblosc_core::schunk::save::Savable;

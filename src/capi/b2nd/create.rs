@@ -6,7 +6,6 @@ use crate::capi::context::compression;
 use crate::capi::prelude::*;
 use crate::capi::schunk::convert::copy;
 use crate::capi::schunk::create as schunk;
-use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::misc::sample_of;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::ArrayRef;

@@ -4,7 +4,7 @@
 use super::array::{self, ArrayGuard};
 use super::create::deliver;
 use crate::capi::prelude::*;
-use crate::capi::schunk::handle::{self, Handle};
+use crate::capi::schunk::handle;
 use crate::capi::schunk::parts::with_storage;
 use crate::capi::schunk::storage::Storage;
 use oxiblosc_core::b2nd::MAX_DIM;

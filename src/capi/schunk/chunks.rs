@@ -1,12 +1,10 @@
 //! Chunks in and out of a super-chunk.
 
-use super::handle::{Handle, on};
 use crate::capi::decompress::read_chunk;
 use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_core::SuperChunk;
 use oxiblosc_core::schunk::WholeChunk;
 use oxiblosc_core::schunk::chunks::Position;
 use oxiblosc_memory::Buffer;

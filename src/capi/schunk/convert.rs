@@ -1,14 +1,12 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
 use super::create::{adopt, choose_tuner, discard, make, options};
-use super::handle::Handle;
 use super::meta::copying;
 use super::mirror::recorded;
 use super::parts::cparams_from;
-use crate::capi::context::{self, Context};
+use crate::capi::context;
 use crate::capi::io;
 use crate::capi::prelude::*;
-use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Coders;
 use oxiblosc_core::encoding::EncodeContext;
 use oxiblosc_core::environment::{checksums, durable};

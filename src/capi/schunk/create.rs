@@ -1,12 +1,11 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use super::handle::{self, Handle};
+use super::handle;
 use super::mirror::recorded;
 use super::parts;
 use super::storage::Storage;
 use crate::capi::io;
 use crate::capi::prelude::*;
-use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{checksums, durable};
 use oxiblosc_core::schunk::ChunkStore;
 use oxiblosc_core::schunk::open::NewSuperChunk;

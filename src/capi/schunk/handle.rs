@@ -6,7 +6,6 @@ use crate::capi::context;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
-use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
 use oxiblosc_core::schunk::State;
 use oxiblosc_frame::meta::Metalayer;

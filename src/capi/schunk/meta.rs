@@ -1,7 +1,7 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::handle::{Handle, Through, on};
-use crate::capi::context::{self, Context};
+use super::handle::Through;
+use crate::capi::context;
 use crate::capi::prelude::*;
 use oxiblosc_core::schunk::copy::VlmetalayerCoder;
 use oxiblosc_frame::meta::NAME_MAXLEN;

@@ -1,6 +1,6 @@
 //! The public structure of a super-chunk: a window in which programs see its state, and set some parameters.
 
-use crate::capi::context::{Context, request_of};
+use crate::capi::context::request_of;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::coder::{

@@ -1,6 +1,5 @@
 //! Parameters, order, special values, locks.
 
-use super::handle::{Handle, on};
 use super::parts::{cparams_of, dparams_of};
 use crate::capi::context::compression;
 use crate::capi::prelude::*;

@@ -3,7 +3,7 @@
 use super::handle::Unfinished;
 use super::mirror::{parameters, recorded};
 use super::storage::Storage;
-use crate::capi::context::{self, Context};
+use crate::capi::context;
 use crate::capi::prelude::*;
 use oxiblosc_core::process;
 use oxiblosc_core::schunk::Parameters;

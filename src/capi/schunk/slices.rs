@@ -1,6 +1,5 @@
 //! Ranges of items and single items, read and written.
 
-use super::handle::{Handle, on};
 use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
 use std::ops::Range;

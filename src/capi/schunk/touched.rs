@@ -1,6 +1,5 @@
 //! Which chunks a range of items is in.
 
-use super::handle::Handle;
 use crate::capi::prelude::*;
 
 /// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
