@@ -10,7 +10,8 @@ use oxiblosc_core::environment::{at_least, override_parameters};
 use oxiblosc_core::params::{EncodeRequest, filter_is_defined};
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
-use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
+use oxiblosc_memory::env::trace;
+use oxiblosc_memory::{Buffer, Field, boxed, on_c_heap};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
@@ -166,21 +167,20 @@ impl Context {
         Ok(())
     }
 
-    /// Begins the tuner of this context. Gives whether it is there and agrees.
-    fn begin_tuner(&self, params: *mut c_void) -> bool {
+    /// Begins the tuner of this context.
+    fn begin_tuner(&self, params: *mut c_void) -> Result<()> {
         let id = self.tuner_id.get();
         let Some(init) = registry::tuner(id).and_then(|tuner| tuner.init) else {
-            env::trace("error", format_args!("tuner {id} is not registered"));
-            return false;
+            trace("error", format_args!("tuner {id} is not registered"));
+            return Err(Error::NullPointer);
         };
         // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
-        let init = || unsafe { init(params, self.as_c(), null_mut()) };
-        let begun = catching_exceptions(-1, init) >= 0;
-        if !begun {
-            env::trace("error", format_args!("tuner {id} refused to begin"));
+        if catching_exceptions(-1, || unsafe { init(params, self.as_c(), null_mut()) }) < 0 {
+            trace("error", format_args!("tuner {id} refused to begin"));
             self.tuner_params.set(null_mut());
+            return Err(Error::NullPointer);
         }
-        begun
+        Ok(())
     }
 
     /// The parameters as a decompression callback gets them.
@@ -209,9 +209,18 @@ impl Context {
         }
     }
 
-    /// Gives the context to C, which gives it back with [`free`].
+    /// Gives the context to C, which gives it back with [`Self::taken_back`].
     pub fn into_c(self: Box<Self>) -> *mut blosc2_context {
         Box::into_raw(self).cast()
+    }
+
+    /// The context that C had; none if the pointer is null.
+    ///
+    /// # Safety
+    /// `ctx` is null or from [`Self::into_c`], and is used no more.
+    pub unsafe fn taken_back(ctx: *mut blosc2_context) -> Option<Box<Self>> {
+        // SAFETY: not null, so by `# Safety` it is from a box, of which this is the only owner now.
+        (!ctx.is_null()).then(|| unsafe { Box::from_raw(ctx.cast()) })
     }
 }
 
@@ -224,12 +233,10 @@ impl Drop for Context {
             catching_exceptions(-1, || unsafe { free(self.as_c()) });
         }
         self.clear_maskout();
-        let (preparams, postparams) = (self.preparams.get(), self.postparams.get());
-        for params in [preparams.cast::<c_void>(), postparams.cast()] {
-            if !params.is_null() {
-                // SAFETY: the fields are null or copies that `own` made with `malloc`, and nothing else frees them.
-                unsafe { libc::free(params) };
-            }
+        // SAFETY: the fields are null or copies that `own` made with `malloc`, and nothing else frees them.
+        unsafe {
+            libc::free(self.preparams.get().cast());
+            libc::free(self.postparams.get().cast());
         }
     }
 }
@@ -278,7 +285,7 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 /// As for that.
 pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
-        env::trace("error", "a filter id is not defined");
+        trace("error", "a filter id is not defined");
         return Err(Error::NullPointer);
     }
     let ctx = boxed(Context::zeroed())?;
@@ -288,8 +295,8 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     ctx.prefilter.set(prefilter);
     ctx.preparams.set(preparams);
     ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
-    if cparams.tuner_id > 0 && !ctx.begin_tuner(cparams.tuner_params) {
-        return Err(Error::NullPointer);
+    if cparams.tuner_id > 0 {
+        ctx.begin_tuner(cparams.tuner_params)?;
     }
     Ok(ctx)
 }
@@ -331,21 +338,7 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<Box<Context>> {
 /// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
-    unsafe_granted!(free(context));
-}
-
-/// See [`blosc2_free_ctx`].
-///
-/// # Safety
-/// As for that.
-pub unsafe fn free(context: *mut blosc2_context) {
-    guard((), || {
-        if !context.is_null() {
-            // SAFETY: not null, so `# Safety` says that it came from `blosc2_create_cctx` or `blosc2_create_dctx`, which return boxes (`into_c`), and
-            // was not freed.
-            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
-        }
-    });
+    unsafe_granted!(guard((), || drop(Context::taken_back(context))));
 }
 
 /// Writes the parameters of a compression context into `cparams`; `tuner_params` and `filter_params` are left alone.

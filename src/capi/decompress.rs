@@ -54,9 +54,7 @@ impl DecodeContext for Context {
         self.sourcesize.set(header.nbytes as i32);
         self.blocksize.set(header.blocksize_field() as i32);
         self.nblocks.set(header.nblocks as i32);
-        self.filters.set(header.filters);
-        self.filters_meta.set(header.filters_meta);
-        self.compcode_meta.set(header.compcode_meta);
+        assign!(self, set header; filters, filters_meta, compcode_meta);
         let use_dict = header.blosc2_flags & flags2::USE_DICT != 0;
         self.use_dict.set(use_dict.into());
     }

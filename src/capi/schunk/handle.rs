@@ -2,7 +2,6 @@
 
 use super::mirror::{Layer, Mirror};
 use super::storage::Storage;
-use crate::capi::context;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
@@ -361,8 +360,7 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
 /// The fields are the library's, and used no more.
 unsafe fn free_fields(c: &mut blosc2_schunk) -> i32 {
     unsafe_granted!({
-        context::free(c.cctx);
-        context::free(c.dctx);
+        drop([c.cctx, c.dctx].map(|ctx| Context::taken_back(ctx)));
         libc::free(c.blockshape.cast());
         let destroyed = Storage::from_c(c.storage).map_or(0, |storage| io::destroy(storage.io));
         i32::from(destroyed < 0)

@@ -51,18 +51,6 @@ pub unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
     unsafe_granted!(bytes(content, len))
 }
 
-/// A content of the program's, where the super-chunk has a metalayer of this name.
-///
-/// # Safety
-/// As for [`content_of`].
-unsafe fn content_for<'a>(
-    found: impl FnOnce() -> Result<usize>,
-    content: *const u8,
-    len: i32,
-) -> Result<&'a [u8]> {
-    unsafe_granted!(content_of(content, len)).or_else(|error| found().and(Err(error)))
-}
-
 /// Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
 /// them only as long as they hold no chunks, and views not at all. Returns the index of the metalayer, or a negative error code.
 ///
@@ -95,8 +83,9 @@ pub unsafe extern "C" fn blosc2_meta_update(
 ) -> c_int {
     unsafe_granted!(on_named(schunk, name, |schunk, name| {
         check_not_view(schunk)?;
-        let found = || schunk.read()?.find_metalayer(name);
-        schunk.update_metalayer(name, content_for(found, content, content_len)?)
+        // A name that there is not comes before content that cannot be.
+        schunk.read()?.find_metalayer(name)?;
+        schunk.update_metalayer(name, content_of(content, content_len)?)
     }))
 }
 
@@ -201,8 +190,8 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     unsafe_granted!(on_named(schunk, name, |schunk, name| {
-        let found = || schunk.read()?.find_vlmetalayer(name);
-        let content = content_for(found, content, content_len)?;
+        schunk.read()?.find_vlmetalayer(name)?;
+        let content = content_of(content, content_len)?;
         schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
     }))
 }

@@ -6,10 +6,10 @@ use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::coder::{
     Changed, Host, ProgramSettings, SchunkDecoder, SchunkEncoder, WindowCounts,
 };
-use oxiblosc_core::schunk::windows::LayerWindows;
+use oxiblosc_core::schunk::windows::{ChunkAddresses, LayerWindows};
 use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
-use oxiblosc_memory::{Buffer, List, boxed};
+use oxiblosc_memory::boxed;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -47,11 +47,8 @@ impl Layer {
 /// What the structure points to.
 #[derive(Default)]
 struct Shown {
-    /// Where those chunks are that each are on their own.
-    chunks: List<*mut u8>,
+    chunks: ChunkAddresses,
     layers: LayerWindows<Layer>,
-    /// How many metalayers of each kind.
-    nlayers: [usize; 2],
 }
 
 /// The window of one super-chunk.
@@ -89,8 +86,7 @@ fn publish(field: *mut i64, value: i64) {
 impl Shown {
     /// Says where the pointers to chunks are.
     fn point_to_chunks(&mut self, c: &mut blosc2_schunk) {
-        c.data = self.chunks.as_mut_ptr();
-        c.data_len = self.chunks.capacity() * size_of::<*mut u8>();
+        (c.data, c.data_len) = self.chunks.place();
     }
 }
 
@@ -131,10 +127,7 @@ impl Host for Mirror {
 
     fn prepare(&self, state: &mut State, count: WindowCounts) -> Result<()> {
         let mut shown = lock(&self.shown);
-        if count.separate > 0 {
-            let there = shown.chunks.len();
-            shown.chunks.reserve(count.separate.saturating_sub(there))?;
-        }
+        shown.chunks.prepare(&count)?;
         if !state.is_frame() {
             // They may have moved, whatever becomes of the change.
             // SAFETY: see `Send`.
@@ -156,17 +149,7 @@ impl Host for Mirror {
         c.blocksize = state.parameters().blocksize;
         c.change_tick = state.tick();
         if !state.is_frame() {
-            let pointers = &mut shown.chunks;
-            let (before, nchunks) = (pointers.len(), state.nchunks());
-            pointers.truncate(nchunks);
-            for nchunk in changed.chunks(before, nchunks) {
-                let chunk = state.separate_chunk(nchunk);
-                let pointer = chunk.map_or(null_mut(), Buffer::as_mut_ptr);
-                match pointers.get_mut(nchunk) {
-                    Some(place) => *place = pointer,
-                    None => pointers.push_within_capacity(pointer),
-                }
-            }
+            shown.chunks.update(state, &changed);
             shown.point_to_chunks(c);
             c.frame = null_mut();
         } else {
@@ -175,20 +158,14 @@ impl Host for Mirror {
         }
         if matches!(changed, Changed::Metalayers | Changed::Everything) {
             let mut lists = [&mut c.metalayers[..], &mut c.vlmetalayers];
-            let mut nlayers = [0; 2];
-            shown.layers.update(state, |kind, at, window, layer| {
+            let most = [lists[0].len(), lists[1].len()];
+            shown.layers.update(state, |kind, at, layer| {
                 if let Some(place) = lists[kind as usize].get_mut(at) {
-                    *place = window.show(layer);
-                    nlayers[kind as usize] = at + 1;
+                    *place = layer.map_or(null_mut(), |(window, layer)| window.show(layer));
                 }
             });
-            for (kind, list) in lists.into_iter().enumerate() {
-                let (now, before) = (nlayers[kind], shown.nlayers[kind]);
-                list[now..before.max(now)].fill(null_mut());
-            }
-            c.nmetalayers = nlayers[0] as u16;
-            c.nvlmetalayers = nlayers[1] as i16;
-            shown.nlayers = nlayers;
+            c.nmetalayers = state.metalayers().len().min(most[0]) as u16;
+            c.nvlmetalayers = state.vlmetalayers().len().min(most[1]) as i16;
         }
     }
 

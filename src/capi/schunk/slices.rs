@@ -2,16 +2,6 @@
 
 use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
-use std::ops::Range;
-
-/// The items from `start` to before `stop`, if there are any between.
-fn items_between(start: i64, stop: i64) -> Result<Range<u64>> {
-    if stop <= start {
-        return Ok(0..0);
-    }
-    let start = u64::try_from(start).map_err(|_| Error::Failure)?;
-    Ok(start..stop as u64)
-}
 
 /// Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
 /// code.
@@ -27,9 +17,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, for which the buffer is long enough.
     unsafe_granted!(on(schunk, |schunk| {
-        schunk.read_items(items_between(start, stop)?, |len| {
-            bytes_mut(buffer.cast(), len)
-        })
+        schunk.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
     }))
 }
 
@@ -48,7 +36,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     // `len` is the size of the items from `start` to before `stop`, which the buffer holds.
     unsafe_granted!(on(schunk, |schunk| {
         schunk
-            .write_items(items_between(start, stop)?, |len| bytes(buffer.cast(), len))
+            .write_items(start, stop, |len| bytes(buffer.cast(), len))
             .map_err(unwritten(Error::ChunkUpdate))
     }))
 }

@@ -340,6 +340,15 @@ impl State {
     }
 }
 
+/// The items from `start` to before `stop`, if there are any between.
+fn items_between(start: i64, stop: i64) -> Result<Option<Range<u64>>> {
+    if stop <= start {
+        return Ok(None);
+    }
+    let start = u64::try_from(start).map_err(|_| Error::Failure)?;
+    Ok(Some(start..stop as u64))
+}
+
 impl SuperChunk {
     /// Reads a range of bytes of the data into `dest`, which must have its length. An empty range reads nothing.
     ///
@@ -373,35 +382,37 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Reads a range of items. `dest` is called with their size in bytes, and gives a buffer of that size.
+    /// Reads the items from `start` to before `stop`, if there are any between. `dest` is called with their size in bytes, and gives a buffer of that size.
     ///
     /// # Errors
-    /// Those of `dest`; as for [`Self::read_bytes`].
+    /// [`Error::Failure`] for a negative `start`; those of `dest`; as for [`Self::read_bytes`].
     pub fn read_items<'d>(
         &self,
-        items: Range<u64>,
+        start: i64,
+        stop: i64,
         dest: impl FnOnce(usize) -> Result<&'d mut [u8]>,
     ) -> Result<()> {
-        if items.is_empty() {
+        let Some(items) = items_between(start, stop)? else {
             return Ok(());
-        }
+        };
         let state = self.read()?;
         let (range, len) = state.range_of_items(items)?;
         self.read_known_bytes(&state, range, dest(len)?)
     }
 
-    /// Overwrites a range of items. `source` is called with their size in bytes, and gives their bytes. If this fails, nothing is written.
+    /// Overwrites the items from `start` to before `stop`, if there are any between. `source` is called with their size in bytes, and gives their bytes. If this fails, nothing is written.
     ///
     /// # Errors
-    /// Those of `source`; as for [`Self::write_bytes`].
+    /// [`Error::Failure`] for a negative `start`; those of `source`; as for [`Self::write_bytes`].
     pub fn write_items<'s>(
         &self,
-        items: Range<u64>,
+        start: i64,
+        stop: i64,
         source: impl FnOnce(usize) -> Result<&'s [u8]>,
     ) -> Result<()> {
-        if items.is_empty() {
+        let Some(items) = items_between(start, stop)? else {
             return Ok(());
-        }
+        };
         let changing = self.reserve()?;
         let (range, len) = changing.state()?.range_of_items(items)?;
         self.write_bytes(range.start, source(len)?)

@@ -1,11 +1,49 @@
-//! The buffers in which C programs see the metalayers of a super-chunk: each metalayer has a window, whose address does not change until the
-//! metalayer is removed.
+//! What C programs see of the chunks and the metalayers of a super-chunk: the addresses of the chunks that each have a buffer of their own,
+//! and a window for each metalayer, whose address does not change until the metalayer is removed.
 
 use super::state::State;
-use crate::coder::WindowCounts;
+use crate::coder::{Changed, WindowCounts};
 use oxiblosc_error::Result;
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{List, boxed};
+use oxiblosc_memory::{Buffer, List, boxed};
+use std::ptr::null_mut;
+
+/// The addresses of chunks.
+#[derive(Default)]
+pub struct ChunkAddresses(List<*mut u8>);
+
+impl ChunkAddresses {
+    /// Allocates room for so many chunks, so that [`Self::update`] cannot fail.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    pub fn prepare(&mut self, count: &WindowCounts) -> Result<()> {
+        let more = count.separate.saturating_sub(self.0.len());
+        self.0.reserve(more)
+    }
+
+    /// Notes the addresses of the chunks that changed.
+    pub fn update(&mut self, state: &mut State, changed: &Changed) {
+        let (before, nchunks) = (self.0.len(), state.nchunks());
+        self.0.truncate(nchunks);
+        for nchunk in changed.chunks(before, nchunks) {
+            let chunk = state.separate_chunk(nchunk);
+            let address = chunk.map_or(null_mut(), Buffer::as_mut_ptr);
+            match self.0.get_mut(nchunk) {
+                Some(place) => *place = address,
+                None => self.0.push_within_capacity(address),
+            }
+        }
+    }
+
+    /// Where the addresses are, and how many bytes are allocated for them.
+    pub fn place(&mut self) -> (*mut *mut u8, usize) {
+        (
+            self.0.as_mut_ptr(),
+            self.0.capacity() * size_of::<*mut u8>(),
+        )
+    }
+}
 
 /// The window of one metalayer.
 struct LayerWindow<W> {
@@ -61,11 +99,11 @@ impl<W: Default> LayerWindows<W> {
     }
 
     /// Assigns a window to each metalayer, and calls `show` for it: first for all of fixed length, then for those of variable length. `show`
-    /// gets the kind, the index, the window, and the metalayer.
+    /// gets the kind, the index, the window, and the metalayer; and neither for each place behind the last one where there was one before.
     pub fn update(
         &mut self,
         state: &State,
-        mut show: impl FnMut(MetalayerKind, usize, &mut W, &Metalayer),
+        mut show: impl FnMut(MetalayerKind, usize, Option<(&mut W, &Metalayer)>),
     ) {
         let kinds = [
             (MetalayerKind::Fixed, &mut self.fixed, state.metalayers()),
@@ -76,11 +114,13 @@ impl<W: Default> LayerWindows<W> {
             ),
         ];
         for (kind, windows, layers) in kinds {
+            let before = windows.0.len();
             windows.update(&mut self.spare, layers);
             for (at, (window, layer)) in windows.0.iter_mut().zip(layers).enumerate() {
                 window.key = key(layer);
-                show(kind, at, &mut window.window, layer);
+                show(kind, at, Some((&mut window.window, layer)));
             }
+            (layers.len()..before).for_each(|at| show(kind, at, None));
         }
     }
 }
@@ -139,10 +179,16 @@ mod tests {
     fn shown(windows: &mut LayerWindows<String>, state: &State) -> Vec<(String, *const String)> {
         windows.prepare(&state.window_counts()).expect("has memory");
         let mut all = Vec::new();
-        windows.update(state, |kind, at, window, layer| {
+        windows.update(state, |kind, at, layer| {
             assert_eq!((kind, at), (MetalayerKind::Fixed, all.len()));
-            *window = String::from_utf8_lossy(&layer.name).into_owned();
-            all.push((window.clone(), std::ptr::from_ref(window)));
+            let (name, window) = match layer {
+                Some((window, layer)) => {
+                    *window = String::from_utf8_lossy(&layer.name).into_owned();
+                    (window.clone(), std::ptr::from_ref(window))
+                }
+                None => ("-".to_owned(), null_mut::<String>().cast_const()),
+            };
+            all.push((name, window));
         });
         all
     }
@@ -169,5 +215,42 @@ mod tests {
         );
         assert_eq!(after[0].1, before[0].1);
         assert_eq!(after[1].1, before[2].1);
+        state.metalayers.remove(2);
+        state.metalayers.remove(0);
+        let after = shown(&mut windows, &state);
+        assert_eq!(
+            after.iter().map(|(name, _)| &**name).collect::<String>(),
+            "c--"
+        );
+        assert_eq!(after[0].1, before[2].1);
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_chunks() {
+        let mut chunks = List::new();
+        for byte in 0..3 {
+            let chunk = Buffer::copy_of(&[byte; 40]).expect("has memory");
+            chunks.push(chunk).expect("has memory");
+        }
+        let parameters: Parameters = CParams::default().recorded();
+        let mut state = State::new(ChunkStore::Separate(chunks), parameters);
+        let mut addresses = ChunkAddresses::default();
+        let mut check = |state: &mut State, changed| {
+            addresses
+                .prepare(&state.window_counts())
+                .expect("has memory");
+            addresses.update(state, &changed);
+            let chunk = |nchunk| state.separate_chunk(nchunk).map(Buffer::as_mut_ptr);
+            let expected: Vec<_> = (0..3).map_while(chunk).collect();
+            assert_eq!(*addresses.0, *expected);
+            let (place, bytes) = addresses.place();
+            assert_eq!(place, addresses.0.as_mut_ptr());
+            assert!(bytes >= expected.len() * 8);
+        };
+        check(&mut state, Changed::Everything);
+        if let ChunkStore::Separate(chunks) = &mut state.store {
+            chunks.remove(1);
+        }
+        check(&mut state, Changed::ChunksFrom(1));
     }
 }
