@@ -83,14 +83,11 @@ pub fn decoder(compcode: c_int) -> blosc2_codec_decoder_cb {
 pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backward_cb)> {
     let entry = FILTERS.get(id.into())?;
     let own = (entry.functions.0.forward, entry.functions.0.backward);
-    if own.0.is_some() && own.1.is_some() {
-        return Some(own);
-    }
-    let Some(functions) = plugin_functions(&entry.name, 2) else {
-        return Some(own);
-    };
+    let complete = own.0.is_some() && own.1.is_some();
     // SAFETY: the `filter_info` of a plugin has these functions in this order.
-    unsafe { Some((function(&functions, 0), function(&functions, 1))) }
+    let of_plugin = |functions| unsafe { (function(&functions, 0), function(&functions, 1)) };
+    let plugin = || plugin_functions(&entry.name, 2).map(of_plugin);
+    complete.then_some(own).or_else(plugin).or(Some(own))
 }
 
 /// The tuner of this id, with what a plugin of its name has where it lacks a function.

@@ -37,12 +37,24 @@ pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
 /// A pointer that is not null points to `len` readable bytes that no other thread writes meanwhile.
 #[inline]
 pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
-    if len == 0 {
-        return Ok(&[]);
+    // SAFETY: as `# Safety` says.
+    unsafe { any_items(src, len) }
+}
+
+/// As [`items`], for a list that may be null if it is empty.
+///
+/// # Errors
+/// [`Error::NullPointer`] for a null pointer, unless `len` is 0.
+///
+/// # Safety
+/// As for [`bytes`].
+#[inline]
+pub unsafe fn any_items<'a, T>(list: *const T, len: usize) -> Result<&'a [T]> {
+    match len {
+        0 => Ok(&[]),
+        // SAFETY: as `# Safety` says.
+        _ => unsafe { items(list, len) },
     }
-    not_null!(src)?;
-    // SAFETY: it is not null, as was just checked, so `# Safety` says that the bytes are there.
-    Ok(unsafe { std::slice::from_raw_parts(src, len) })
 }
 
 /// A list of the program, such as a shape: `len` items at an address that must not be null, even if `len` is 0.
@@ -55,7 +67,7 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
 #[inline]
 pub unsafe fn items<'a, T>(list: *const T, len: usize) -> Result<&'a [T]> {
     not_null!(list)?;
-    // SAFETY: as in `bytes`.
+    // SAFETY: it is not null, as was just checked, so `# Safety` says that the items are there.
     Ok(unsafe { std::slice::from_raw_parts(list, len) })
 }
 
@@ -72,7 +84,7 @@ pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
         return Ok(&mut []);
     }
     not_null!(dest)?;
-    // SAFETY: as in `bytes`.
+    // SAFETY: as in `items`.
     Ok(unsafe { std::slice::from_raw_parts_mut(dest, len) })
 }
 

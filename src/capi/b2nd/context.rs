@@ -1,10 +1,9 @@
 //! What arrays are made from.
 
-use super::meta::Shapes;
 use crate::capi::prelude::*;
 use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::storage::Storage;
-use oxiblosc_core::b2nd::geometry;
+use oxiblosc_core::b2nd::geometry::{self, lengths};
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
 use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::{CStrBuf, Collect, List, Text, boxed};
@@ -16,11 +15,11 @@ pub struct Params {
     /// Dimensions.
     ndim: i8,
     /// Shape of the array.
-    pub shape: Dims,
+    shape: Dims,
     /// Shape of a chunk.
-    pub chunkshape: [i32; MAX_DIM],
+    chunkshape: [i32; MAX_DIM],
     /// Shape of a block.
-    pub blockshape: [i32; MAX_DIM],
+    blockshape: [i32; MAX_DIM],
     /// From `malloc`; null for none.
     dtype: *mut c_char,
     /// How to read the dtype.
@@ -49,24 +48,6 @@ impl Params {
         unsafe_granted!(ctx.cast::<Self>().as_mut()).ok_or(Error::NullPointer)
     }
 
-    /// Parameters without shapes.
-    ///
-    /// # Safety
-    /// The pointers in `storage` are null or valid.
-    pub unsafe fn new(storage: &blosc2_storage) -> Result<Self> {
-        Ok(Self {
-            ndim: 0,
-            shape: [1; MAX_DIM],
-            chunkshape: [1; MAX_DIM],
-            blockshape: [1; MAX_DIM],
-            dtype: null_mut(),
-            dtype_format: 0,
-            storage: unsafe_granted!(Storage::copy_of(storage)?),
-            metalayers: [blosc2_metalayer::none(); B2ND_MAX_METALAYERS],
-            nmetalayers: 0,
-        })
-    }
-
     /// The names and contents of the metalayers beside the array's own.
     ///
     /// # Errors
@@ -83,14 +64,17 @@ impl Params {
         layers.try_list()
     }
 
-    /// How many dimensions there are.
-    pub fn ndim(&self) -> usize {
-        usize::try_from(self.ndim).map_or(0, |ndim| ndim.min(MAX_DIM))
+    /// The shapes of the array, of its chunks and of their blocks.
+    pub fn shapes(&self) -> (&[i64], &[i32], &[i32]) {
+        let dims = ..room(self.ndim).min(MAX_DIM);
+        let (chunkshape, blockshape) = (&self.chunkshape[dims], &self.blockshape[dims]);
+        (&self.shape[dims], chunkshape, blockshape)
     }
 
-    /// Sets how many dimensions there are, [`MAX_DIM`] at the most.
-    pub fn set_ndim(&mut self, ndim: usize) {
-        self.ndim = ndim as i8;
+    /// Sets the shape of the array.
+    pub fn set_shape(&mut self, shape: &[i64]) {
+        self.ndim = shape.len() as i8;
+        self.shape = lengths(shape);
     }
 
     /// What an item is, and the format of that text.
@@ -98,17 +82,6 @@ impl Params {
         // SAFETY: null, or the C string from `CStrBuf::to_malloc` that this struct owns.
         let dtype = unsafe { c_str(self.dtype) };
         (dtype.map(CStr::to_bytes), self.dtype_format)
-    }
-
-    /// Sets the shapes, and the size of a block that follows from them.
-    fn set_shapes(&mut self, ndim: usize, shapes: Shapes) -> Result<()> {
-        let Shapes(shape, chunkshape, blockshape) = shapes;
-        geometry::check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
-        let cparams = self.storage.cparams();
-        cparams.blocksize = geometry::blocksize(&blockshape[..ndim], cparams.typesize)?;
-        self.set_ndim(ndim);
-        (self.shape, self.chunkshape, self.blockshape) = (shape, chunkshape, blockshape);
-        Ok(())
     }
 }
 
@@ -140,18 +113,28 @@ pub unsafe extern "C" fn b2nd_create_ctx(
         if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }
-        let shapes = Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
+        let shape = any_items(shape, ndim)?;
+        let chunkshape = any_items(chunkshape, ndim)?;
+        let blockshape = any_items(blockshape, ndim)?;
         let defaults = blosc2_storage::defaults();
-        let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
-        params.set_shapes(ndim, shapes)?;
-        let bytes = Text::<24>::of(format_args!("|S{}", params.storage.cparams().typesize));
+        let mut storage = Storage::copy_of(b2_storage.as_ref().unwrap_or(&defaults))?;
+        geometry::check(shape, chunkshape, blockshape)?;
+        let cparams = storage.cparams();
+        cparams.blocksize = geometry::blocksize(blockshape, cparams.typesize)?;
+        let bytes = Text::<24>::of(format_args!("|S{}", cparams.typesize));
         let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
-        params.dtype = CStrBuf::to_malloc(dtype)?;
-        params.dtype_format = dtype_format;
-        if count > 0 {
-            params.metalayers[..count].copy_from_slice(items(metalayers, count)?);
-            params.nmetalayers = nmetalayers;
-        }
+        let mut params = Params {
+            ndim: ndim as i8,
+            shape: lengths(shape),
+            chunkshape: lengths(chunkshape),
+            blockshape: lengths(blockshape),
+            dtype: CStrBuf::to_malloc(dtype)?,
+            dtype_format,
+            storage,
+            metalayers: [blosc2_metalayer::none(); B2ND_MAX_METALAYERS],
+            nmetalayers: count as i32,
+        };
+        params.metalayers[..count].copy_from_slice(any_items(metalayers, count)?);
         Ok(Box::into_raw(boxed(params)?).cast())
     }))
 }

@@ -150,7 +150,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
         not_null!(buffer)?;
         deliver(array, || {
             let typesize = params.storage.cparams().typesize;
-            check_room(&params.shape[..params.ndim()], typesize, buffersize)?;
+            check_room(params.shapes().0, typesize, buffersize)?;
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
             make(params, Special::Zero, &mut |array| array.write_all(buffer))
         })

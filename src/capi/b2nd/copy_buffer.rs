@@ -4,17 +4,6 @@ use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::runs::Transfer;
 
-/// A shape or a position of the program's.
-///
-/// # Safety
-/// `dims` has `ndim` elements.
-unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
-    match ndim {
-        0 => Ok(&[]),
-        _ => unsafe_granted!(items(dims, ndim)),
-    }
-}
-
 /// Copies items of `src`, with its shape and the slice's start and stop, into `dst`, with its shape and the slice's start.
 ///
 /// # Safety
@@ -32,11 +21,11 @@ unsafe fn copy(
     }
     let transfer = unsafe_granted!({
         Transfer {
-            src_shape: dims(from[0], ndim)?,
-            start: dims(from[1], ndim)?,
-            stop: dims(from[2], ndim)?,
-            dst_shape: dims(to[0], ndim)?,
-            dst_start: dims(to[1], ndim)?,
+            src_shape: any_items(from[0], ndim)?,
+            start: any_items(from[1], ndim)?,
+            stop: any_items(from[2], ndim)?,
+            dst_shape: any_items(to[0], ndim)?,
+            dst_start: any_items(to[1], ndim)?,
         }
     });
     let Some(both) = transfer.runs()? else {

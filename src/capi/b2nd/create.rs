@@ -44,9 +44,8 @@ impl<'a> UnpublishedArray<'a> {
     /// array is filled.
     #[inline(never)]
     pub fn new(params: &mut Params, others: &[MetalayerRef], kind: Special) -> Result<Self> {
-        let dims = ..params.ndim();
-        let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
-        let geometry = Geometry::new(&params.shape[dims], chunkshape, blockshape)?;
+        let (shape, chunkshape, blockshape) = params.shapes();
+        let geometry = Geometry::new(shape, chunkshape, blockshape)?;
         check(&geometry, kind, params.storage.cparams().typesize)?;
         let (dtype, dtype_format) = params.dtype();
         let meta = geometry.meta(dtype, dtype_format);

@@ -8,15 +8,7 @@ use crate::capi::schunk::meta::copying;
 use crate::capi::schunk::parts::dparams_of;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::array::CopyPlan;
-
-/// Gives parameters the shape of a box.
-fn set_box(params: &mut Params, start: &[i64], stop: &[i64]) -> Result<()> {
-    params.set_ndim(start.len());
-    for (len, (start, stop)) in params.shape.iter_mut().zip(start.iter().zip(stop)) {
-        *len = stop.checked_sub(*start).ok_or(Error::InvalidParam)?;
-    }
-    Ok(())
-}
+use oxiblosc_core::b2nd::shape::box_shape;
 
 /// Makes a new array of the items from `start` to before `stop` of `src`. Dimensions and shape of `ctx` become those of the
 /// slice. Returns 0, or a negative error code; `*array` is then NULL.
@@ -36,7 +28,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
         let params = Params::from_c(ctx)?;
         let (start, stop) = (items(start, src.ndim())?, items(stop, src.ndim())?);
         deliver(array, || {
-            set_box(params, start, stop)?;
+            params.set_shape(&box_shape(start, stop)?);
             make(params, Special::Zero, &mut |array| {
                 array.copy_box(&src, start)
             })
@@ -47,12 +39,10 @@ pub unsafe extern "C" fn b2nd_get_slice(
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more`, for which the array is left, may change
 /// the copy further.
 fn copy(params: &mut Params, src: ArrayGuard, more: FillArray) -> Result<*mut b2nd_array_t> {
-    params.set_ndim(src.ndim());
-    params.shape = src.geometry.shape;
+    params.set_shape(&src.geometry.shape[..src.ndim()]);
     let mut copy = {
         let state = src.schunk.read()?;
-        let dims = ..params.ndim();
-        let (chunkshape, blockshape) = (&params.chunkshape[dims], &params.blockshape[dims]);
+        let (_, chunkshape, blockshape) = params.shapes();
         match src.copy_plan(chunkshape, blockshape, src.shown.metalayers(&state))? {
             // SAFETY: as in `UnpublishedArray::new`.
             CopyPlan::Chunks => unsafe { UnpublishedArray::copy_of(&src, &params.storage, true)? },

@@ -3,42 +3,9 @@
 use super::array;
 use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::array::metalayer;
-use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_core::b2nd::{Dims, MAX_DIM};
+use oxiblosc_core::b2nd::geometry::lengths;
+use oxiblosc_core::b2nd::meta::{Meta, dimensions};
 use oxiblosc_memory::{Buffer, CStrBuf};
-
-/// The lengths of an array, of its chunks and of their blocks along each dimension.
-pub struct Shapes(pub Dims, pub [i32; MAX_DIM], pub [i32; MAX_DIM]);
-
-/// The first numbers of an array of shapes; the others are 1.
-///
-/// # Safety
-/// `from` has `ndim` elements.
-unsafe fn shape_from_c<T: Copy + From<u8>>(from: *const T, ndim: usize) -> Result<[T; MAX_DIM]> {
-    let mut shape = [1.into(); MAX_DIM];
-    if ndim > 0 {
-        shape[..ndim].copy_from_slice(unsafe_granted!(items(from, ndim)?));
-    }
-    Ok(shape)
-}
-
-impl Shapes {
-    /// Those of the program.
-    ///
-    /// # Safety
-    /// Each has `ndim` elements, no more than [`MAX_DIM`].
-    pub unsafe fn from_c(
-        ndim: usize,
-        shape: *const i64,
-        chunkshape: *const i32,
-        blockshape: *const i32,
-    ) -> Result<Self> {
-        unsafe_granted!({
-            let (shape, chunkshape) = (shape_from_c(shape, ndim)?, shape_from_c(chunkshape, ndim)?);
-            Ok(Self(shape, chunkshape, shape_from_c(blockshape, ndim)?))
-        })
-    }
-}
 
 /// Copies the first numbers of an array of shapes out.
 ///
@@ -65,17 +32,12 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
     smeta: *mut *mut u8,
 ) -> c_int {
     unsafe_granted!(export(|| {
-        let ndim = usize::try_from(ndim).map_err(|_| Error::Failure)?;
-        if ndim > MAX_DIM {
-            return Err(Error::Failure);
-        }
-        let Shapes(shape, chunkshape, blockshape) =
-            Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
+        let ndim = dimensions(ndim)?;
         let meta = Meta {
             ndim,
-            shape,
-            chunkshape,
-            blockshape,
+            shape: lengths(any_items(shape, ndim)?),
+            chunkshape: lengths(any_items(chunkshape, ndim)?),
+            blockshape: lengths(any_items(blockshape, ndim)?),
             dtype: c_str(dtype).map(CStr::to_bytes),
             dtype_format,
         };

@@ -316,15 +316,10 @@ pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
             // A view still shows the chunks.
             return 0;
         }
-        let base = match &handle.content {
-            Content::Own(_) => null_mut(),
-            Content::View(view) => view.base,
-        };
-        let freed = free_parts(schunk);
-        if base.is_null() {
-            freed
-        } else {
-            free(base.cast())
+        let (base, freed) = (handle.base().as_c(), free_parts(schunk));
+        match base == schunk {
+            true => freed,
+            false => free(base),
         }
     }
 }

@@ -51,6 +51,16 @@ pub struct Geometry {
     pub strides: Strides,
 }
 
+/// Lengths along [`MAX_DIM`] dimensions, of which those after the given ones are 1.
+///
+/// # Panics
+/// If there are more lengths than [`MAX_DIM`].
+pub fn lengths<T: Copy + From<u8>>(given: &[T]) -> [T; MAX_DIM] {
+    let mut lengths = [1.into(); MAX_DIM];
+    lengths[..given.len()].copy_from_slice(given);
+    lengths
+}
+
 /// Checks the shapes of an array, its chunks and its blocks.
 ///
 /// # Errors
@@ -151,9 +161,9 @@ impl Geometry {
         let ndim = shape.len();
         let mut geometry = Self {
             ndim,
-            shape: [1; MAX_DIM],
-            chunkshape: [1; MAX_DIM],
-            blockshape: [1; MAX_DIM],
+            shape: lengths(shape),
+            chunkshape: lengths(chunkshape),
+            blockshape: lengths(blockshape),
             extshape: [1; MAX_DIM],
             extchunkshape: [1; MAX_DIM],
             nitems: 1,
@@ -164,9 +174,6 @@ impl Geometry {
             strides: Strides::default(),
         };
         for d in 0..ndim {
-            geometry.shape[d] = shape[d];
-            geometry.chunkshape[d] = chunkshape[d];
-            geometry.blockshape[d] = blockshape[d];
             geometry.extshape[d] = padded(shape[d], chunkshape[d].into())?;
             geometry.extchunkshape[d] = match chunkshape[d] {
                 0 => 0,

@@ -95,6 +95,18 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The number of dimensions that a metalayer may have.
+///
+/// # Errors
+/// [`Error::Failure`] if it is negative or more than [`MAX_DIM`].
+pub fn dimensions(ndim: i8) -> Result<usize> {
+    let ndim = usize::try_from(ndim).map_err(|_| Error::Failure)?;
+    match ndim <= MAX_DIM {
+        true => Ok(ndim),
+        false => Err(Error::Failure),
+    }
+}
+
 impl<'a> Meta<'a> {
     /// Parses a metalayer. Also gives how many bytes were parsed. Without `with_dtype`, only the shapes are.
     ///
@@ -212,6 +224,12 @@ impl<'a> Meta<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dimensions_are_counted_to_the_largest_number() {
+        assert_eq!((dimensions(0), dimensions(16)), (Ok(0), Ok(MAX_DIM)));
+        assert!(dimensions(-1).is_err() && dimensions(17).is_err());
+    }
 
     fn sample(ndim: usize, dtype: Option<&[u8]>) -> Meta<'_> {
         let mut meta = Meta {

@@ -42,6 +42,18 @@ impl<T: Copy + Default> Shape<T> {
     }
 }
 
+/// The shape of the box of items from `start` to before `stop`.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for too many dimensions, and if a length overflows.
+pub fn box_shape(start: &[i64], stop: &[i64]) -> Result<Shape> {
+    let lengths = start.iter().zip(stop).map(|(start, stop)| {
+        let len = stop.checked_sub(*start);
+        len.ok_or(Error::InvalidParam)
+    });
+    Shape::of(lengths)
+}
+
 impl<T> Deref for Shape<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
@@ -60,5 +72,17 @@ impl<T: Eq> Eq for Shape<T> {}
 impl<T: Debug> Debug for Shape<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_is_as_long_as_its_ends_are_apart() {
+        assert_eq!(*box_shape(&[1, 5], &[4, 5]).expect("a shape"), [3, 0]);
+        assert_eq!(box_shape(&[i64::MIN], &[1]), Err(Error::InvalidParam));
+        assert_eq!(box_shape(&[0; 17], &[1; 17]), Err(Error::InvalidParam));
     }
 }
