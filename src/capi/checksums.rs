@@ -14,18 +14,20 @@ use crate::capi::prelude::*;
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| { schunk.add_checksums() }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk.add_checksums()
 }
 
 /// Whether chunks that come into a super-chunk get checksums: 1 or 0, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| { schunk.has_checksums() }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk.has_checksums()
 }
 
 /// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
@@ -33,10 +35,11 @@ pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schun
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| { schunk.check_chunk(index(nchunk)) }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk.check_chunk(index(nchunk))
 }

@@ -138,7 +138,7 @@ impl EncodeContext for Context {
 ///
 /// # Safety
 /// `context` is a compression context that no other thread uses during the call; the buffers have the sizes given.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_compress_ctx(
     context: *mut blosc2_context,
     src: *const c_void,
@@ -146,14 +146,12 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let ctx = Context::from_c(context)?;
-        if ctx.do_compress.get() != 1 {
-            return Err(Error::InvalidParam);
-        }
-        let (source, dest) = source_and_place(src, srcsize, dest, destsize)?;
-        compress(ctx, source, dest, room(destsize), Format::Blosc2)
-    }))
+    let ctx = Context::from_c(context)?;
+    if ctx.do_compress.get() != 1 {
+        return Err(Error::InvalidParam);
+    }
+    let (source, dest) = source_and_place(src, srcsize, dest, destsize)?;
+    compress(ctx, source, dest, room(destsize), Format::Blosc2)
 }
 
 /// Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks of these sizes.
@@ -162,7 +160,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
 /// # Safety
 /// `context` is a compression context that no other thread uses during the call; the arrays have `nblocks` elements, the buffers
 /// the sizes given.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     context: *mut blosc2_context,
     srcs: *const *const c_void,
@@ -171,23 +169,21 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    export(|| {
-        let ctx = unsafe_granted!(Context::from_c(context)?);
-        let nblocks = room(nblocks);
-        if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
+    let ctx = Context::from_c(context)?;
+    let nblocks = room(nblocks);
+    if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
+        return Err(Error::InvalidParam);
+    }
+    let place = dest.cast::<u8>();
+    let blocks = (0..nblocks).map(|i| {
+        let (src, size) = (*srcs.add(i), *srcsizes.add(i));
+        if src.is_null() || size <= 0 {
             return Err(Error::InvalidParam);
         }
-        let place = dest.cast::<u8>();
-        let blocks = (0..nblocks).map(|i| {
-            let (src, size) = unsafe_granted!((*srcs.add(i), *srcsizes.add(i)));
-            if src.is_null() || size <= 0 {
-                return Err(Error::InvalidParam);
-            }
-            apart(src.cast(), size as usize, place, room(destsize))?;
-            unsafe_granted!(bytes(src.cast(), size as usize))
-        });
-        // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it, which the iterator refuses.
-        let dest = || unsafe { bytes_mut(place, room(destsize)) };
-        compress_vlblocks(ctx, blocks, dest, room(destsize))
-    })
+        apart(src.cast(), size as usize, place, room(destsize))?;
+        bytes(src.cast(), size as usize)
+    });
+    // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it, which the iterator refuses.
+    let dest = || unsafe { bytes_mut(place, room(destsize)) };
+    compress_vlblocks(ctx, blocks, dest, room(destsize))
 }

@@ -346,32 +346,28 @@ pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
 ///
 /// # Safety
 /// Both pointers are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_ctx_get_cparams(
     ctx: *mut blosc2_context,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(cparams)?;
-        Context::from_c(ctx)?.describe_cparams(&mut *cparams);
-        Ok(())
-    }))
+    not_null!(cparams)?;
+    Context::from_c(ctx)?.describe_cparams(&mut *cparams);
+    Ok(())
 }
 
 /// Writes the parameters of a decompression context into `dparams`. Returns 0.
 ///
 /// # Safety
 /// Both pointers are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_ctx_get_dparams(
     ctx: *mut blosc2_context,
     dparams: *mut blosc2_dparams,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(dparams)?;
-        *dparams = Context::from_c(ctx)?.dparams();
-        Ok(())
-    }))
+    not_null!(dparams)?;
+    *dparams = Context::from_c(ctx)?.dparams();
+    Ok(())
 }
 
 /// Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which `maskout` is true.
@@ -379,25 +375,23 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
 ///
 /// # Safety
 /// `ctx` is valid, `maskout` points to `nblocks` values.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_set_maskout(
     ctx: *mut blosc2_context,
     maskout: *mut bool,
     nblocks: c_int,
 ) -> c_int {
-    export(|| {
-        let ctx = unsafe_granted!(Context::from_c(ctx)?);
-        // A negative number is more than there is memory for.
-        let len = size(nblocks).map_err(|_| Error::MemoryAlloc)?;
-        // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.
-        let mask = unsafe { bytes(maskout.cast(), len)? };
-        let mut copy = Buffer::zeroed(len.max(1))?;
-        for (to, from) in copy.iter_mut().zip(mask) {
-            *to = u8::from(*from != 0);
-        }
-        ctx.clear_maskout();
-        ctx.block_maskout.set(copy.into_raw().cast());
-        ctx.block_maskout_nitems.set(nblocks);
-        Ok(0)
-    })
+    let ctx = Context::from_c(ctx)?;
+    // A negative number is more than there is memory for.
+    let len = size(nblocks).map_err(|_| Error::MemoryAlloc)?;
+    // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.
+    let mask = unsafe { bytes(maskout.cast(), len)? };
+    let mut copy = Buffer::zeroed(len.max(1))?;
+    for (to, from) in copy.iter_mut().zip(mask) {
+        *to = u8::from(*from != 0);
+    }
+    ctx.clear_maskout();
+    ctx.block_maskout.set(copy.into_raw().cast());
+    ctx.block_maskout_nitems.set(nblocks);
+    Ok(0)
 }

@@ -165,7 +165,7 @@ impl Context {
 /// # Safety
 /// `context` is a decompression context that no other thread uses during the call; `src` points to a chunk, or to `srcsize`
 /// bytes if those are fewer; `dest` has `destsize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_decompress_ctx(
     context: *mut blosc2_context,
     src: *const c_void,
@@ -173,15 +173,13 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let ctx = Context::decompressing(context)?;
-        let result = ctx.decompress(src, srcsize, dest, destsize);
-        // The same call may be made again when there is memory.
-        if result != Err(Error::MemoryAlloc) {
-            ctx.clear_maskout();
-        }
-        result
-    }))
+    let ctx = Context::decompressing(context)?;
+    let result = ctx.decompress(src, srcsize, dest, destsize);
+    // The same call may be made again when there is memory.
+    if result != Err(Error::MemoryAlloc) {
+        ctx.clear_maskout();
+    }
+    result
 }
 
 /// Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the typesize that the chunk
@@ -189,7 +187,7 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
 ///
 /// # Safety
 /// `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_getitem(
     src: *const c_void,
     srcsize: i32,
@@ -198,17 +196,15 @@ pub unsafe extern "C" fn blosc2_getitem(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        Context::zeroed().getitem(src, srcsize, range, dest, destsize)
-    }))
+    let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
+    Context::zeroed().getitem(src, srcsize, range, dest, destsize)
 }
 
 /// As `blosc2_getitem`, with the postfilter of a decompression context.
 ///
 /// # Safety
 /// As for `blosc2_getitem`; `context` is a decompression context that no other thread uses during the call.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_getitem_ctx(
     context: *mut blosc2_context,
     src: *const c_void,
@@ -218,10 +214,8 @@ pub unsafe extern "C" fn blosc2_getitem_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
-    }))
+    let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
+    Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
 }
 
 /// As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the typesize that the
@@ -229,7 +223,7 @@ pub unsafe extern "C" fn blosc2_getitem_ctx(
 ///
 /// # Safety
 /// As for `blosc2_getitem_ctx`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
     context: *mut blosc2_context,
     src: *const c_void,
@@ -239,10 +233,8 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let range = |header: &ChunkHeader| ItemRange::of_bytes(header, start, nbytes, destsize);
-        Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
-    }))
+    let range = |header: &ChunkHeader| ItemRange::of_bytes(header, start, nbytes, destsize);
+    Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
 }
 
 /// Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or `BLOSC2_ERROR_INVALID_PARAM` if the
@@ -250,22 +242,20 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
 ///
 /// # Safety
 /// `src` points to `srcsize` bytes, `nblocks` can be written.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     src: *const c_void,
     srcsize: i32,
     nblocks: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(src, nblocks; InvalidParam)?;
-        let front = room(srcsize).min(EXTENDED_HEADER_LENGTH);
-        let header = ChunkHeader::parse(bytes(src.cast(), front)?)?;
-        if !header.has_vlblocks() {
-            return Err(Error::InvalidParam);
-        }
-        *nblocks = header.nblocks as i32;
-        Ok(0)
-    }))
+    not_null!(src, nblocks; InvalidParam)?;
+    let front = room(srcsize).min(EXTENDED_HEADER_LENGTH);
+    let header = ChunkHeader::parse(bytes(src.cast(), front)?)?;
+    if !header.has_vlblocks() {
+        return Err(Error::InvalidParam);
+    }
+    *nblocks = header.nblocks as i32;
+    Ok(0)
 }
 
 /// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
@@ -274,7 +264,7 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
 ///
 /// # Safety
 /// As for `blosc2_decompress_ctx`; the arrays have `maxblocks` elements.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vldecompress_ctx(
     context: *mut blosc2_context,
     src: *const c_void,
@@ -283,21 +273,19 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
     destsizes: *mut i32,
     maxblocks: i32,
 ) -> c_int {
-    export(|| {
-        if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
-            return Err(Error::InvalidParam);
-        }
-        let ctx = unsafe_granted!(Context::decompressing(context)?);
-        let mut header = ChunkHeader::EMPTY;
-        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
-        let most = size(maxblocks)?;
-        let blocks = decoding::decompress_vlblocks(ctx, &header, src, most)?;
-        for (i, block) in blocks.into_iter().enumerate() {
-            // SAFETY: the arrays have `maxblocks` elements, and there are not more blocks.
-            unsafe { hand_over(block, dests.add(i).cast(), destsizes.add(i)) };
-        }
-        Ok(header.nblocks)
-    })
+    if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
+        return Err(Error::InvalidParam);
+    }
+    let ctx = Context::decompressing(context)?;
+    let mut header = ChunkHeader::EMPTY;
+    let src = read_chunk(src, srcsize, &mut header)?;
+    let most = size(maxblocks)?;
+    let blocks = decoding::decompress_vlblocks(ctx, &header, src, most)?;
+    for (i, block) in blocks.into_iter().enumerate() {
+        // SAFETY: the arrays have `maxblocks` elements, and there are not more blocks.
+        unsafe { hand_over(block, dests.add(i).cast(), destsizes.add(i)) };
+    }
+    Ok(header.nblocks)
 }
 
 /// Decompresses block `nblock` of a chunk of variable-length blocks: `*dest` gets a buffer that the caller frees with
@@ -305,7 +293,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
 ///
 /// # Safety
 /// As for `blosc2_decompress_ctx`; `dest` and `destsize` can be written.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
     context: *mut blosc2_context,
     src: *const c_void,
@@ -314,12 +302,10 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(dest, destsize; InvalidParam)?;
-        let ctx = Context::decompressing(context)?;
-        let mut header = ChunkHeader::EMPTY;
-        let src = read_chunk(src, srcsize, &mut header)?;
-        let block = decoding::decompress_vlblock(ctx, &header, src, index(nblock))?;
-        Ok(hand_over(block, dest, destsize))
-    }))
+    not_null!(dest, destsize; InvalidParam)?;
+    let ctx = Context::decompressing(context)?;
+    let mut header = ChunkHeader::EMPTY;
+    let src = read_chunk(src, srcsize, &mut header)?;
+    let block = decoding::decompress_vlblock(ctx, &header, src, index(nblock))?;
+    Ok(hand_over(block, dest, destsize))
 }

@@ -7,20 +7,19 @@ use oxiblosc_io::paths;
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::on_c_heap;
 use oxiblosc_system::streams;
-use std::any::type_name;
 use std::fs::File;
 use std::mem::ManuallyDrop;
 
-/// Runs the body of an exported function that moves items, so many of so many bytes, at a position of a stream: `body` gets the position
+/// Runs the body of the exported function `name`, which moves items, so many of so many bytes, at a position of a stream: `body` gets the position
 /// and the number of bytes, and gives how many items it moved.
-pub fn moved<F: FnOnce(u64, usize) -> Result<i64>>(
+pub fn moved(
+    name: &str,
     (size, nitems, position): (i64, i64, i64),
-    body: F,
+    body: impl FnOnce(u64, usize) -> Result<i64>,
 ) -> i64 {
     guard(0, || {
         let moved = span(size, nitems, position).and_then(|(at, len)| body(at, len));
         moved.unwrap_or_else(|error| {
-            let name = function_around(type_name::<F>());
             trace("error", format_args!("{name}: {error}"));
             0
         })
@@ -49,24 +48,22 @@ unsafe fn descriptor_of(stream: *mut c_void) -> Option<ManuallyDrop<File>> {
 ///
 /// # Safety
 /// `urlpath` and `mode` are C strings or NULL.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C-unwind" fn blosc2_stdio_open(
     urlpath: *const c_char,
     mode: *const c_char,
     _params: *mut c_void,
 ) -> *mut c_void {
-    export(|| {
-        not_null!(urlpath, mode)?;
-        // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
-        unsafe {
-            let file = streams::open(urlpath, CStr::from_ptr(mode));
-            not_null!(file; FileOpen)?;
-            let stream = on_c_heap(blosc2_stdio_file { file }).inspect_err(|_| {
-                libc::fclose(file);
-            });
-            stream.map(|stream| stream.cast())
-        }
-    })
+    not_null!(urlpath, mode)?;
+    // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
+    unsafe {
+        let file = streams::open(urlpath, CStr::from_ptr(mode));
+        not_null!(file; FileOpen)?;
+        let stream = on_c_heap(blosc2_stdio_file { file }).inspect_err(|_| {
+            libc::fclose(file);
+        });
+        stream.map(|stream| stream.cast())
+    }
 }
 
 /// Closes a stream of `blosc2_stdio_open` and frees it. Returns 0, or -1.
@@ -110,7 +107,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_write(
     stream: *mut c_void,
 ) -> i64 {
     let span = (size, nitems, position);
-    unsafe_granted!(moved(span, |at, len| {
+    unsafe_granted!(moved("blosc2_stdio_write", span, |at, len| {
         not_null!(stream, ptr)?;
         let file = descriptor_of(stream).ok_or(Error::FileWrite)?;
         let written = write_up_to(&file, at, bytes(ptr.cast(), len)?);
@@ -133,7 +130,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_read(
     stream: *mut c_void,
 ) -> i64 {
     let span = (size, nitems, position);
-    unsafe_granted!(moved(span, |at, len| {
+    unsafe_granted!(moved("blosc2_stdio_read", span, |at, len| {
         not_null!(stream, ptr)?;
         let file = descriptor_of(stream).ok_or(Error::FileRead)?;
         let read = read_up_to(&file, at, bytes_mut((*ptr).cast(), len)?);
@@ -168,12 +165,10 @@ pub extern "C-unwind" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// `path` is a C string or NULL.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
-    unsafe_granted!(export(|| {
-        let path = c_str(path).filter(|path| !path.is_empty());
-        paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?)
-    }))
+    let path = c_str(path).filter(|path| !path.is_empty());
+    paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?)
 }
 
 /// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Returns 0,
@@ -182,26 +177,22 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
 ///
 /// # Safety
 /// `path` is a C string or NULL.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
-    unsafe_granted!(export(|| {
-        c_str(path).map_or(Ok(()), paths::remove_frame)
-    }))
+    c_str(path).map_or(Ok(()), paths::remove_frame)
 }
 
 /// Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
 ///
 /// # Safety
 /// The paths are C strings or NULL.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_rename_urlpath(
     old_urlpath: *mut c_char,
     new_path: *mut c_char,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        match (c_str(old_urlpath), c_str(new_path)) {
-            (Some(from), Some(to)) => paths::rename(from, to),
-            _ => Ok(()),
-        }
-    }))
+    match (c_str(old_urlpath), c_str(new_path)) {
+        (Some(from), Some(to)) => paths::rename(from, to),
+        _ => Ok(()),
+    }
 }

@@ -25,7 +25,7 @@ unsafe fn apply(
 ///
 /// # Safety
 /// Both buffers have `blocksize` bytes and do not overlap.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_shuffle(
     typesize: i32,
     blocksize: i32,
@@ -33,14 +33,14 @@ pub unsafe extern "C" fn blosc2_shuffle(
     dest: *mut c_void,
 ) -> i32 {
     let shuffle = Transposition::Shuffle;
-    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
+    apply(shuffle, typesize, blocksize, src, dest)
 }
 
 /// Undoes `blosc2_shuffle`.
 ///
 /// # Safety
 /// As for `blosc2_shuffle`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_unshuffle(
     typesize: i32,
     blocksize: i32,
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     dest: *mut c_void,
 ) -> i32 {
     let shuffle = Transposition::Unshuffle;
-    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
+    apply(shuffle, typesize, blocksize, src, dest)
 }
 
 /// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn blosc2_unshuffle(
 ///
 /// # Safety
 /// As for `blosc2_shuffle`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_bitshuffle(
     typesize: i32,
     blocksize: i32,
@@ -65,14 +65,14 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     dest: *mut c_void,
 ) -> i32 {
     let shuffle = Transposition::Bitshuffle;
-    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
+    apply(shuffle, typesize, blocksize, src, dest)
 }
 
 /// Undoes `blosc2_bitshuffle`; there is no largest typesize.
 ///
 /// # Safety
 /// As for `blosc2_shuffle`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_bitunshuffle(
     typesize: i32,
     blocksize: i32,
@@ -80,5 +80,5 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
     dest: *mut c_void,
 ) -> i32 {
     let shuffle = Transposition::Bitunshuffle;
-    unsafe_granted!(export(|| apply(shuffle, typesize, blocksize, src, dest)))
+    apply(shuffle, typesize, blocksize, src, dest)
 }

@@ -28,13 +28,9 @@ pub extern "C" fn blosc2_destroy() {
 
 /// Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library was not
 /// initialized.
-#[expect(
-    clippy::redundant_closure,
-    reason = "a trace has the name of its function"
-)]
-#[unsafe(no_mangle)]
+#[export]
 pub extern "C" fn blosc2_free_resources() -> c_int {
-    export(|| process::free_resources())
+    process::free_resources()
 }
 
 /// Returns the number of threads that the functions without a context use.
@@ -61,12 +57,10 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 ///
 /// # Safety
 /// `compname` is a C string.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
-    unsafe_granted!(export(|| {
-        let compcode = code_of(text(compname).unwrap_or_default());
-        process::set_compressor(compcode)
-    }))
+    let compcode = code_of(text(compname).unwrap_or_default());
+    process::set_compressor(compcode)
 }
 
 /// Sets whether the functions without a context apply the delta filter (1) or not (0).
@@ -100,7 +94,7 @@ pub extern "C" fn blosc1_set_splitmode(splitmode: c_int) {
 ///
 /// # Safety
 /// The buffers have the sizes given and do not overlap.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_compress(
     clevel: c_int,
     doshuffle: c_int,
@@ -110,10 +104,8 @@ pub unsafe extern "C" fn blosc2_compress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let buffers = || source_and_place(src, srcsize, dest, destsize);
-        compress((clevel, doshuffle, typesize), buffers, room(destsize))
-    }))
+    let buffers = || source_and_place(src, srcsize, dest, destsize);
+    compress((clevel, doshuffle, typesize), buffers, room(destsize))
 }
 
 /// Compresses data with the process's settings into a place of `room` bytes.
@@ -133,7 +125,7 @@ fn compress<'a>(
 ///
 /// # Safety
 /// As for `blosc2_compress`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc1_compress(
     clevel: c_int,
     doshuffle: c_int,
@@ -144,10 +136,8 @@ pub unsafe extern "C" fn blosc1_compress(
     destsize: usize,
 ) -> c_int {
     let (typesize, nbytes, destsize) = (c_size(typesize), c_size(nbytes), c_size(destsize));
-    export(|| {
-        let buffers = || unsafe_granted!(source_and_place(src, nbytes, dest, destsize));
-        compress((clevel, doshuffle, typesize), buffers, room(destsize))
-    })
+    let buffers = || source_and_place(src, nbytes, dest, destsize);
+    compress((clevel, doshuffle, typesize), buffers, room(destsize))
 }
 
 /// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
@@ -155,14 +145,14 @@ pub unsafe extern "C" fn blosc1_compress(
 ///
 /// # Safety
 /// `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_decompress(
     src: *const c_void,
     srcsize: i32,
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| decompress(src, srcsize, dest, destsize)))
+    decompress(src, srcsize, dest, destsize)
 }
 
 /// Decompresses with the settings of the process; gives the size of the data.
@@ -185,29 +175,27 @@ unsafe fn decompress(
 ///
 /// # Safety
 /// `src` points to a whole chunk; `dest` has `destsize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc1_decompress(
     src: *const c_void,
     dest: *mut c_void,
     destsize: usize,
 ) -> c_int {
     let destsize = c_size(destsize);
-    unsafe_granted!(export(|| decompress(src, i32::MAX, dest, destsize)))
+    decompress(src, i32::MAX, dest, destsize)
 }
 
 /// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
 ///
 /// # Safety
 /// `src` points to a whole chunk; `dest` has room for `nitems` items.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc1_getitem(
     src: *const c_void,
     start: c_int,
     nitems: c_int,
     dest: *mut c_void,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, i32::MAX);
-        Context::zeroed().getitem(src, i32::MAX, range, dest, i32::MAX)
-    }))
+    let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, i32::MAX);
+    Context::zeroed().getitem(src, i32::MAX, range, dest, i32::MAX)
 }

@@ -38,16 +38,14 @@ unsafe fn give_sizes<T>(
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_cbuffer_sizes(
     cbuffer: *const c_void,
     nbytes: *mut i32,
     cbytes: *mut i32,
     blocksize: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        give_sizes(cbuffer, [nbytes, cbytes, blocksize], |size| size as i32)
-    }))
+    give_sizes(cbuffer, [nbytes, cbytes, blocksize], |size| size as i32)
 }
 
 /// As `blosc2_cbuffer_sizes`, for sizes as Blosc 1 counts them.
@@ -73,20 +71,18 @@ pub unsafe extern "C" fn blosc1_cbuffer_sizes(
 ///
 /// # Safety
 /// `cbuffer` has `cbytes` bytes; `nbytes` can be written.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc1_cbuffer_validate(
     cbuffer: *const c_void,
     cbytes: usize,
     nbytes: *mut usize,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        // A chunk that is too short is not looked at.
-        let seen = cbytes >= MIN_HEADER_LENGTH;
-        let front = bytes(cbuffer.cast(), if seen { MIN_HEADER_LENGTH } else { 0 });
-        let result = front.and_then(|front| ChunkHeader::validate(front, cbytes));
-        give(nbytes, result.unwrap_or(0));
-        result.map(|_| 0)
-    }))
+    // A chunk that is too short is not looked at.
+    let seen = cbytes >= MIN_HEADER_LENGTH;
+    let front = bytes(cbuffer.cast(), if seen { MIN_HEADER_LENGTH } else { 0 });
+    let result = front.and_then(|front| ChunkHeader::validate(front, cbytes));
+    give(nbytes, result.unwrap_or(0));
+    result.map(|_| 0)
 }
 
 /// Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED`, ...), or zeros
@@ -161,24 +157,22 @@ pub extern "C" fn blosc2_error_string(error_code: c_int) -> *const c_char {
 ///
 /// # Safety
 /// `compname` is a C string; the other pointers can be written.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_get_complib_info(
     compname: *const c_char,
     complib: *mut *mut c_char,
     version: *mut *mut c_char,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        give(complib, null_mut());
-        give(version, null_mut());
-        let name = text(compname).unwrap_or_default();
-        let library = CODECS.library_of(name).ok_or(Error::NotFound)?;
-        let library_name = CODECS.library_name(library).ok_or(Error::NotFound)?;
-        let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
-        let library_name = CStrBuf::to_buffer(library_name.to_bytes())?;
-        give(version, CStrBuf::to_malloc(known.as_bytes())?);
-        give(complib, library_name.into_raw().cast());
-        Ok(library)
-    }))
+    give(complib, null_mut());
+    give(version, null_mut());
+    let name = text(compname).unwrap_or_default();
+    let library = CODECS.library_of(name).ok_or(Error::NotFound)?;
+    let library_name = CODECS.library_name(library).ok_or(Error::NotFound)?;
+    let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
+    let library_name = CStrBuf::to_buffer(library_name.to_bytes())?;
+    give(version, CStrBuf::to_malloc(known.as_bytes())?);
+    give(complib, library_name.into_raw().cast());
+    Ok(library)
 }
 
 /// Sets a timestamp to now, on a clock that only goes forward.

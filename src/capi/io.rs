@@ -80,23 +80,21 @@ fn entry(id: u8) -> Option<&'static BackendFunctions> {
 /// # Safety
 /// `io` is NULL or points to a back end, whose functions can be called until the process ends. To register an id twice,
 /// both names must be C strings, the first one still.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int {
-    export(|| {
-        let io = unsafe_granted!(io.as_ref()).ok_or(Error::InvalidParam)?;
-        if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
-            return Err(Error::PluginIo);
-        }
-        let same = |there: &BackendFunctions| {
-            let name = there.get().name;
-            // SAFETY: this runs only if the id is registered already; then `# Safety` requires that both names are C strings.
-            name == io.name || unsafe { c_str(name) == c_str(io.name) }
-        };
-        match BACKENDS.add(io.id, BackendFunctions::new(*io), same)? {
-            true => Ok(()),
-            false => Err(Error::PluginIo),
-        }
-    })
+    let io = io.as_ref().ok_or(Error::InvalidParam)?;
+    if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
+        return Err(Error::PluginIo);
+    }
+    let same = |there: &BackendFunctions| {
+        let name = there.get().name;
+        // SAFETY: this runs only if the id is registered already; then `# Safety` requires that both names are C strings.
+        name == io.name || unsafe { c_str(name) == c_str(io.name) }
+    };
+    match BACKENDS.add(io.id, BackendFunctions::new(*io), same)? {
+        true => Ok(()),
+        false => Err(Error::PluginIo),
+    }
 }
 
 /// Returns the back end of this id (the library's, not to be freed), or NULL if there is none or the library was not

@@ -113,16 +113,14 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
 /// # Safety
 /// `urlpath` is a C string or NULL; `params` is NULL or points to a `blosc2_stdio_mmap` that was made from
 /// `BLOSC2_STDIO_MMAP_DEFAULTS`, and stays there until it is destroyed.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_open(
     urlpath: *const c_char,
     _mode: *const c_char,
     params: *mut c_void,
 ) -> *mut c_void {
-    unsafe_granted!(export(|| {
-        let path = c_str(urlpath).ok_or(Error::NullPointer)?;
-        open(path, params.cast()).map(|_| params)
-    }))
+    let path = c_str(urlpath).ok_or(Error::NullPointer)?;
+    open(path, params.cast()).map(|_| params)
 }
 
 /// Does nothing: a map is closed when it is destroyed. Returns 0.
@@ -159,7 +157,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_write(
     stream: *mut c_void,
 ) -> i64 {
     let span = (size, nitems, position);
-    unsafe_granted!(moved(span, |at, len| {
+    unsafe_granted!(moved("blosc2_stdio_mmap_write", span, |at, len| {
         if len == 0 {
             return Ok(0);
         }
@@ -186,7 +184,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_read(
 ) -> i64 {
     unsafe_granted!(give(ptr, null_mut()));
     let span = (size, nitems, position);
-    unsafe_granted!(moved(span, |at, len| {
+    unsafe_granted!(moved("blosc2_stdio_mmap_read", span, |at, len| {
         let stream = stream_of(stream).ok_or(Error::NullPointer)?;
         let ptr = ptr.as_mut().ok_or(Error::NullPointer)?;
         *ptr = stream.address(at, len)?.cast();

@@ -59,7 +59,7 @@ macro_rules! unsafe_granted {
 mod prelude {
     pub use super::constants::*;
     pub use super::context::Context;
-    pub use super::schunk::handle::{Handle, on};
+    pub use super::schunk::handle::{Handle, Through};
     pub use super::types::*;
     pub use oxiblosc_border::*;
     pub use oxiblosc_core::SuperChunk;

@@ -151,12 +151,10 @@ unsafe fn register<T: Copy + 'static>(
 ///
 /// # Safety
 /// `codec` points to a codec with a name; its functions can be called until `blosc2_destroy`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
     let id_and_name = |codec: &blosc2_codec| (codec.compcode.into(), codec.compname);
-    unsafe_granted!(export(|| {
-        register(&CODECS, codec, id_and_name, Error::CodecParam)
-    }))
+    register(&CODECS, codec, id_and_name, Error::CodecParam)
 }
 
 /// Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and its name are copied.
@@ -165,12 +163,10 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 ///
 /// # Safety
 /// `filter` points to a filter with a name; its functions can be called until `blosc2_destroy`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
     let id_and_name = |filter: &blosc2_filter| (filter.id.into(), filter.name);
-    unsafe_granted!(export(|| {
-        register(&FILTERS, filter, id_and_name, Error::Failure)
-    }))
+    register(&FILTERS, filter, id_and_name, Error::Failure)
 }
 
 /// Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its name are copied.
@@ -179,12 +175,10 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 ///
 /// # Safety
 /// `tuner` points to a tuner with a name; its functions can be called until `blosc2_destroy`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
     let id_and_name = |tuner: &blosc2_tuner| (tuner.id, tuner.name);
-    unsafe_granted!(export(|| {
-        register(&TUNERS, tuner, id_and_name, Error::Failure)
-    }))
+    register(&TUNERS, tuner, id_and_name, Error::Failure)
 }
 
 /// A name for C; null for none.

@@ -28,32 +28,28 @@ unsafe fn make(
 ///
 /// # Safety
 /// `dest` has `destsize` bytes; the pointers in `cparams` are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_chunk_zeros(
     cparams: blosc2_cparams,
     nbytes: i32,
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        make(cparams, (Special::Zero, &[]), nbytes, dest, destsize)
-    }))
+    make(cparams, (Special::Zero, &[]), nbytes, dest, destsize)
 }
 
 /// Makes a chunk of NaNs, of 4 or 8 bytes each, in `dest`; otherwise as `blosc2_chunk_zeros`.
 ///
 /// # Safety
 /// As for `blosc2_chunk_zeros`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_chunk_nans(
     cparams: blosc2_cparams,
     nbytes: i32,
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        make(cparams, (Special::Nan, &[]), nbytes, dest, destsize)
-    }))
+    make(cparams, (Special::Nan, &[]), nbytes, dest, destsize)
 }
 
 /// Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
@@ -61,16 +57,14 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
 ///
 /// # Safety
 /// As for `blosc2_chunk_zeros`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_chunk_uninit(
     cparams: blosc2_cparams,
     nbytes: i32,
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        make(cparams, (Special::Uninit, &[]), nbytes, dest, destsize)
-    }))
+    make(cparams, (Special::Uninit, &[]), nbytes, dest, destsize)
 }
 
 /// Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
@@ -78,7 +72,7 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
 ///
 /// # Safety
 /// As for `blosc2_chunk_zeros`; `repeatval` has as many bytes as an item.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_chunk_repeatval(
     cparams: blosc2_cparams,
     nbytes: i32,
@@ -86,12 +80,10 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     destsize: i32,
     repeatval: *const c_void,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let typesize = size(cparams.typesize)?;
-        if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
-            return Err(Error::Data);
-        }
-        let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
-        make(cparams, special, nbytes, dest, destsize)
-    }))
+    let typesize = size(cparams.typesize)?;
+    if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
+        return Err(Error::Data);
+    }
+    let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
+    make(cparams, special, nbytes, dest, destsize)
 }

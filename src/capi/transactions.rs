@@ -17,9 +17,9 @@ use crate::capi::prelude::*;
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| schunk.begin()))
+    Through::from_c(schunk)?.begin()
 }
 
 /// Makes the changes of a transaction, all of them, as one: after a crash, and, where `BLOSC_DURABLE` is set, after a loss of power, the
@@ -30,9 +30,9 @@ pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| schunk.commit()))
+    Through::from_c(schunk)?.commit()
 }
 
 /// Forgets the changes of a transaction. The structure of the super-chunk shows at once what it was before; that of an array gets its
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn oxiblosc_schunk_abandon(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| schunk.abandon()))
+    Through::from_c(schunk)?.abandon()
 }

@@ -330,11 +330,24 @@ impl Header {
             }
             if ours > 0 {
                 config.export.exclude.extend(others);
-                builder = builder.with_src(file);
+                builder = builder.with_src(with_plain_attributes(&file));
             }
         }
         generate(builder, config)
     }
+}
+
+/// A copy of a file of the border in which the attribute `export` is what it becomes, which cbindgen knows.
+fn with_plain_attributes(file: &Path) -> PathBuf {
+    let name = file.strip_prefix(root()).expect("a file of ours");
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(copy.parent().expect("it is in a folder")).expect("a folder");
+    let text = read(file).replace("#[export]", "#[unsafe(no_mangle)]");
+    let unfinished = copy.with_extension(format!("{:?}", std::thread::current().id()));
+    fs::write(&unfinished, text).expect("a file in the target folder");
+    fs::rename(&unfinished, &copy)
+        .expect("it replaces the one of another thread, which is the same");
+    copy
 }
 
 /// Takes away the typedefs of names that end in `_s`. The reference has only the tags, and a program that includes its private
@@ -539,7 +552,7 @@ pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
 /// Whether C sees a function: it is public and keeps its name.
 fn is_exported(function: &syn::ItemFn) -> bool {
     let unmangled = function.attrs.iter().any(|attr| {
-        let mut found = attr.path().is_ident("no_mangle");
+        let mut found = attr.path().is_ident("export");
         if attr.path().is_ident("unsafe") {
             found = attr
                 .parse_args::<syn::Path>()

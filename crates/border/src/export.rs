@@ -2,7 +2,7 @@
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::{on_caught_panic, trace};
-use std::any::{Any, type_name};
+use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
@@ -28,19 +28,12 @@ fn panicked(payload: Box<dyn Any + Send>) {
 /// The code of a panic: that of [`Error::Failure`], which need not be looked up for each call.
 const PANICKED: c_int = -1;
 
-/// The name of the function in which a closure stands, by the name that the compiler gives to the closure's type.
-pub fn function_around(closure: &'static str) -> &'static str {
-    let mut path = closure.rsplit("::");
-    path.find(|part| !part.starts_with('{')).unwrap_or(closure)
-}
-
-/// Says why the function around a closure fails, and returns the code for it.
+/// Says why the function `name` fails, and returns the code for it.
 #[cold]
 #[inline(never)]
-fn trace_error(closure: &'static str, error: Error) -> c_int {
-    let (name, code) = (function_around(closure), error.code());
-    trace("error", format_args!("{name}: {error} ({code})"));
-    code
+fn trace_error(name: &str, error: Error) -> c_int {
+    trace("error", format_args!("{name}: {error} ({})", error.code()));
+    error.code()
 }
 
 /// A type that exported functions return: a code or a count, or a pointer.
@@ -96,18 +89,13 @@ impl<T> Done<Self> for *mut T {
     }
 }
 
-/// Runs the body of an exported function, which returns 0, a count or a pointer; where it fails, an error code or null. The body is a
-/// closure that stands in that function, whose name is traced then.
-pub fn export<T: Done<R>, R: Returned, F: FnOnce() -> Result<T>>(body: F) -> R {
-    export_around::<F, _, _>(body)
-}
-
-/// As [`export`], where the closure that stands in the exported function, an `F`, is a part of the body.
-pub fn export_around<F, T: Done<R>, R: Returned>(body: impl FnOnce() -> Result<T>) -> R {
+/// Runs the body of the exported function `name`, which returns 0, a count or a pointer; where it fails, an error code or null. The attribute
+/// [`export`](oxiblosc_export::export) calls it.
+pub fn returned<T: Done<R>, R: Returned>(name: &str, body: impl FnOnce() -> Result<T>) -> R {
     guard(R::failed(PANICKED), || {
         match body().and_then(|done| done.returned().ok_or(Error::Failure)) {
             Ok(returned) => returned,
-            Err(error) => R::failed(trace_error(type_name::<F>(), error)),
+            Err(error) => R::failed(trace_error(name, error)),
         }
     })
 }
@@ -118,28 +106,16 @@ mod tests {
 
     #[test]
     fn panics_and_errors_become_codes() {
-        let code = |result: Result<usize>| -> c_int { export(|| result) };
+        let code = |result: Result<usize>| -> c_int { returned("f", || result) };
         assert_eq!(code(Ok(5)), 5);
         assert_eq!(code(Ok(usize::MAX)), Error::Failure.code());
         assert_eq!(code(Err(Error::Data)), -3);
-        let count: i64 = export(|| Ok(1u64 << 40));
+        let count: i64 = returned("f", || Ok(1u64 << 40));
         assert_eq!(count, 1 << 40);
-        let pointer: *mut u8 = export(|| Err::<*mut u8, _>(Error::Data));
+        let pointer: *mut u8 = returned("f", || Err::<*mut u8, _>(Error::Data));
         assert!(pointer.is_null());
         assert_eq!(guard(9, || panic!("test")), 9);
         assert_eq!(PANICKED, Error::Failure.code());
-    }
-
-    #[test]
-    fn errors_are_traced_under_the_name_of_the_function() {
-        fn name_of<F>(_: F) -> &'static str {
-            function_around(type_name::<F>())
-        }
-        fn exported() -> [&'static str; 2] {
-            let closure_in_closure = || name_of(|| ());
-            [name_of(|| ()), closure_in_closure()]
-        }
-        assert_eq!(exported(), ["exported"; 2]);
     }
 
     #[cfg(all(debug_assertions, unix))]

@@ -1,6 +1,7 @@
 //! What the functions that C programs call have in common, in both C libraries: `libblosc2` and `libblosc`.
 //!
-//! - [`export`] runs the body of a function: errors become codes, which can be traced, and no panic leaves it ([`guard`])
+//! - [`export`] exports a function whose body may fail: errors become codes, which can be traced ([`returned`]), and no panic leaves it
+//!   ([`guard`])
 //! - [`not_null`] refuses null pointers; [`bytes`], [`bytes_mut`], [`items`], [`any_items`], [`buffers`] and [`c_str`] turn pointers into references
 //! - [`give`], [`hand_over`] and [`numbers_for_c`] return more than a code
 //! - [`size`], [`index`](index()), [`room`] and [`c_size`] convert numbers
@@ -19,8 +20,9 @@
 mod export;
 mod pointers;
 
-pub use export::{Done, Returned, export, export_around, function_around, guard};
+pub use export::{Done, Returned, guard, returned};
 pub use oxiblosc_error::Error;
+pub use oxiblosc_export::export;
 pub use pointers::{
     any_items, apart, buffers, bytes, bytes_mut, c_str, give, hand_over, items, numbers_for_c, text,
 };

@@ -95,7 +95,7 @@ impl Params {
 ///
 /// # Safety
 /// The shapes have `ndim` elements each; all pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_create_ctx(
     b2_storage: *const blosc2_storage,
     ndim: i8,
@@ -107,48 +107,44 @@ pub unsafe extern "C" fn b2nd_create_ctx(
     metalayers: *const blosc2_metalayer,
     nmetalayers: i32,
 ) -> *mut b2nd_context_t {
-    unsafe_granted!(export(|| {
-        let ndim = size(ndim)?;
-        let count = room(nmetalayers);
-        if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
-            return Err(Error::InvalidParam);
-        }
-        let shape = any_items(shape, ndim)?;
-        let chunkshape = any_items(chunkshape, ndim)?;
-        let blockshape = any_items(blockshape, ndim)?;
-        let defaults = blosc2_storage::defaults();
-        let mut storage = Storage::copy_of(b2_storage.as_ref().unwrap_or(&defaults))?;
-        geometry::check(shape, chunkshape, blockshape)?;
-        let cparams = storage.cparams();
-        cparams.blocksize = geometry::blocksize(blockshape, cparams.typesize)?;
-        let bytes = Text::<24>::of(format_args!("|S{}", cparams.typesize));
-        let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
-        let mut params = Params {
-            ndim: ndim as i8,
-            shape: lengths(shape),
-            chunkshape: lengths(chunkshape),
-            blockshape: lengths(blockshape),
-            dtype: CStrBuf::to_malloc(dtype)?,
-            dtype_format,
-            storage,
-            metalayers: [blosc2_metalayer::none(); B2ND_MAX_METALAYERS],
-            nmetalayers: count as i32,
-        };
-        params.metalayers[..count].copy_from_slice(any_items(metalayers, count)?);
-        Ok(Box::into_raw(boxed(params)?).cast())
-    }))
+    let ndim = size(ndim)?;
+    let count = room(nmetalayers);
+    if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
+        return Err(Error::InvalidParam);
+    }
+    let shape = any_items(shape, ndim)?;
+    let chunkshape = any_items(chunkshape, ndim)?;
+    let blockshape = any_items(blockshape, ndim)?;
+    let defaults = blosc2_storage::defaults();
+    let mut storage = Storage::copy_of(b2_storage.as_ref().unwrap_or(&defaults))?;
+    geometry::check(shape, chunkshape, blockshape)?;
+    let cparams = storage.cparams();
+    cparams.blocksize = geometry::blocksize(blockshape, cparams.typesize)?;
+    let bytes = Text::<24>::of(format_args!("|S{}", cparams.typesize));
+    let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
+    let mut params = Params {
+        ndim: ndim as i8,
+        shape: lengths(shape),
+        chunkshape: lengths(chunkshape),
+        blockshape: lengths(blockshape),
+        dtype: CStrBuf::to_malloc(dtype)?,
+        dtype_format,
+        storage,
+        metalayers: [blosc2_metalayer::none(); B2ND_MAX_METALAYERS],
+        nmetalayers: count as i32,
+    };
+    params.metalayers[..count].copy_from_slice(any_items(metalayers, count)?);
+    Ok(Box::into_raw(boxed(params)?).cast())
 }
 
 /// Frees the parameters of an array. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
 ///
 /// # Safety
 /// `ctx` is NULL or came from `b2nd_create_ctx` and was not freed.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_free_ctx(ctx: *mut b2nd_context_t) -> c_int {
-    export(|| {
-        not_null!(ctx)?;
-        // SAFETY: not null, so it came from `b2nd_create_ctx`, which boxes it, and was not freed.
-        drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });
-        Ok(0)
-    })
+    not_null!(ctx)?;
+    // SAFETY: not null, so it came from `b2nd_create_ctx`, which boxes it, and was not freed.
+    drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });
+    Ok(0)
 }

@@ -29,19 +29,17 @@ unsafe fn own(sc: Result<*mut blosc2_schunk>, missing: Error) -> Result<*mut b2n
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_to_cframe(
     array: *const b2nd_array_t,
     cframe: *mut *mut u8,
     cframe_len: *mut i64,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(array, cframe, cframe_len, needs_free)?;
-        let len = to_buffer(array::shown(array), &mut *cframe, &mut *needs_free);
-        *cframe_len = len.map_or_else(|error| error.code().into(), |len| len as i64);
-        len.map(|_| 0).map_err(Error::or_failure)
-    }))
+    not_null!(array, cframe, cframe_len, needs_free)?;
+    let len = to_buffer(array::shown(array), &mut *cframe, &mut *needs_free);
+    *cframe_len = len.map_or_else(|error| error.code().into(), |len| len as i64);
+    len.map(|_| 0).map_err(Error::or_failure)
 }
 
 /// Makes an array of a contiguous frame of `cframe_len` bytes; `copy` as in `blosc2_schunk_from_buffer`. Returns 0, or a
@@ -49,19 +47,17 @@ pub unsafe extern "C" fn b2nd_to_cframe(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `cframe` has `cframe_len` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_from_cframe(
     cframe: *mut u8,
     cframe_len: i64,
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(cframe)?;
-        deliver(array, || {
-            own(from_buffer(cframe, cframe_len, copy), Error::Failure)
-        })
-    }))
+    not_null!(cframe)?;
+    deliver(array, || {
+        own(from_buffer(cframe, cframe_len, copy), Error::Failure)
+    })
 }
 
 /// Opens an array for C.
@@ -83,22 +79,22 @@ unsafe fn open(urlpath: *const c_char, offset: i64, array: *mut *mut b2nd_array_
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd_array_t) -> c_int {
-    unsafe_granted!(export(|| open(urlpath, 0, array)))
+    open(urlpath, 0, array)
 }
 
 /// As `b2nd_open`, for an array that begins `offset` bytes into a file.
 ///
 /// # Safety
 /// As for `b2nd_open`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_open_offset(
     urlpath: *const c_char,
     array: *mut *mut b2nd_array_t,
     offset: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| open(urlpath, offset, array)))
+    open(urlpath, offset, array)
 }
 
 /// Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the array's chunks are each
@@ -106,15 +102,13 @@ pub unsafe extern "C" fn b2nd_open_offset(
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(urlpath)?;
-        let array = ArrayGuard::open(array, false)?;
-        let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
-        let copied = copy_apart(shown, Some(path), shown.storage().contiguous);
-        copied.map(drop).map_err(Error::or_failure)
-    }))
+    not_null!(urlpath)?;
+    let array = ArrayGuard::open(array, false)?;
+    let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
+    let copied = copy_apart(shown, Some(path), shown.storage().contiguous);
+    copied.map(drop).map_err(Error::or_failure)
 }
 
 /// Appends an array to a file as a contiguous frame; `b2nd_open_offset` opens it there. Returns where it begins in the file,
@@ -122,15 +116,13 @@ pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_c
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_save_append(
     array: *const b2nd_array_t,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(export(|| {
-        not_null!(array)?;
-        with_file((*array).sc, urlpath, Handle::append_to)
-    }))
+    not_null!(array)?;
+    with_file((*array).sc, urlpath, Handle::append_to)
 }
 
 /// Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -138,23 +130,21 @@ pub unsafe extern "C" fn b2nd_save_append(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_from_cbuffer(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
     buffer: *const c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let params = Params::from_c(ctx)?;
-        not_null!(buffer)?;
-        deliver(array, || {
-            let typesize = params.storage.cparams().typesize;
-            check_room(params.shapes().0, typesize, buffersize)?;
-            let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-            make(params, Special::Zero, &mut |array| array.write_all(buffer))
-        })
-    }))
+    let params = Params::from_c(ctx)?;
+    not_null!(buffer)?;
+    deliver(array, || {
+        let typesize = params.storage.cparams().typesize;
+        check_room(params.shapes().0, typesize, buffersize)?;
+        let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+        make(params, Special::Zero, &mut |array| array.write_all(buffer))
+    })
 }
 
 /// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -162,20 +152,18 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_to_cbuffer(
     array: *const b2nd_array_t,
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(buffer)?;
-        let array = ArrayGuard::open(array, false)?;
-        let nitems = array.geometry.nitems;
-        check_room(&[nitems], array.typesize, buffersize)?;
-        if nitems == 0 {
-            return Ok(());
-        }
-        array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)
-    }))
+    not_null!(buffer)?;
+    let array = ArrayGuard::open(array, false)?;
+    let nitems = array.geometry.nitems;
+    check_room(&[nitems], array.typesize, buffersize)?;
+    if nitems == 0 {
+        return Ok(());
+    }
+    array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)
 }

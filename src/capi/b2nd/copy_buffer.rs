@@ -49,7 +49,7 @@ unsafe fn copy(
 ///
 /// # Safety
 /// The buffers hold arrays of these shapes; shapes and positions have `ndim` elements.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_copy_buffer2(
     ndim: i8,
     itemsize: i32,
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer2(
 ) -> c_int {
     let from = (src, [src_pad_shape, src_start, src_stop]);
     let to = (dst, [dst_pad_shape, dst_start]);
-    export(|| unsafe_granted!(copy(ndim, itemsize, from, to)))
+    copy(ndim, itemsize, from, to)
 }
 
 /// As `b2nd_copy_buffer2`, for items of at most 255 bytes.
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer2(
 /// # Safety
 /// As for `b2nd_copy_buffer2`.
 #[deprecated(note = "\"Use b2nd_copy_buffer2 instead.\"")]
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_copy_buffer(
     ndim: i8,
     itemsize: u8,
@@ -85,5 +85,5 @@ pub unsafe extern "C" fn b2nd_copy_buffer(
 ) -> c_int {
     let from = (src, [src_pad_shape, src_start, src_stop]);
     let to = (dst, [dst_pad_shape, dst_start]);
-    export(|| unsafe_granted!(copy(ndim, itemsize.into(), from, to)))
+    copy(ndim, itemsize.into(), from, to)
 }

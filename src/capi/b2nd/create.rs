@@ -143,48 +143,48 @@ unsafe fn create(
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_uninit(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| create(ctx, array, Special::Uninit)))
+    create(ctx, array, Special::Uninit)
 }
 
 /// As `b2nd_zeros`.
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_empty(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| create(ctx, array, Special::Zero)))
+    create(ctx, array, Special::Zero)
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_zeros(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| create(ctx, array, Special::Zero)))
+    create(ctx, array, Special::Zero)
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_nans(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| create(ctx, array, Special::Nan)))
+    create(ctx, array, Special::Nan)
 }
 
 /// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
@@ -193,36 +193,32 @@ pub unsafe extern "C" fn b2nd_nans(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `fill_value` points to an item.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_full(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
     fill_value: *const c_void,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let params = Params::from_c(ctx)?;
-        deliver(array, || {
-            not_null!(fill_value)?;
-            let cparams = *params.storage.cparams();
-            make(params, Special::Zero, &mut |array| {
-                let item = bytes(fill_value.cast(), array.sizes()?.item)?;
-                array.fill_with(&*compression(cparams)?, item)
-            })
+    let params = Params::from_c(ctx)?;
+    deliver(array, || {
+        not_null!(fill_value)?;
+        let cparams = *params.storage.cparams();
+        make(params, Special::Zero, &mut |array| {
+            let item = bytes(fill_value.cast(), array.sizes()?.item)?;
+            array.fill_with(&*compression(cparams)?, item)
         })
-    }))
+    })
 }
 
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
 ///
 /// # Safety
 /// `array` is NULL or an array that was not freed and is not in use.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(array)?;
-        array::free(array);
-        Ok(0)
-    }))
+    not_null!(array)?;
+    array::free(array);
+    Ok(0)
 }
 
 /// Makes an array of a super-chunk that has the metalayer of one. The super-chunk is the array's from then on, and is freed
@@ -230,15 +226,13 @@ pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_from_schunk(
     schunk: *mut blosc2_schunk,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(schunk)?;
-        deliver(array, || adopt(schunk))
-    }))
+    not_null!(schunk)?;
+    deliver(array, || adopt(schunk))
 }
 
 /// Makes an array of a super-chunk.

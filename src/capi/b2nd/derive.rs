@@ -15,7 +15,7 @@ use oxiblosc_core::b2nd::shape::box_shape;
 ///
 /// # Safety
 /// The pointers are NULL or valid; positions have `src->ndim` elements.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_get_slice(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
@@ -23,17 +23,15 @@ pub unsafe extern "C" fn b2nd_get_slice(
     start: *const i64,
     stop: *const i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let src = ArrayGuard::open(src, false)?;
-        let params = Params::from_c(ctx)?;
-        let (start, stop) = (items(start, src.ndim())?, items(stop, src.ndim())?);
-        deliver(array, || {
-            params.set_shape(&box_shape(start, stop)?);
-            make(params, Special::Zero, &mut |array| {
-                array.copy_box(&src, start)
-            })
+    let src = ArrayGuard::open(src, false)?;
+    let params = Params::from_c(ctx)?;
+    let (start, stop) = (items(start, src.ndim())?, items(stop, src.ndim())?);
+    deliver(array, || {
+        params.set_shape(&box_shape(start, stop)?);
+        make(params, Special::Zero, &mut |array| {
+            array.copy_box(&src, start)
         })
-    }))
+    })
 }
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more`, for which the array is left, may change
@@ -66,17 +64,15 @@ fn copy(params: &mut Params, src: ArrayGuard, more: FillArray) -> Result<*mut b2
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_copy(
     ctx: *mut b2nd_context_t,
     src: *const b2nd_array_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let src = ArrayGuard::open(src, false)?;
-        let params = Params::from_c(ctx)?;
-        deliver(array, || copy(params, src, &mut |_| Ok(())))
-    }))
+    let src = ArrayGuard::open(src, false)?;
+    let params = Params::from_c(ctx)?;
+    deliver(array, || copy(params, src, &mut |_| Ok(())))
 }
 
 /// A copy in memory of an array as it is now, which no other thread knows.
@@ -121,7 +117,7 @@ unsafe fn check_joinable(
 ///
 /// # Safety
 /// The pointers are NULL or valid; without `copy`, `ctx` is not used.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_concatenate(
     ctx: *mut b2nd_context_t,
     src1: *const b2nd_array_t,
@@ -130,27 +126,25 @@ pub unsafe extern "C" fn b2nd_concatenate(
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(src2, array)?;
-        let same = std::ptr::eq(array::shown(src1)?.base(), array::shown(src2)?.base());
-        if !copy && same {
-            // An array cannot grow by itself.
-            return Err(Error::InvalidParam);
-        }
-        // One array is locked at a time: two threads that join two arrays crosswise would wait for each other.
-        let axis = size(axis)?;
-        check_joinable(src1, src2, axis)?;
-        if !copy {
-            let second = snapshot(src2)?;
-            let mut first = ArrayGuard::open(src1, true)?;
-            *array = src1.cast_mut();
-            return first.reshape(&mut |first| first.join(&second.array, axis));
-        }
-        let params = Params::from_c(ctx)?;
-        deliver(array, || {
-            self::copy(params, ArrayGuard::open(src1, false)?, &mut |copy| {
-                copy.join(&*ArrayGuard::open(src2, false)?, axis)
-            })
+    not_null!(src2, array)?;
+    let same = std::ptr::eq(array::shown(src1)?.base(), array::shown(src2)?.base());
+    if !copy && same {
+        // An array cannot grow by itself.
+        return Err(Error::InvalidParam);
+    }
+    // One array is locked at a time: two threads that join two arrays crosswise would wait for each other.
+    let axis = size(axis)?;
+    check_joinable(src1, src2, axis)?;
+    if !copy {
+        let second = snapshot(src2)?;
+        let mut first = ArrayGuard::open(src1, true)?;
+        *array = src1.cast_mut();
+        return first.reshape(&mut |first| first.join(&second.array, axis));
+    }
+    let params = Params::from_c(ctx)?;
+    deliver(array, || {
+        self::copy(params, ArrayGuard::open(src1, false)?, &mut |copy| {
+            copy.join(&*ArrayGuard::open(src2, false)?, axis)
         })
-    }))
+    })
 }

@@ -21,7 +21,7 @@ unsafe fn shape_to_c<T: Copy>(from: &[T], to: *mut T) {
 ///
 /// # Safety
 /// The shapes have `ndim` elements each, `dtype` is NULL or a C string, `smeta` is valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_serialize_meta(
     ndim: i8,
     shape: *const i64,
@@ -31,21 +31,19 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
     dtype_format: i8,
     smeta: *mut *mut u8,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let ndim = dimensions(ndim)?;
-        let meta = Meta {
-            ndim,
-            shape: lengths(any_items(shape, ndim)?),
-            chunkshape: lengths(any_items(chunkshape, ndim)?),
-            blockshape: lengths(any_items(blockshape, ndim)?),
-            dtype: c_str(dtype).map(CStr::to_bytes),
-            dtype_format,
-        };
-        let smeta = smeta.as_mut().ok_or(Error::NullPointer)?;
-        let bytes = meta.serialize()?;
-        *smeta = Buffer::copy_of(&bytes)?.into_raw();
-        Ok(bytes.len())
-    }))
+    let ndim = dimensions(ndim)?;
+    let meta = Meta {
+        ndim,
+        shape: lengths(any_items(shape, ndim)?),
+        chunkshape: lengths(any_items(chunkshape, ndim)?),
+        blockshape: lengths(any_items(blockshape, ndim)?),
+        dtype: c_str(dtype).map(CStr::to_bytes),
+        dtype_format,
+    };
+    let smeta = smeta.as_mut().ok_or(Error::NullPointer)?;
+    let bytes = meta.serialize()?;
+    *smeta = Buffer::copy_of(&bytes)?.into_raw();
+    Ok(bytes.len())
 }
 
 /// Reads the `b2nd` metalayer, of `smeta_len` bytes. The shapes get `*ndim` elements each, at most `B2ND_MAX_DIM`.
@@ -55,7 +53,7 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
 ///
 /// # Safety
 /// `smeta` has `smeta_len` bytes; the shapes have room for `B2ND_MAX_DIM` elements each.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_deserialize_meta(
     smeta: *const u8,
     smeta_len: i32,
@@ -66,40 +64,36 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     dtype: *mut *mut c_char,
     dtype_format: *mut i8,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
-        give(dtype, null_mut());
-        give(dtype_format, 0);
-        let smeta = bytes(smeta, room(smeta_len))?;
-        let with_dtype = !dtype.is_null() && !dtype_format.is_null();
-        let (meta, len) = Meta::parse(smeta, with_dtype)?;
-        if let Some(text) = meta.dtype {
-            *dtype = CStrBuf::to_malloc(text)?;
-            *dtype_format = meta.dtype_format;
-        }
-        *ndim = meta.ndim as i8;
-        shape_to_c(&meta.shape[..meta.ndim], shape);
-        shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
-        shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
-        Ok(len)
-    }))
+    not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
+    give(dtype, null_mut());
+    give(dtype_format, 0);
+    let smeta = bytes(smeta, room(smeta_len))?;
+    let with_dtype = !dtype.is_null() && !dtype_format.is_null();
+    let (meta, len) = Meta::parse(smeta, with_dtype)?;
+    if let Some(text) = meta.dtype {
+        *dtype = CStrBuf::to_malloc(text)?;
+        *dtype_format = meta.dtype_format;
+    }
+    *ndim = meta.ndim as i8;
+    shape_to_c(&meta.shape[..meta.ndim], shape);
+    shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
+    shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
+    Ok(len)
 }
 
 /// Prints what the `b2nd` metalayer of an array says. Returns 0, or a negative error code.
 ///
 /// # Safety
 /// `array` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
-    export(|| {
-        let shown = unsafe_granted!(array::shown(array)?);
-        let state = shown.core().read_known()?;
-        let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;
-        let text = meta.describe()?;
-        let len = c_int::try_from(text.len()).map_err(|_| Error::Data)?;
-        // C's own buffer keeps the order with what the program prints.
-        // SAFETY: `%.*s` reads at most `len` bytes, the length of the text.
-        unsafe { libc::printf(c"%.*s".as_ptr(), len, text.as_ptr()) };
-        Ok(0)
-    })
+    let shown = array::shown(array)?;
+    let state = shown.core().read_known()?;
+    let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;
+    let text = meta.describe()?;
+    let len = c_int::try_from(text.len()).map_err(|_| Error::Data)?;
+    // C's own buffer keeps the order with what the program prints.
+    // SAFETY: `%.*s` reads at most `len` bytes, the length of the text.
+    unsafe { libc::printf(c"%.*s".as_ptr(), len, text.as_ptr()) };
+    Ok(0)
 }

@@ -9,20 +9,18 @@ use crate::capi::prelude::*;
 ///
 /// # Safety
 /// The pointers are NULL or valid; shape and positions have `array->ndim` elements.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_resize(
     array: *mut b2nd_array_t,
     new_shape: *const i64,
     start: *const i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(new_shape)?;
-        let mut array = ArrayGuard::open(array, true)?;
-        let ndim = array.ndim();
-        let start = (!start.is_null()).then(|| items(start, ndim)).transpose()?;
-        let shape = items(new_shape, ndim)?;
-        array.reshape(&mut |array| array.resize(shape, start))
-    }))
+    not_null!(new_shape)?;
+    let mut array = ArrayGuard::open(array, true)?;
+    let ndim = array.ndim();
+    let start = (!start.is_null()).then(|| items(start, ndim)).transpose()?;
+    let shape = items(new_shape, ndim)?;
+    array.reshape(&mut |array| array.resize(shape, start))
 }
 
 /// Puts the items of `buffer`, as many as `buffersize` bytes are, before position `insert_start` along `axis`: at the end, or
@@ -30,7 +28,7 @@ pub unsafe extern "C" fn b2nd_resize(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_insert(
     array: *mut b2nd_array_t,
     buffer: *const c_void,
@@ -38,13 +36,11 @@ pub unsafe extern "C" fn b2nd_insert(
     axis: i8,
     insert_start: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(buffer)?;
-        let mut array = ArrayGuard::open(array, true)?;
-        let axis = size(axis)?;
-        let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(&mut |array| array.insert(buffer, axis, insert_start))
-    }))
+    not_null!(buffer)?;
+    let mut array = ArrayGuard::open(array, true)?;
+    let axis = size(axis)?;
+    let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+    array.reshape(&mut |array| array.insert(buffer, axis, insert_start))
 }
 
 /// Puts the items of `buffer`, as many as `buffersize` bytes are, at the end of `axis`. The shape and the chunks change at
@@ -52,20 +48,18 @@ pub unsafe extern "C" fn b2nd_insert(
 ///
 /// # Safety
 /// As for `b2nd_insert`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_append(
     array: *mut b2nd_array_t,
     buffer: *const c_void,
     buffersize: i64,
     axis: i8,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(buffer)?;
-        let mut array = ArrayGuard::open(array, true)?;
-        let axis = size(axis)?;
-        let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(&mut |array| array.append(buffer, axis))
-    }))
+    not_null!(buffer)?;
+    let mut array = ArrayGuard::open(array, true)?;
+    let axis = size(axis)?;
+    let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+    array.reshape(&mut |array| array.append(buffer, axis))
 }
 
 /// Takes `delete_len` items away from `axis`, from position `delete_start` on: the last ones, or whole chunks. The shape and
@@ -73,18 +67,16 @@ pub unsafe extern "C" fn b2nd_append(
 ///
 /// # Safety
 /// `array` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_delete(
     array: *mut b2nd_array_t,
     axis: i8,
     delete_start: i64,
     delete_len: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let mut array = ArrayGuard::open(array, true)?;
-        let axis = size(axis)?;
-        array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
-    }))
+    let mut array = ArrayGuard::open(array, true)?;
+    let axis = size(axis)?;
+    array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
 }
 
 /// Follows what other handles and processes did to the shape of an array on disk. All functions that read or write data do
@@ -93,7 +85,7 @@ pub unsafe extern "C" fn b2nd_delete(
 ///
 /// # Safety
 /// `array` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_refresh(array: *mut b2nd_array_t) -> c_int {
-    unsafe_granted!(export(|| array::refresh(array)))
+    array::refresh(array)
 }

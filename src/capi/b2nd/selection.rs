@@ -31,7 +31,7 @@ unsafe fn select<'a>(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     array: *const b2nd_array_t,
     selection: *mut *mut i64,
@@ -40,15 +40,13 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let array = ArrayGuard::open(array, false)?;
-        let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
-        let Some(selection) = selection else {
-            return Ok(());
-        };
-        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-        array.read_selection(&selection, buffer)
-    }))
+    let array = ArrayGuard::open(array, false)?;
+    let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
+    let Some(selection) = selection else {
+        return Ok(());
+    };
+    let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+    array.read_selection(&selection, buffer)
 }
 
 /// Writes the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, out of
@@ -57,7 +55,7 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
 ///
 /// # Safety
 /// As for `b2nd_get_orthogonal_selection`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     array: *mut b2nd_array_t,
     selection: *mut *mut i64,
@@ -66,15 +64,13 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let array = ArrayGuard::open(array, true)?;
-        let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
-        let Some(selection) = selection else {
-            return Ok(());
-        };
-        let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.write(|array| array.write_selection(&selection, buffer))
-    }))
+    let array = ArrayGuard::open(array, true)?;
+    let selection = select(&array, selection, selection_size, buffershape, buffersize)?;
+    let Some(selection) = selection else {
+        return Ok(());
+    };
+    let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+    array.write(|array| array.write_selection(&selection, buffer))
 }
 
 /// Reads `ncoords` items into `buffer`, one after the other. `coords` counts them through the whole array in C order, in any
@@ -82,7 +78,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     array: *const b2nd_array_t,
     ncoords: i64,
@@ -90,15 +86,13 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let array = ArrayGuard::open(array, false)?;
-        let count = size(ncoords)?;
-        if count == 0 {
-            return Ok(());
-        }
-        not_null!(buffer)?;
-        array.check_sparse(ncoords, buffersize)?;
-        let coords = items(coords, count)?;
-        array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)
-    }))
+    let array = ArrayGuard::open(array, false)?;
+    let count = size(ncoords)?;
+    if count == 0 {
+        return Ok(());
+    }
+    not_null!(buffer)?;
+    array.check_sparse(ncoords, buffersize)?;
+    let coords = items(coords, count)?;
+    array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)
 }

@@ -9,7 +9,7 @@ use crate::capi::prelude::*;
 ///
 /// # Safety
 /// The pointers are NULL or valid; positions and shape have `array->ndim` elements.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
     array: *const b2nd_array_t,
     start: *const i64,
@@ -18,14 +18,12 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
     buffershape: *const i64,
     buffersize: i64,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(start, stop, buffershape, buffer)?;
-        let array = ArrayGuard::open(array, false)?;
-        let ndim = array.ndim();
-        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-        let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);
-        array.read_slice(start, stop, items(buffershape, ndim)?, buffer)
-    }))
+    not_null!(start, stop, buffershape, buffer)?;
+    let array = ArrayGuard::open(array, false)?;
+    let ndim = array.ndim();
+    let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+    let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);
+    array.read_slice(start, stop, items(buffershape, ndim)?, buffer)
 }
 
 /// Writes the items from `start` to before `stop` out of `buffer`, an array of shape `buffershape` in C order, from its
@@ -34,7 +32,7 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
 ///
 /// # Safety
 /// The pointers are NULL or valid; positions and shape have `array->ndim` elements, `buffer` has `buffersize` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
     buffer: *const c_void,
     buffershape: *const i64,
@@ -43,13 +41,11 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
     stop: *const i64,
     array: *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(start, stop, buffershape, buffer)?;
-        let array = ArrayGuard::open(array, true)?;
-        let ndim = array.ndim();
-        let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);
-        let buffershape = items(buffershape, ndim)?;
-        array.write(|array| array.write_slice(start, stop, buffershape, buffer))
-    }))
+    not_null!(start, stop, buffershape, buffer)?;
+    let array = ArrayGuard::open(array, true)?;
+    let ndim = array.ndim();
+    let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+    let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);
+    let buffershape = items(buffershape, ndim)?;
+    array.write(|array| array.write_slice(start, stop, buffershape, buffer))
 }

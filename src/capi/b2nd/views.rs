@@ -47,26 +47,24 @@ fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_expand_dims(
     array: *const b2nd_array_t,
     view: *mut *mut b2nd_array_t,
     axis: *const bool,
     final_dims: u8,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let array = ArrayGuard::open(array, false)?;
-        check(&array)?;
-        deliver(view, || {
-            not_null!(axis)?;
-            if usize::from(final_dims) > MAX_DIM {
-                return Err(Error::InvalidParam);
-            }
-            // Any byte but 0 is taken for true.
-            let new = std::slice::from_raw_parts(axis.cast(), final_dims.into());
-            self::view(&array, &array.geometry.expanded(new)?)
-        })
-    }))
+    let array = ArrayGuard::open(array, false)?;
+    check(&array)?;
+    deliver(view, || {
+        not_null!(axis)?;
+        if usize::from(final_dims) > MAX_DIM {
+            return Err(Error::InvalidParam);
+        }
+        // Any byte but 0 is taken for true.
+        let new = std::slice::from_raw_parts(axis.cast(), final_dims.into());
+        self::view(&array, &array.geometry.expanded(new)?)
+    })
 }
 
 /// Makes a view without the dimensions that `drops` names, which are of length 1.
@@ -80,15 +78,13 @@ fn squeezed(array: &ArrayGuard, drops: impl Fn(usize) -> bool) -> Result<*mut b2
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_squeeze(
     array: *mut b2nd_array_t,
     view: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let array = ArrayGuard::open(array, false)?;
-        deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
-    }))
+    let array = ArrayGuard::open(array, false)?;
+    deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
 }
 
 /// Makes a view of an array without the dimensions for which `index` is true, all of length 1. It shows the same chunks, and
@@ -97,18 +93,16 @@ pub unsafe extern "C" fn b2nd_squeeze(
 ///
 /// # Safety
 /// The pointers are NULL or valid; `index` has `array->ndim` elements.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn b2nd_squeeze_index(
     array: *mut b2nd_array_t,
     view: *mut *mut b2nd_array_t,
     index: *const bool,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        let array = ArrayGuard::open(array, false)?;
-        deliver(view, || {
-            not_null!(index)?;
-            // Any byte but 0 is taken for true.
-            squeezed(&array, |d| *index.cast::<u8>().add(d) != 0)
-        })
-    }))
+    let array = ArrayGuard::open(array, false)?;
+    deliver(view, || {
+        not_null!(index)?;
+        // Any byte but 0 is taken for true.
+        squeezed(&array, |d| *index.cast::<u8>().add(d) != 0)
+    })
 }

@@ -36,15 +36,14 @@ unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) 
 ///
 /// # Safety
 /// `schunk` is valid; `chunk` points to a whole chunk.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     schunk: *mut blosc2_schunk,
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(on(schunk, |schunk| {
-        put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::ChunkAppend))
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::ChunkAppend))
 }
 
 /// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
@@ -52,18 +51,16 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
 ///
 /// # Safety
 /// As for `blosc2_schunk_append_chunk`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(export(|| {
-        let place = Position::Before(size(nchunk)?);
-        put(&Handle::from_c(schunk)?.through(), place, chunk, copy)
-            .map_err(unwritten(Error::ChunkInsert))
-    }))
+    let place = Position::Before(size(nchunk)?);
+    let schunk = &Through::from_c(schunk)?;
+    put(schunk, place, chunk, copy).map_err(unwritten(Error::ChunkInsert))
 }
 
 /// Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns the number of chunks, or
@@ -71,33 +68,31 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
 ///
 /// # Safety
 /// As for `blosc2_schunk_append_chunk`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(on(schunk, |schunk| {
-        let place = schunk.place_over(index(nchunk))?;
-        put(schunk, place, chunk, copy).map_err(unwritten(Error::ChunkUpdate))
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    let place = schunk.place_over(index(nchunk))?;
+    put(schunk, place, chunk, copy).map_err(unwritten(Error::ChunkUpdate))
 }
 
 /// Deletes chunk `nchunk`. Returns the number of chunks left, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> i64 {
-    unsafe_granted!(on(schunk, |schunk| {
-        let deleted = schunk.delete_chunk(index(nchunk));
-        // As in the reference; no code says that a chunk could not be deleted.
-        deleted.map_err(unwritten(Error::ChunkUpdate))
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    let deleted = schunk.delete_chunk(index(nchunk));
+    // As in the reference; no code says that a chunk could not be deleted.
+    deleted.map_err(unwritten(Error::ChunkUpdate))
 }
 
 /// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
@@ -105,20 +100,19 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
 ///
 /// # Safety
 /// `schunk` is valid, `src` has `nbytes` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     schunk: *mut blosc2_schunk,
     src: *const c_void,
     nbytes: i32,
 ) -> i64 {
-    unsafe_granted!(on(schunk, |schunk| {
-        let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
-        let input = match src.is_null() && nbytes > 0 {
-            true => ChunkInput::Generated(nbytes),
-            false => ChunkInput::Buffer(bytes(src.cast(), nbytes)?),
-        };
-        schunk.append(input).map_err(unwritten(Error::ChunkAppend))
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
+    let input = match src.is_null() && nbytes > 0 {
+        true => ChunkInput::Generated(nbytes),
+        false => ChunkInput::Buffer(bytes(src.cast(), nbytes)?),
+    };
+    schunk.append(input).map_err(unwritten(Error::ChunkAppend))
 }
 
 /// Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error
@@ -126,18 +120,17 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
 ///
 /// # Safety
 /// `schunk` is valid, `dest` has `nbytes` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
     dest: *mut c_void,
     nbytes: i32,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| {
-        // Where there is no place, there must be nothing to write.
-        let room = if dest.is_null() { 0 } else { room(nbytes) };
-        schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    // Where there is no place, there must be nothing to write.
+    let room = if dest.is_null() { 0 } else { room(nbytes) };
+    schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
 }
 
 /// Gets a chunk, whole or lazy, and hands it to C; gives its size.
@@ -174,16 +167,15 @@ unsafe fn get(
 ///
 /// # Safety
 /// All pointers are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| {
-        get(schunk, nchunk, chunk, needs_free, false)
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    get(schunk, nchunk, chunk, needs_free, false)
 }
 
 /// As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
@@ -192,16 +184,15 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
 ///
 /// # Safety
 /// All pointers are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| {
-        get(schunk, nchunk, chunk, needs_free, true)
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    get(schunk, nchunk, chunk, needs_free, true)
 }
 
 /// Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with
@@ -209,7 +200,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
 ///
 /// # Safety
 /// All pointers are valid or NULL.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
@@ -217,10 +208,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(schunk, dest, destsize; InvalidParam)?;
-        let schunk = Handle::from_c(schunk)?.core();
-        let block = schunk.decompress_vlblock(index(nchunk), index(nblock))?;
-        Ok(hand_over(block, dest, destsize))
-    }))
+    not_null!(schunk, dest, destsize; InvalidParam)?;
+    let schunk = Handle::from_c(schunk)?.core();
+    let block = schunk.decompress_vlblock(index(nchunk), index(nblock))?;
+    Ok(hand_over(block, dest, destsize))
 }

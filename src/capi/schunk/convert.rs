@@ -25,13 +25,13 @@ use oxiblosc_memory::{CowBuffer, boxed};
 ///
 /// # Safety
 /// `cframe` has `len` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_from_buffer(
     cframe: *mut u8,
     len: i64,
     copy: bool,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export(|| { from_buffer(cframe, len, copy) }))
+    from_buffer(cframe, len, copy)
 }
 
 /// Opens the frame in a buffer; see `blosc2_schunk_from_buffer`.
@@ -122,16 +122,14 @@ fn copy_content(
 ///
 /// # Safety
 /// All pointers are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_to_buffer(
     schunk: *mut blosc2_schunk,
     cframe: *mut *mut u8,
     needs_free: *mut bool,
 ) -> i64 {
-    unsafe_granted!(export(|| {
-        not_null!(cframe, needs_free)?;
-        to_buffer(Handle::from_c(schunk), &mut *cframe, &mut *needs_free)
-    }))
+    not_null!(cframe, needs_free)?;
+    to_buffer(Handle::from_c(schunk), &mut *cframe, &mut *needs_free)
 }
 
 /// See [`blosc2_schunk_to_buffer`].
@@ -163,12 +161,12 @@ pub fn to_buffer(
 ///
 /// # Safety
 /// `schunk` is valid, `urlpath` NULL or a C string.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_to_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(export(|| { with_file(schunk, urlpath, Handle::save_to) }))
+    with_file(schunk, urlpath, Handle::save_to)
 }
 
 /// Passes a super-chunk, and a file for its frame, to `save`.
@@ -197,12 +195,12 @@ pub unsafe fn with_file(
 ///
 /// # Safety
 /// As for `blosc2_schunk_to_file`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_append_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(export(|| { with_file(schunk, urlpath, Handle::append_to) }))
+    with_file(schunk, urlpath, Handle::append_to)
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
@@ -211,15 +209,13 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
 ///
 /// # Safety
 /// Both pointers are valid, and those in `storage` NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_copy(
     schunk: *mut blosc2_schunk,
     storage: *mut blosc2_storage,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export(|| {
-        not_null!(storage)?;
-        copy(Handle::from_c(schunk)?, &*storage, true)
-    }))
+    not_null!(storage)?;
+    copy(Handle::from_c(schunk)?, &*storage, true)
 }
 
 /// Copies a super-chunk, without its variable-length metalayers if they are not wanted; see `blosc2_schunk_copy`.

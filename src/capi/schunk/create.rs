@@ -67,11 +67,9 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
 ///
 /// # Safety
 /// `storage` is valid, and the pointers in it are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-    unsafe_granted!(export(|| {
-        make(storage.as_ref().ok_or(Error::NullPointer)?)
-    }))
+    make(storage.as_ref().ok_or(Error::NullPointer)?)
 }
 
 /// Makes a super-chunk of a frame at a path, if it has one; `body` does something to it first.
@@ -123,46 +121,46 @@ pub unsafe fn open(
 ///
 /// # Safety
 /// `urlpath` is NULL or a C string.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_open(urlpath: *const c_char) -> *mut blosc2_schunk {
-    unsafe_granted!(export(|| { open(urlpath, 0, null()) }))
+    open(urlpath, 0, null())
 }
 
 /// As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
 ///
 /// # Safety
 /// As for `blosc2_schunk_open`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_open_offset(
     urlpath: *const c_char,
     offset: i64,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export(|| { open(urlpath, offset, null()) }))
+    open(urlpath, offset, null())
 }
 
 /// As `blosc2_schunk_open`, through a back end.
 ///
 /// # Safety
 /// As for `blosc2_schunk_open`; `udio` is NULL or valid, and its parameters outlive the super-chunk.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_open_udio(
     urlpath: *const c_char,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export(|| { open(urlpath, 0, udio) }))
+    open(urlpath, 0, udio)
 }
 
 /// As `blosc2_schunk_open_offset`, through a back end.
 ///
 /// # Safety
 /// As for `blosc2_schunk_open_udio`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
     urlpath: *const c_char,
     offset: i64,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(export(|| { open(urlpath, offset, udio) }))
+    open(urlpath, offset, udio)
 }
 
 /// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there
@@ -186,7 +184,7 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
 ///
 /// # Safety
 /// `schunk` is NULL or a super-chunk that was not freed and is not in use.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(export(|| Ok(handle::free(schunk))))
+    Ok(handle::free(schunk))
 }

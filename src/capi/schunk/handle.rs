@@ -148,11 +148,6 @@ impl Handle {
         }
     }
 
-    /// The super-chunk that has the chunks, for a function that may change it.
-    pub fn through(&self) -> Through<'_> {
-        Through(self)
-    }
-
     /// The super-chunk that has the chunks.
     pub fn core(&self) -> &SuperChunk {
         match &self.content {
@@ -264,9 +259,17 @@ impl Handle {
 /// The super-chunk that has the chunks, reached through a handle which, if it is a view, shows what was changed when this goes.
 pub struct Through<'a>(&'a Handle);
 
-impl Through<'_> {
+impl<'a> Through<'a> {
+    /// The super-chunk that has the chunks, reached through the pointer that C holds.
+    ///
+    /// # Safety
+    /// As for [`Handle::from_c`].
+    pub unsafe fn from_c(schunk: *mut blosc2_schunk) -> Result<Self> {
+        unsafe_granted!(Handle::from_c(schunk)).map(Self)
+    }
+
     /// The handle that was passed.
-    pub fn shown(&self) -> &Handle {
+    pub fn shown(&self) -> &'a Handle {
         self.0
     }
 }
@@ -287,18 +290,6 @@ impl Drop for Through<'_> {
             self.0.follow();
         }
     }
-}
-
-/// Runs the body of an exported function on the super-chunk behind a pointer.
-///
-/// # Safety
-/// As for [`Handle::from_c`].
-pub unsafe fn on<T: Done<R>, R: Returned, F: FnOnce(&Through) -> Result<T>>(
-    schunk: *mut blosc2_schunk,
-    body: F,
-) -> R {
-    let through = || unsafe_granted!(Handle::from_c(schunk)).map(Handle::through);
-    export_around::<F, _, _>(|| body(&through()?))
 }
 
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.

@@ -1,25 +1,20 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::handle::Through;
 use crate::capi::context;
 use crate::capi::prelude::*;
 use oxiblosc_core::schunk::copy::VlmetalayerCoder;
 use oxiblosc_frame::meta::NAME_MAXLEN;
 
-/// Runs the body of an exported function on the super-chunk and the name of a metalayer that C passes. Here null is an invalid
-/// parameter.
+/// The super-chunk and the name of a metalayer that C passes. Here null is an invalid parameter.
 ///
 /// # Safety
 /// `schunk` is null or valid, `layer` null or a C string.
-unsafe fn on_named<F: FnOnce(&Through, &[u8]) -> Result<usize>>(
+unsafe fn named<'a>(
     schunk: *mut blosc2_schunk,
     layer: *const c_char,
-    body: F,
-) -> c_int {
-    unsafe_granted!(export_around::<F, _, _>(|| {
-        not_null!(schunk; InvalidParam)?;
-        body(&Handle::from_c(schunk)?.through(), name_of(layer)?)
-    }))
+) -> Result<(Through<'a>, &'a [u8])> {
+    not_null!(schunk; InvalidParam)?;
+    unsafe_granted!(Ok((Through::from_c(schunk)?, name_of(layer)?)))
 }
 
 /// Refuses views, whose fixed-length metalayers are made with them.
@@ -56,17 +51,16 @@ pub unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
 ///
 /// # Safety
 /// `schunk` and `name` are NULL or valid; `content` has `content_len` bytes.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_meta_add(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
     content: *mut u8,
     content_len: i32,
 ) -> c_int {
-    unsafe_granted!(on_named(schunk, name, |schunk, name| {
-        check_not_view(schunk)?;
-        schunk.add_metalayer(name, content_of(content, content_len)?)
-    }))
+    let (schunk, name) = &named(schunk, name)?;
+    check_not_view(schunk)?;
+    schunk.add_metalayer(name, content_of(content, content_len)?)
 }
 
 /// Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content that is longer than the
@@ -74,37 +68,35 @@ pub unsafe extern "C" fn blosc2_meta_add(
 ///
 /// # Safety
 /// As for `blosc2_meta_add`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_meta_update(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
     content: *mut u8,
     content_len: i32,
 ) -> c_int {
-    unsafe_granted!(on_named(schunk, name, |schunk, name| {
-        check_not_view(schunk)?;
-        // A name that there is not comes before content that cannot be.
-        schunk.read()?.find_metalayer(name)?;
-        schunk.update_metalayer(name, content_of(content, content_len)?)
-    }))
+    let (schunk, name) = &named(schunk, name)?;
+    check_not_view(schunk)?;
+    // As in the reference, an unknown name comes before invalid content.
+    schunk.read()?.find_metalayer(name)?;
+    schunk.update_metalayer(name, content_of(content, content_len)?)
 }
 
 /// Looks for a variable-length metalayer. Returns its index, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid, `name` a C string.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlmeta_exists(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| {
-        let name = name_of(name)?;
-        if name.len() > NAME_MAXLEN {
-            return Err(Error::InvalidParam);
-        }
-        schunk.read()?.find_vlmetalayer(name)
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    let name = name_of(name)?;
+    if name.len() > NAME_MAXLEN {
+        return Err(Error::InvalidParam);
+    }
+    schunk.read()?.find_vlmetalayer(name)
 }
 
 /// A context for contents of variable-length metalayers, which compresses as `cparams` say; null stands for the defaults.
@@ -138,7 +130,7 @@ pub fn copying(from: &Handle) -> Result<VlmetalayerCoder> {
 ///
 /// # Safety
 /// As for `blosc2_meta_add`; `cparams` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlmeta_add(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
@@ -146,10 +138,9 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
     content_len: i32,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(on_named(schunk, name, |schunk, name| {
-        let content = content_of(content, content_len)?;
-        schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
-    }))
+    let (schunk, name) = &named(schunk, name)?;
+    let content = content_of(content, content_len)?;
+    schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
 }
 
 /// Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the program frees with
@@ -157,23 +148,22 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
 ///
 /// # Safety
 /// The pointers are NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlmeta_get(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
     content: *mut *mut u8,
     content_len: *mut i32,
 ) -> c_int {
-    unsafe_granted!(on_named(schunk, name, |schunk, name| {
-        not_null!(content, content_len; InvalidParam)?;
-        let decoder = decompressing(schunk.shown().base())?;
-        let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
-        match data.len() {
-            0 => (*content, *content_len) = (null_mut(), 0),
-            _ => _ = hand_over(data, content, content_len),
-        }
-        Ok(at)
-    }))
+    let (schunk, name) = &named(schunk, name)?;
+    not_null!(content, content_len; InvalidParam)?;
+    let decoder = decompressing(schunk.shown().base())?;
+    let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
+    match data.len() {
+        0 => (*content, *content_len) = (null_mut(), 0),
+        _ => _ = hand_over(data, content, content_len),
+    }
+    Ok(at)
 }
 
 /// Puts other content into a variable-length metalayer; the parameters are those of `blosc2_vlmeta_add`. Returns the index
@@ -181,7 +171,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
 ///
 /// # Safety
 /// As for `blosc2_vlmeta_add`.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlmeta_update(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
@@ -189,25 +179,23 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
     content_len: i32,
     cparams: *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(on_named(schunk, name, |schunk, name| {
-        schunk.read()?.find_vlmetalayer(name)?;
-        let content = content_of(content, content_len)?;
-        schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
-    }))
+    let (schunk, name) = &named(schunk, name)?;
+    schunk.read()?.find_vlmetalayer(name)?;
+    let content = content_of(content, content_len)?;
+    schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
 }
 
 /// Deletes a variable-length metalayer. Returns how many are left, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid, `name` a C string.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlmeta_delete(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| {
-        schunk.delete_vlmetalayer(name_of(name)?)
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk.delete_vlmetalayer(name_of(name)?)
 }
 
 /// Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The
@@ -215,25 +203,24 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
 ///
 /// # Safety
 /// As said.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     schunk: *mut blosc2_schunk,
     names: *mut *mut c_char,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| {
-        let (shown, base) = (schunk.shown(), schunk.shown().base());
-        let state = schunk.peek()?;
-        let layers = &(*base.as_c()).vlmetalayers;
-        // There is room for as many as the program was told of, which of a view may be fewer.
-        let count = state.vlmetalayers().len().min(layers.len());
-        let count = count.min(shown.nvlmetalayers());
-        // As in the reference, where there are no names there may be no place for them.
-        if count > 0 {
-            not_null!(names)?;
-        }
-        for (i, layer) in layers[..count].iter().enumerate() {
-            *names.add(i) = (**layer).name;
-        }
-        Ok(count)
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    let (shown, base) = (schunk.shown(), schunk.shown().base());
+    let state = schunk.peek()?;
+    let layers = &(*base.as_c()).vlmetalayers;
+    // There is room for as many as the program was told of, which of a view may be fewer.
+    let count = state.vlmetalayers().len().min(layers.len());
+    let count = count.min(shown.nvlmetalayers());
+    // As in the reference, where there are no names there may be no place for them.
+    if count > 0 {
+        not_null!(names)?;
+    }
+    for (i, layer) in layers[..count].iter().enumerate() {
+        *names.add(i) = (**layer).name;
+    }
+    Ok(count)
 }

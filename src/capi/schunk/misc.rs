@@ -28,24 +28,24 @@ unsafe fn give_params<T>(
 ///
 /// # Safety
 /// Both pointers are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_get_cparams(
     schunk: *mut blosc2_schunk,
     cparams: *mut *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(export(|| { give_params(schunk, cparams, cparams_of) }))
+    give_params(schunk, cparams, cparams_of)
 }
 
 /// Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
 ///
 /// # Safety
 /// Both pointers are valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_get_dparams(
     schunk: *mut blosc2_schunk,
     dparams: *mut *mut blosc2_dparams,
 ) -> c_int {
-    unsafe_granted!(export(|| { give_params(schunk, dparams, dparams_of) }))
+    give_params(schunk, dparams, dparams_of)
 }
 
 /// Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`. Returns 0;
@@ -53,26 +53,26 @@ pub unsafe extern "C" fn blosc2_schunk_get_dparams(
 ///
 /// # Safety
 /// `schunk` is valid; `offsets_order` has `schunk->nchunks` elements.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     schunk: *mut blosc2_schunk,
     offsets_order: *mut i64,
 ) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| {
-        schunk.reorder_by(|nchunks| {
-            let order = items(offsets_order, nchunks)?;
-            order.iter().map(|from| index(*from)).list()
-        })
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk.reorder_by(|nchunks| {
+        let order = items(offsets_order, nchunks)?;
+        order.iter().map(|from| index(*from)).list()
+    })
 }
 
 /// Bytes of the frame, as it is or will be once it is closed; without a frame an estimate.
 ///
 /// # Safety
 /// `schunk` is valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
-    unsafe_granted!(on(schunk, |schunk| { schunk.frame_len() }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk.frame_len()
 }
 
 /// Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,
@@ -81,18 +81,17 @@ pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> 
 ///
 /// # Safety
 /// `schunk` is valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_fill_special(
     schunk: *mut blosc2_schunk,
     nitems: i64,
     special_value: c_int,
     chunksize: i32,
 ) -> i64 {
-    unsafe_granted!(on(schunk, |schunk| {
-        let (nitems, kind) = (size(nitems)?, Special::fillable(special_value));
-        let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
-        schunk.fill_special(nitems as u64, kind, room(chunksize), &sample)
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    let (nitems, kind) = (size(nitems)?, Special::fillable(special_value));
+    let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
+    schunk.fill_special(nitems as u64, kind, room(chunksize), &sample)
 }
 
 /// A chunk of special values, as the super-chunk's own parameters have it.
@@ -111,18 +110,18 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>
 ///
 /// # Safety
 /// `schunk` is valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| schunk.lock()))
+    Through::from_c(schunk)?.lock()
 }
 
 /// Ends what `blosc2_schunk_lock` began. Returns 0, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| schunk.unlock()))
+    Through::from_c(schunk)?.unlock()
 }
 
 /// Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
@@ -130,9 +129,9 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_int {
-    unsafe_granted!(on(schunk, |schunk| schunk.refresh()))
+    Through::from_c(schunk)?.refresh()
 }
 
 /// Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
@@ -140,11 +139,10 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
 ///
 /// # Safety
 /// `schunk` is valid.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) -> *mut i64 {
-    unsafe_granted!(on(schunk, |schunk| {
-        numbers_for_c(schunk.offsets()?.iter().copied())
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    numbers_for_c(schunk.offsets()?.iter().copied())
 }
 
 /// Says whether `blosc2_schunk_free` is to leave the frame's buffer in memory to the program, which then frees it with

@@ -8,7 +8,7 @@ use crate::capi::unwritten::unwritten;
 ///
 /// # Safety
 /// `schunk` is valid; `buffer` has room for the items.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     schunk: *mut blosc2_schunk,
     start: i64,
@@ -16,9 +16,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, for which the buffer is long enough.
-    unsafe_granted!(on(schunk, |schunk| {
-        schunk.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
 }
 
 /// Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
@@ -26,7 +25,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
 ///
 /// # Safety
 /// `schunk` is valid; `buffer` holds the items.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     schunk: *mut blosc2_schunk,
     start: i64,
@@ -34,37 +33,34 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, which the buffer holds.
-    unsafe_granted!(on(schunk, |schunk| {
-        schunk
-            .write_items(start, stop, |len| bytes(buffer.cast(), len))
-            .map_err(unwritten(Error::ChunkUpdate))
-    }))
+    let schunk = &Through::from_c(schunk)?;
+    schunk
+        .write_items(start, stop, |len| bytes(buffer.cast(), len))
+        .map_err(unwritten(Error::ChunkUpdate))
 }
 
 /// Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is NULL or valid; `coords` has `ncoords` elements and `buffer` room for as many items.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     schunk: *mut blosc2_schunk,
     ncoords: i64,
     coords: *const i64,
     buffer: *mut c_void,
 ) -> c_int {
-    unsafe_granted!(export(|| {
-        not_null!(schunk; InvalidParam)?;
-        let schunk = Handle::from_c(schunk)?.core();
-        let ncoords = size(ncoords)?;
-        if ncoords == 0 {
-            return Ok(());
-        }
-        not_null!(coords, buffer; InvalidParam)?;
-        let state = schunk.read()?;
-        let len = ncoords.checked_mul(room(state.parameters().typesize));
-        let len = len.ok_or(Error::InvalidParam)?;
-        // A negative coordinate, read as an unsigned one, is behind the last item.
-        let coords = items(coords.cast(), ncoords)?;
-        schunk.read_sparse(coords, bytes_mut(buffer.cast(), len)?)
-    }))
+    not_null!(schunk; InvalidParam)?;
+    let schunk = Handle::from_c(schunk)?.core();
+    let ncoords = size(ncoords)?;
+    if ncoords == 0 {
+        return Ok(());
+    }
+    not_null!(coords, buffer; InvalidParam)?;
+    let state = schunk.read()?;
+    let len = ncoords.checked_mul(room(state.parameters().typesize));
+    let len = len.ok_or(Error::InvalidParam)?;
+    // A negative coordinate, read as an unsigned one, is behind the last item.
+    let coords = items(coords.cast(), ncoords)?;
+    schunk.read_sparse(coords, bytes_mut(buffer.cast(), len)?)
 }

@@ -8,23 +8,21 @@ use crate::capi::prelude::*;
 ///
 /// # Safety
 /// `schunk` is NULL or valid; `start` and `stop` have a number for each dimension.
-#[unsafe(no_mangle)]
+#[export]
 pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     schunk: *mut blosc2_schunk,
     start: *mut i64,
     stop: *mut i64,
     chunks_idx: *mut *mut i64,
 ) -> i64 {
-    unsafe_granted!(export(|| {
-        let shown = Handle::from_c(schunk)?;
-        not_null!(start, stop, chunks_idx)?;
-        *chunks_idx = null_mut();
-        let schunk = shown.core();
-        let state = schunk.read_known()?;
-        let chunks = schunk.chunks_of_slice(&state, shown.metalayers(&state), |ndim| {
-            Ok((items(start, ndim)?, items(stop, ndim)?))
-        })?;
-        *chunks_idx = numbers_for_c(chunks.iter().map(|nchunk| *nchunk as i64))?;
-        Ok(chunks.len())
-    }))
+    let shown = Handle::from_c(schunk)?;
+    not_null!(start, stop, chunks_idx)?;
+    *chunks_idx = null_mut();
+    let schunk = shown.core();
+    let state = schunk.read_known()?;
+    let chunks = schunk.chunks_of_slice(&state, shown.metalayers(&state), |ndim| {
+        Ok((items(start, ndim)?, items(stop, ndim)?))
+    })?;
+    *chunks_idx = numbers_for_c(chunks.iter().map(|nchunk| *nchunk as i64))?;
+    Ok(chunks.len())
 }
