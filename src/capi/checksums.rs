@@ -16,8 +16,7 @@ use crate::capi::prelude::*;
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
-    schunk.add_checksums()
+    Through::from_c(schunk)?.add_checksums()
 }
 
 /// Whether chunks that come into a super-chunk get checksums: 1 or 0, or a negative error code.
@@ -26,8 +25,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schun
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
-    schunk.has_checksums()
+    Through::from_c(schunk)?.has_checksums()
 }
 
 /// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
@@ -40,6 +38,5 @@ pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
-    schunk.check_chunk(index(nchunk))
+    Through::from_c(schunk)?.check_chunk(index(nchunk))
 }

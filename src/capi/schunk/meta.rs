@@ -194,8 +194,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
-    schunk.delete_vlmetalayer(name_of(name)?)
+    Through::from_c(schunk)?.delete_vlmetalayer(name_of(name)?)
 }
 
 /// Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The

@@ -71,8 +71,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 /// `schunk` is valid.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
-    let schunk = &Through::from_c(schunk)?;
-    schunk.frame_len()
+    Through::from_c(schunk)?.frame_len()
 }
 
 /// Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,

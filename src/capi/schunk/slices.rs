@@ -16,8 +16,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, for which the buffer is long enough.
-    let schunk = &Through::from_c(schunk)?;
-    schunk.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
+    Through::from_c(schunk)?.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
 }
 
 /// Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
