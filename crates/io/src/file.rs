@@ -5,7 +5,7 @@ use super::change_lock::ChangeLock;
 use super::{Backend, Mode, Storage, Version, Written};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
-use oxiblosc_system::files;
+use oxiblosc_system::files::{self, How, NewFileAccess};
 use oxiblosc_system::locks::OwnFile;
 use std::ffi::CStr;
 use std::fs::File;
@@ -67,7 +67,11 @@ pub struct PlainFile {
 impl PlainFile {
     /// Opens the file at `path`.
     pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
-        let file = mode.open(path).map_err(|_| Error::FileOpen)?;
+        let file = match mode {
+            Mode::ReadWrite => files::open(path, How::CHANGE, NewFileAccess::All),
+            other => other.open(path),
+        };
+        let file = file.map_err(|_| Error::FileOpen)?;
         Ok(Self {
             file: OwnFile::new(file),
             lock: ChangeLock::new(),
@@ -250,6 +254,24 @@ fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
 mod tests {
     use super::super::tests::Folder;
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn reading_for_a_change_does_not_set_the_time_of_the_last_access() {
+        let folder = Folder::new("accessed");
+        let name = folder.path("a");
+        std::fs::write(path(&name), b"abc").expect("writes");
+        let then = std::time::UNIX_EPOCH + Duration::from_secs(1 << 30);
+        let times = std::fs::FileTimes::new().set_accessed(then);
+        let owned = File::options().write(true).open(path(&name));
+        owned
+            .and_then(|file| file.set_times(times))
+            .expect("sets it");
+        let file = Filesystem.open(&name, Mode::ReadWrite).expect("opens");
+        file.read_at(0, &mut [0; 3]).expect("reads");
+        let accessed = path(&name).metadata().and_then(|there| there.accessed());
+        assert_eq!(accessed.expect("the file has one"), then);
+    }
 
     #[test]
     fn what_is_written_is_read() {

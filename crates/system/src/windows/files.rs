@@ -48,6 +48,8 @@ impl How {
     pub const READ: Self = Self::new(GENERIC_READ, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS);
     /// Reading and writing a file that is there.
     pub const READ_WRITE: Self = Self::new(GENERIC_READ | GENERIC_WRITE, OPEN_EXISTING, 0);
+    /// Changing a file that is there.
+    pub const CHANGE: Self = Self::READ_WRITE;
     /// Reading and writing a new file; one that is there is emptied.
     pub const EMPTIED: Self = Self {
         empty: true,
