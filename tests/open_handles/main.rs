@@ -1,11 +1,13 @@
 //! Handles whose file somebody else cuts, removes, overwrites or replaces.
 //!
 //! Whatever such a handle could tell it still tells, as the reference's does, and what it cannot tell is an error: every call that reads,
-//! on every storage (`reads.rs`). A change that is acknowledged is in a file that has a name (`changes.rs`).
+//! on every storage (`reads.rs`). A change that is acknowledged is in a file that has a name (`changes.rs`). There may be more handles than the
+//! process may have files open (`many.rs`).
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod changes;
+mod many;
 mod place;
 mod reads;

@@ -1,4 +1,4 @@
-//! Limits how many read handles the process keeps open: a program may have thousands of open frames, but file descriptors are limited.
+//! Limits how many files the process keeps open between calls: a program may have thousands of open frames, but file descriptors are limited.
 
 use oxiblosc_system::files;
 use std::ffi::CStr;
@@ -10,26 +10,32 @@ const DEFAULT_LIMIT: usize = 96;
 /// At most one of this many file descriptors of the process is kept open.
 const SHARE: u64 = 16;
 
-/// Counts the handles that are kept open. The count is atomic, since a `fork` could leave a lock locked. A child process inherits the handles and
+/// Counts the files that are kept open. The count is atomic, since a `fork` could leave a lock locked. A child process inherits the files and
 /// the count.
-pub struct ReaderSlots {
+pub struct FileSlots {
     /// How many slots are taken.
     taken: AtomicUsize,
     /// The number of slots plus 1; 0 until it is determined.
     limit: AtomicUsize,
 }
 
-/// Permission to keep one handle open, given back when this is dropped. Drop it together with the handle.
-pub struct ReaderSlot<'a>(&'a ReaderSlots);
+/// Permission to keep one file open, given back when this is dropped. Drop it together with the file.
+pub struct FileSlot<'a>(&'a FileSlots);
 
-/// The slots of this process: as many as the environment variable `BLOSC_MAX_CACHED_READERS` said when the first was taken, otherwise 96 or a sixteenth
-/// of the file descriptors that the process may have, whichever is less.
-pub static READERS: ReaderSlots = ReaderSlots {
+/// The slots of this process for files that are open for reading: as many as the environment variable `BLOSC_MAX_CACHED_READERS` said when the
+/// first was taken, otherwise 96 or a sixteenth of the file descriptors that the process may have, whichever is less.
+pub static READERS: FileSlots = FileSlots {
     taken: AtomicUsize::new(0),
     limit: AtomicUsize::new(0),
 };
 
-impl ReaderSlots {
+/// The slots for files that are open for changes, as many again.
+pub static WRITERS: FileSlots = FileSlots {
+    taken: AtomicUsize::new(0),
+    limit: AtomicUsize::new(0),
+};
+
+impl FileSlots {
     /// `limit` slots.
     pub const fn new(limit: usize) -> Self {
         Self {
@@ -39,14 +45,14 @@ impl ReaderSlots {
     }
 
     /// Takes a slot, if one is free.
-    pub fn take(&self) -> Option<ReaderSlot<'_>> {
+    pub fn take(&self) -> Option<FileSlot<'_>> {
         let limit = self.limit();
         self.taken
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
                 (taken < limit).then(|| taken + 1)
             })
             .ok()
-            .map(|_| ReaderSlot(self))
+            .map(|_| FileSlot(self))
     }
 
     fn limit(&self) -> usize {
@@ -67,7 +73,7 @@ impl ReaderSlots {
     }
 }
 
-impl Drop for ReaderSlot<'_> {
+impl Drop for FileSlot<'_> {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
@@ -100,19 +106,19 @@ mod tests {
 
     #[test]
     fn slots_are_taken_and_come_back() {
-        let slots = ReaderSlots::new(2);
+        let slots = FileSlots::new(2);
         let first = slots.take();
         let second = slots.take();
         assert!(first.is_some() && second.is_some() && slots.take().is_none());
         drop(first);
         let third = slots.take();
         assert!(third.is_some() && slots.take().is_none());
-        assert!(ReaderSlots::new(0).take().is_none());
+        assert!(FileSlots::new(0).take().is_none());
     }
 
     #[test]
     fn slots_under_threads() {
-        let slots = ReaderSlots::new(3);
+        let slots = FileSlots::new(3);
         let most = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {

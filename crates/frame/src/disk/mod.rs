@@ -163,7 +163,8 @@ pub struct Disk {
     size: Option<u64>,
     reader: Option<KeptReader>,
     space: Option<SpaceInFile>,
-    /// The file that is open for changes. It stays open from one change to the next, if the back end is one for files or maps.
+    /// The file that is open for changes. It stays open from one change to the next if it is a map, or a file and the number of open files
+    /// allows it.
     write_handle: Option<WriteHandle>,
     lock: Option<SidecarLock>,
     /// How many calls of [`Disk::lock`] are waiting for their [`Disk::unlock`].

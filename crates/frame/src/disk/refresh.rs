@@ -4,14 +4,14 @@ use super::load::{self, NotLoaded};
 use super::{Disk, Loaded, is_there, is_written, patches};
 use crate::journal::overlay;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::readers::{READERS, ReaderSlot};
+use oxiblosc_io::readers::{FileSlot, READERS};
 use oxiblosc_io::{Mode, Storage, Written};
 use oxiblosc_memory::Shared;
 
 /// A read handle that is kept open.
 pub(super) struct KeptReader {
     pub(super) file: Shared<dyn Storage>,
-    _slot: ReaderSlot<'static>,
+    _slot: FileSlot<'static>,
 }
 
 /// A file to read the frame from.

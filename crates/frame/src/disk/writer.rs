@@ -7,6 +7,7 @@ use crate::journal;
 use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{self, Attempt, SidecarLock};
+use oxiblosc_io::readers::{FileSlot, WRITERS};
 use oxiblosc_io::{Mode, Storage, StorageLock, Written, operation, paths};
 use oxiblosc_memory::{Collect, Shared, Sorted};
 use std::time::Duration;
@@ -76,6 +77,27 @@ pub(super) struct WriteHandle {
     process: u32,
     /// Whether the file is locked against changes by others.
     pub(super) locked: bool,
+    /// The permission to keep it open between changes, if it has one.
+    slot: Option<FileSlot<'static>>,
+}
+
+impl WriteHandle {
+    fn new(file: Shared<dyn Storage>, process: u32, locked: bool) -> Self {
+        Self {
+            file,
+            process,
+            locked,
+            slot: None,
+        }
+    }
+
+    /// Whether the file may stay open between changes. A slot is taken if one is free.
+    fn has_slot(&mut self) -> bool {
+        if self.slot.is_none() {
+            self.slot = WRITERS.take();
+        }
+        self.slot.is_some()
+    }
 }
 
 /// When a file was last written to, after this handle has written to it. The time is made later than `before`, so that other handles notice
@@ -127,11 +149,8 @@ impl FrameWaiter {
             Self::LockFile(waiter) => waiter.wait(timeout).map(FrameLockGuard::LockFile),
             Self::File(file) => {
                 file.lock_exclusive()?;
-                Ok(FrameLockGuard::File(FileLock(WriteHandle {
-                    file,
-                    process: oxiblosc_pool::process(),
-                    locked: true,
-                })))
+                let handle = WriteHandle::new(file, oxiblosc_pool::process(), true);
+                Ok(FrameLockGuard::File(FileLock(handle)))
             }
         }
     }
@@ -276,6 +295,10 @@ impl Disk {
             handle.file.unlock();
             handle.locked = false;
             self.size = None;
+            // A map cannot be opened again.
+            if self.options.backend.is_filesystem() && !handle.has_slot() {
+                self.write_handle = None;
+            }
         }
         self.unlock_shared();
     }
@@ -303,11 +326,7 @@ impl Disk {
                 if !backend.is_filesystem() && !backend.is_mmap() {
                     return Ok(Some(file));
                 }
-                self.write_handle = Some(WriteHandle {
-                    file,
-                    process: self.process,
-                    locked: false,
-                });
+                self.write_handle = Some(WriteHandle::new(file, self.process, false));
             }
             let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
             if !handle.locked {

@@ -1,7 +1,7 @@
 //! Several handles of one file: their changes wait for each other, and are made in the file to which the path leads.
 
 use super::*;
-use oxiblosc_io::readers::READERS;
+use oxiblosc_io::readers::{READERS, WRITERS};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -184,13 +184,13 @@ fn a_thread_does_not_wait_for_itself() {
 #[test]
 fn a_change_goes_into_the_file_that_the_path_names() {
     let folder = Folder::new("replaced");
-    for keeps_readers in [true, false] {
+    for keeps_files in [true, false] {
         let mut slots = Vec::new();
-        while !keeps_readers && let Some(slot) = READERS.take() {
+        while !keeps_files && let Some(slot) = READERS.take().or_else(|| WRITERS.take()) {
             slots.push(slot);
         }
         for kind in KINDS {
-            let path = folder.0.join(format!("{kind:?} {keeps_readers}"));
+            let path = folder.0.join(format!("{kind:?} {keeps_files}"));
             let mut model = frame(&path, kind);
             let mut disk = open(&path, kind);
             let file = frame_file_of(&path, kind);
@@ -202,7 +202,7 @@ fn a_change_goes_into_the_file_that_the_path_names() {
                 std::fs::rename(&file, &before).unwrap();
                 std::fs::rename(&other, &file).unwrap();
                 append(&mut disk, &mut model, kind).unwrap();
-                assert_eq!(count(&path, kind), 3 + round, "{kind:?} {keeps_readers}");
+                assert_eq!(count(&path, kind), 3 + round, "{kind:?} {keeps_files}");
             }
             let chunks = content(&mut disk).unwrap();
             assert_same(&chunks, &model.chunks, "what the handle reads");
