@@ -16,7 +16,7 @@ fi
 export RUSTC_BOOTSTRAP=1
 cargo run --quiet --release --example seed
 export CC=clang CFLAGS="-fsanitize=address,fuzzer-no-link -g"
-[ $# -gt 0 ] || set -- decompress getitem vlblocks compress patch streams registered header b2nd frames blosc1
+[ $# -gt 0 ] || set -- decompress getitem vlblocks compress patch streams registered header b2nd frames files blosc1
 for target in "$@"; do
   case $target in
     decompress | getitem) longest=80000 ;;

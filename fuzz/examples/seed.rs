@@ -5,7 +5,7 @@ use oxiblosc_codecs::{Codec, Dict, Encoder};
 use oxiblosc_fuzz::numbers::Random;
 use oxiblosc_fuzz::seeds::{all, data};
 use oxiblosc_fuzz::targets::{COMPRESS, MASK, OPTIONS, POSTFILTER, REPAIR};
-use oxiblosc_fuzz::targets::{frames, registered};
+use oxiblosc_fuzz::targets::{files, frames, registered};
 use std::io::Result;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,9 @@ fn main() -> Result<()> {
     }
     for (n, input) in registered::seeds().into_iter().enumerate() {
         std::fs::write(folder("registered")?.join(n.to_string()), input)?;
+    }
+    for (n, input) in files::seeds().into_iter().enumerate() {
+        std::fs::write(folder("files")?.join(n.to_string()), input)?;
     }
     for (n, frame) in frames::seeds().into_iter().enumerate() {
         for (options, seed) in [(0, 1), (0b0111, 2), (0b1001, 3), (0b1111, 4)] {
@@ -77,6 +80,15 @@ fn blosc1_chunks() -> Vec<Vec<u8>> {
             chunk.truncate(usize::try_from(cbytes).expect("it compresses"));
             inputs.push([&[2, 1, 9, 0, 20, 0, 0, 0][..], &chunk].concat());
             inputs.push([&[1, i as u8, 100, 16, 4, 15, 0, 4][..], &data].concat());
+            let mut random = Random(len as u64);
+            let recipe: Vec<u8> = (0..40).map(|_| random.bits() as u8).collect();
+            inputs.push(
+                [
+                    &[5, i as u8, 100, 16, 4, 15 + shuffle as u8, 0, 0][..],
+                    &recipe,
+                ]
+                .concat(),
+            );
         }
     }
     inputs
@@ -108,7 +120,12 @@ fn parameters(compress: &Path, vlblocks: &Path) -> Result<()> {
         }
         input.extend([random.bits() as u8, random.bits() as u8]);
         let len = random.one_of(&[0, 20, 100, 1000, 5000]);
-        input.extend(&*data(len, i.into()));
+        if let 0x80..0xe0 = input[PARAMETERS + 1] {
+            // Steps of a recipe.
+            input.extend((0..40).map(|_| random.bits() as u8));
+        } else {
+            input.extend(&*data(len, i.into()));
+        }
         std::fs::write(compress.join(format!("parameters-{i}")), input)?;
     }
     for i in 0..40u8 {
@@ -158,6 +175,14 @@ fn streams(folder: &Path) -> Result<()> {
                 input.extend((len as u16 + 50).to_le_bytes());
                 input.extend(&*data);
                 let name = format!("{}-{len}-data-{how}", codec.name());
+                std::fs::write(folder.join(name), input)?;
+            }
+            for how in [0x04, 0x14, 0x27, 0x34] {
+                // A recipe.
+                let mut random = Random(u64::from(how) + len as u64);
+                let mut input = vec![what | 2, clevel - 1, how, 0xff, 0x03];
+                input.extend((0..40).map(|_| random.bits() as u8));
+                let name = format!("{}-{len}-recipe-{how}", codec.name());
                 std::fs::write(folder.join(name), input)?;
             }
         }

@@ -1,9 +1,12 @@
 #![no_main]
-//! The library of Blosc 1. The first byte says whether the input is a chunk, or data to compress and to get back.
+//! The library of Blosc 1. The first byte says whether the input is a chunk, or data to compress and to get back, or a
+//! recipe for them.
 
 use blosc::compress::blosc_compress_ctx;
 use blosc::decompress::{blosc_decompress_ctx, blosc_getitem};
 use blosc::header::blosc_cbuffer_validate;
+use oxiblosc_fuzz::numbers::Input;
+use oxiblosc_fuzz::recipe;
 use std::ffi::{CStr, c_int};
 
 /// Bytes in front of the chunk or the data.
@@ -16,6 +19,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     if let Some((options, rest)) = input.split_first_chunk() {
         match options[0] & 1 {
             0 => read(options, rest.into()),
+            _ if options[0] & 4 != 0 => write(options, &recipe::make(&mut Input(rest))),
             _ => write(options, rest),
         }
     }

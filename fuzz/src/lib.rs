@@ -10,6 +10,8 @@ pub mod calls;
 pub mod model;
 /// Numbers from inputs, and a generator of them.
 pub mod numbers;
+/// Much data out of few bytes.
+pub mod recipe;
 /// Checksums that lie.
 pub mod restamp;
 /// Chunks of every kind.

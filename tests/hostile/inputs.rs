@@ -38,6 +38,15 @@ fn damaged_frames() {
     assert!((20..180).contains(&opened), "{opened} of 200 open");
 }
 
+#[test]
+fn damaged_files() {
+    let _alone = memory::alone();
+    let seeds = targets::files::seeds();
+    run("file", targets::files::run, |i| {
+        targets::files::mutant(&seeds, i)
+    });
+}
+
 /// Random numbers, then data.
 fn parameters_and_data(i: u64) -> Vec<u8> {
     let mut random = Random(i);

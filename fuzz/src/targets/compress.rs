@@ -2,10 +2,14 @@
 
 use super::super::calls::{Decompression, Getitem, c_len, compress, decompress, getitem};
 use super::super::numbers::Input;
+use super::super::recipe;
 use super::super::user;
 use super::LARGEST;
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
+
+/// The filter for planes of bytes, in its correct form.
+const BYTEDELTA: u8 = 35;
 
 /// How to compress.
 pub struct Parameters {
@@ -58,7 +62,7 @@ pub fn parameters(input: &mut Input) -> Parameters {
         cparams.filters[slot] = match filter {
             id if wild => id,
             id if id < 0x80 => 0,
-            id => [1, 2, 3, 1, 2, user::FILTER, 0, 4][usize::from(id % 8)],
+            id => [1, 2, 3, 1, 2, user::FILTER, BYTEDELTA, 4][usize::from(id % 8)],
         };
         cparams.filters_meta[slot] = match cparams.filters[slot] {
             filter_id::SHUFFLE if !wild && meta < 0xc0 => 0,
@@ -72,12 +76,15 @@ pub fn parameters(input: &mut Input) -> Parameters {
     }
 }
 
-/// Parameters, then data: the first bytes say how much room there is and how often the rest is repeated.
+/// Parameters, then data: the first bytes say how much room there is, and whether the rest is the data, is repeated, or is a recipe.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let parameters = parameters(&mut input);
     let (tight, repeat) = (input.byte(), input.byte());
-    let mut source = input.rest();
+    let mut source = match repeat {
+        0x80..0xe0 => recipe::make(&mut input),
+        _ => input.rest(),
+    };
     if repeat >= 0xe0 && !source.is_empty() {
         // Enough for several threads.
         let times = ((96 << 10) / source.len() + 1).min(64);

@@ -57,7 +57,7 @@ pub fn run(data: &[u8]) {
 }
 
 /// Reads whatever can be asked for; errors are what is expected.
-fn read(schunk: &SuperChunk, random: &mut Random) {
+pub(super) fn read(schunk: &SuperChunk, random: &mut Random) {
     let (Ok(nchunks), Ok(nbytes)) = (schunk.nchunks(), schunk.nbytes()) else {
         return;
     };
@@ -97,7 +97,7 @@ fn names(state: &State) -> Vec<Vec<u8>> {
 }
 
 /// Changes what can be changed.
-fn change(schunk: &SuperChunk, random: &mut Random) {
+pub(super) fn change(schunk: &SuperChunk, random: &mut Random) {
     let Ok(counts) = schunk.read().map(|state| state.counts()) else {
         return;
     };
@@ -153,7 +153,17 @@ pub fn mutant(seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
     input
 }
 
-fn seed((codec, typesize, filters): (u8, i32, &[u8]), checksums: bool) -> Vec<u8> {
+fn seed(pipeline: (u8, i32, &[u8]), checksums: bool) -> Vec<u8> {
+    let schunk = frame_in(Place::Frame, pipeline, checksums);
+    schunk.to_frame().expect("a frame in memory").to_vec()
+}
+
+/// A frame of chunks of all kinds.
+pub(super) fn frame_in(
+    place: Place,
+    (codec, typesize, filters): (u8, i32, &[u8]),
+    checksums: bool,
+) -> SuperChunk {
     let mut cparams = CParams {
         codec,
         typesize,
@@ -162,7 +172,7 @@ fn seed((codec, typesize, filters): (u8, i32, &[u8]), checksums: bool) -> Vec<u8
     cparams.filters = [0; 6];
     cparams.filters[6 - filters.len()..].copy_from_slice(filters);
     let schunk = SuperChunk::create(StorageParams {
-        place: Place::Frame,
+        place,
         cparams,
         protection: Protection::with_checksums(checksums),
         ..StorageParams::default()
@@ -180,6 +190,6 @@ fn seed((codec, typesize, filters): (u8, i32, &[u8]), checksums: bool) -> Vec<u8
         schunk.append_data(&data(240, 2))?;
         schunk.add_vlmetalayer(b"variable", &data(300, 3), &encoder)
     });
-    done.expect("a frame in memory");
-    schunk.to_frame().expect("a frame in memory").to_vec()
+    done.expect("a frame");
+    schunk
 }

@@ -3,6 +3,7 @@
 pub mod b2nd;
 pub mod compress;
 pub mod decompress;
+pub mod files;
 pub mod frames;
 pub mod getitem;
 pub mod header;
@@ -15,10 +16,11 @@ pub mod vlblocks;
 pub type Target = fn(&[u8]);
 
 /// The targets by name, as `fuzz/regressions` and `fuzz/corpus` have folders for them.
-pub const ALL: [(&str, Target); 10] = [
+pub const ALL: [(&str, Target); 11] = [
     ("b2nd", b2nd::run),
     ("compress", compress::run),
     ("decompress", decompress::run),
+    ("files", files::run),
     ("frames", frames::run),
     ("getitem", getitem::run),
     ("header", header::run),

@@ -2,8 +2,9 @@
 
 use super::super::calls::c_len;
 use super::super::numbers::Input;
+use super::super::recipe;
 use blosc2::capi::filters::*;
-use oxiblosc_codecs::{Codec, Decoder, Dict, Encoder};
+use oxiblosc_codecs::{Codec, Decoder, Dict, Encoder, StreamContent};
 
 /// A byte that says what to do, numbers for it, then a stream or data.
 pub fn run(data: &[u8]) {
@@ -53,9 +54,18 @@ fn decode(codec: Codec, with_dict: bool, mut input: Input) {
 /// Data, compressed into more or less room by a fresh encoder and by one that was used before.
 fn encode(codec: Codec, mut input: Input) {
     let clevel = 1 + input.byte() % 9;
-    let with_dict = input.byte() & 3 == 3;
-    let room = input.short();
-    let data = input.rest();
+    let how = input.byte();
+    let with_dict = how & 3 == 3;
+    let by_recipe = how & 4 != 0;
+    let mut room = input.short();
+    let data = match by_recipe {
+        true => recipe::make(&mut input),
+        false => input.rest(),
+    };
+    if by_recipe {
+        // There is more data than a short number can tell. A quarter of all inputs have room for more than them.
+        room = data.len() * (room & 0x3ff) / 0x300;
+    }
     let make = |samples: &[u8]| Dict::for_compression(codec, clevel, samples).ok();
     let dict = if with_dict {
         make(&data[..data.len() / 3])
@@ -63,6 +73,12 @@ fn encode(codec: Codec, mut input: Input) {
         None
     };
     let mut encoder = Encoder::new();
+    encoder.content = [
+        StreamContent::Unknown,
+        StreamContent::Plane,
+        StreamContent::BytePlanes,
+        StreamContent::BitPlanes,
+    ][usize::from(how >> 4 & 3)];
     let mut first = vec![0x00; room].into_boxed_slice();
     let mut second = vec![0xff; room].into_boxed_slice();
     let n = encoder.compress(codec, clevel, dict.as_ref(), &data, &mut first);
