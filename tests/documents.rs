@@ -152,6 +152,34 @@ fn the_map_of_the_sources_is_whole() {
 }
 
 /// The program in Rust that the README shows is the one that the documentation of `oxiblosc-core` has, and that is compiled.
+/// Adds the files of a folder and those below it, but for tests.
+fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+    for (name, path) in entries(folder) {
+        match path.is_dir() {
+            true => sources(&path, into),
+            false if name.starts_with("tests") => {}
+            false => into.push(path),
+        }
+    }
+}
+
+/// The core knows nothing of C: `#![forbid(unsafe_code)]` does not say that, since safe code may hold and return pointers.
+#[test]
+fn the_core_has_no_types_of_c() {
+    let mut files = Vec::new();
+    sources(&root().join("crates/core/src"), &mut files);
+    assert!(files.len() > 50, "{files:?}");
+    for file in files {
+        let text = read(&file);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for word in [
+            "*mut ", "*const ", "NonNull", "c_int", "c_char", "c_void", "extern ",
+        ] {
+            assert!(!code.contains(word), "{word} in {}", file.display());
+        }
+    }
+}
+
 #[test]
 fn the_program_in_rust_compiles() {
     let readme = read("README.md");

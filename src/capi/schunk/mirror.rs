@@ -6,10 +6,10 @@ use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::coder::{
     Changed, Host, ProgramSettings, SchunkDecoder, SchunkEncoder, WindowCounts,
 };
-use oxiblosc_core::schunk::windows::{ChunkAddresses, LayerWindows};
+use oxiblosc_core::schunk::windows::{ChunkWindows, LayerWindows};
 use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
-use oxiblosc_memory::boxed;
+use oxiblosc_memory::{Buffer, boxed};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -47,7 +47,8 @@ impl Layer {
 /// What the structure points to.
 #[derive(Default)]
 struct Shown {
-    chunks: ChunkAddresses,
+    /// The addresses of the chunks that each have a buffer of their own.
+    chunks: ChunkWindows<*mut u8>,
     layers: LayerWindows<Layer>,
 }
 
@@ -86,7 +87,8 @@ fn publish(field: *mut i64, value: i64) {
 impl Shown {
     /// Says where the pointers to chunks are.
     fn point_to_chunks(&mut self, c: &mut blosc2_schunk) {
-        (c.data, c.data_len) = self.chunks.place();
+        c.data = self.chunks.windows().as_mut_ptr();
+        c.data_len = self.chunks.capacity() * size_of::<*mut u8>();
     }
 }
 
@@ -149,7 +151,8 @@ impl Host for Mirror {
         c.blocksize = state.parameters().blocksize;
         c.change_tick = state.tick();
         if !state.is_frame() {
-            shown.chunks.update(state, &changed);
+            let address = |chunk: Option<&mut Buffer>| chunk.map_or(null_mut(), Buffer::as_mut_ptr);
+            shown.chunks.update(state, &changed, address);
             shown.point_to_chunks(c);
             c.frame = null_mut();
         } else {

@@ -1,18 +1,22 @@
-//! What C programs see of the chunks and the metalayers of a super-chunk: the addresses of the chunks that each have a buffer of their own,
-//! and a window for each metalayer, whose address does not change until the metalayer is removed.
+//! What C programs see of the chunks and the metalayers of a super-chunk: a window for each chunk that has a buffer of its own, and one for each
+//! metalayer, whose address does not change until the metalayer is removed.
 
 use super::state::State;
 use crate::coder::{Changed, WindowCounts};
 use oxiblosc_error::Result;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{Buffer, List, boxed};
-use std::ptr::null_mut;
 
-/// The addresses of chunks.
-#[derive(Default)]
-pub struct ChunkAddresses(List<*mut u8>);
+/// What C programs see of each chunk that has a buffer of its own, such as its address.
+pub struct ChunkWindows<W>(List<W>);
 
-impl ChunkAddresses {
+impl<W> Default for ChunkWindows<W> {
+    fn default() -> Self {
+        Self(List::new())
+    }
+}
+
+impl<W> ChunkWindows<W> {
     /// Allocates room for so many chunks, so that [`Self::update`] cannot fail.
     ///
     /// # Errors
@@ -22,26 +26,32 @@ impl ChunkAddresses {
         self.0.reserve(more)
     }
 
-    /// Notes the addresses of the chunks that changed.
-    pub fn update(&mut self, state: &mut State, changed: &Changed) {
+    /// Calls `show` for each chunk that changed, and keeps what it gives.
+    pub fn update(
+        &mut self,
+        state: &mut State,
+        changed: &Changed,
+        show: impl Fn(Option<&mut Buffer>) -> W,
+    ) {
         let (before, nchunks) = (self.0.len(), state.nchunks());
         self.0.truncate(nchunks);
         for nchunk in changed.chunks(before, nchunks) {
-            let chunk = state.separate_chunk(nchunk);
-            let address = chunk.map_or(null_mut(), Buffer::as_mut_ptr);
+            let window = show(state.separate_chunk(nchunk));
             match self.0.get_mut(nchunk) {
-                Some(place) => *place = address,
-                None => self.0.push_within_capacity(address),
+                Some(place) => *place = window,
+                None => self.0.push_within_capacity(window),
             }
         }
     }
 
-    /// Where the addresses are, and how many bytes are allocated for them.
-    pub fn place(&mut self) -> (*mut *mut u8, usize) {
-        (
-            self.0.as_mut_ptr(),
-            self.0.capacity() * size_of::<*mut u8>(),
-        )
+    /// The windows, in the order of the chunks.
+    pub fn windows(&mut self) -> &mut [W] {
+        &mut self.0
+    }
+
+    /// For how many windows memory is allocated.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
     }
 }
 
@@ -186,7 +196,7 @@ mod tests {
                     *window = String::from_utf8_lossy(&layer.name).into_owned();
                     (window.clone(), std::ptr::from_ref(window))
                 }
-                None => ("-".to_owned(), null_mut::<String>().cast_const()),
+                None => ("-".to_owned(), std::ptr::null()),
             };
             all.push((name, window));
         });
@@ -226,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_those_of_the_chunks() {
+    fn chunks_that_changed_are_shown_again() {
         let mut chunks = List::new();
         for byte in 0..3 {
             let chunk = Buffer::copy_of(&[byte; 40]).expect("has memory");
@@ -234,23 +244,19 @@ mod tests {
         }
         let parameters: Parameters = CParams::default().recorded();
         let mut state = State::new(ChunkStore::Separate(chunks), parameters);
-        let mut addresses = ChunkAddresses::default();
-        let mut check = |state: &mut State, changed| {
-            addresses
-                .prepare(&state.window_counts())
-                .expect("has memory");
-            addresses.update(state, &changed);
-            let chunk = |nchunk| state.separate_chunk(nchunk).map(Buffer::as_mut_ptr);
-            let expected: Vec<_> = (0..3).map_while(chunk).collect();
-            assert_eq!(*addresses.0, *expected);
-            let (place, bytes) = addresses.place();
-            assert_eq!(place, addresses.0.as_mut_ptr());
-            assert!(bytes >= expected.len() * 8);
+        let mut windows = ChunkWindows::default();
+        let mut update = |state: &mut State, changed, sign| {
+            windows.prepare(&state.window_counts()).expect("has memory");
+            windows.update(state, &changed, |chunk| (chunk.map(|chunk| chunk[0]), sign));
+            assert!(windows.capacity() >= state.nchunks());
+            windows.windows().to_vec()
         };
-        check(&mut state, Changed::Everything);
+        let all = [0, 1, 2].map(|byte| (Some(byte), 'a'));
+        assert_eq!(update(&mut state, Changed::Everything, 'a'), all);
         if let ChunkStore::Separate(chunks) = &mut state.store {
             chunks.remove(1);
         }
-        check(&mut state, Changed::ChunksFrom(1));
+        let left = [(Some(0), 'a'), (Some(2), 'b')];
+        assert_eq!(update(&mut state, Changed::ChunksFrom(1), 'b'), left);
     }
 }
