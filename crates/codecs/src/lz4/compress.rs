@@ -10,7 +10,7 @@
 use core::hint::cold_path;
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
-use super::finder::{Finder, NARROW_LOG, Narrow, WIDE_LOG, Wide};
+use super::finder::{Finder, NARROW_LOG, Narrow, Stale, WIDE_LOG, Wide};
 use super::match_end::{
     MAX_SHORT_EXTRA, SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match,
 };
@@ -58,22 +58,22 @@ impl Tables {
         let mut progress = Progress::default();
         let written = if len < TINY_STREAM {
             let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Narrow::<true, true> { slots, base };
+            let finder = Stale::<true> { slots, base };
             encode(finder, acceleration, src, dst, &mut progress)
         } else if len < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Narrow::<true, false> { slots, base };
+            let finder = Stale::<false> { slots, base };
             let written = encode(finder, acceleration, src, dst, &mut progress);
             if progress.is_paused {
                 let slots = self.narrow.rebased(base, len)?;
-                let finder = Narrow::<false, false> { slots, base: 0 };
+                let finder = Narrow { slots };
                 encode(finder, acceleration, src, dst, &mut progress)
             } else {
                 written
             }
         } else if len <= MAX_NARROW_STREAM {
             let slots = self.narrow.cleared(len, 1 << NARROW_LOG)?;
-            let finder = Narrow::<false, false> { slots, base: 0 };
+            let finder = Narrow { slots };
             encode(finder, acceleration, src, dst, &mut progress)
         } else {
             let slots = self.wide.cleared(len, 1 << WIDE_LOG)?;

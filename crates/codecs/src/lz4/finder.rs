@@ -23,8 +23,8 @@ pub(super) trait Finder {
     /// Whether the stream may have many short sequences.
     const TRIES_SHORT: bool = true;
 
-    /// The bytes that are hashed. Where they are four, this is `u32`: from a wider integer the compiler would make a product of 64 bits, in
-    /// which the multiplier of the hash takes an instruction of its own.
+    /// The bytes that are hashed. From an `u64`, of which only four are, the compiler makes a product of 64 bits, in which the hash's multiplier
+    /// takes a register or an instruction. For short streams `u32` is faster, for long ones `u64`.
     type Word;
 
     /// The word at `at`.
@@ -91,17 +91,16 @@ pub(super) trait Finder {
     }
 }
 
-/// A table of 16-bit positions. With `REUSED` it was not cleared for this stream: entries below `base` are of earlier streams. With `TINY` the
-/// stream is so short that an encoder without pauses and short sequences is faster.
-pub(super) struct Narrow<'a, const REUSED: bool, const TINY: bool> {
+/// A table of 16-bit positions that was not cleared for this stream: entries below `base` are of earlier streams. With `TINY` the stream is so
+/// short that an encoder without pauses and short sequences is faster.
+pub(super) struct Stale<'a, const TINY: bool> {
     pub(super) slots: &'a mut [u16; 1 << NARROW_LOG],
     pub(super) base: usize,
 }
 
-impl<const REUSED: bool, const TINY: bool> Finder for Narrow<'_, REUSED, TINY> {
+impl<const TINY: bool> Finder for Stale<'_, TINY> {
     const CHECK_WINDOW: bool = false;
-    const PAUSES: bool = REUSED && !TINY;
-    const RESUMES: bool = !REUSED;
+    const PAUSES: bool = !TINY;
     const TRIES_SHORT: bool = !TINY;
 
     type Word = u32;
@@ -124,13 +123,42 @@ impl<const REUSED: bool, const TINY: bool> Finder for Narrow<'_, REUSED, TINY> {
 
     #[inline(always)]
     fn replace(&mut self, slot: usize, at: usize) -> usize {
-        if REUSED {
-            let entry = core::mem::replace(&mut self.slots[slot], (self.base + at) as u16);
-            // An entry of an earlier stream reads as position 0, like an empty slot.
-            position(entry.into(), self.base, at)
-        } else {
-            core::mem::replace(&mut self.slots[slot], at as u16).into()
-        }
+        let entry = core::mem::replace(&mut self.slots[slot], (self.base + at) as u16);
+        // An entry of an earlier stream reads as position 0, like an empty slot.
+        position(entry.into(), self.base, at)
+    }
+}
+
+/// A table of 16-bit positions that was cleared for this stream, or is as if it had been.
+pub(super) struct Narrow<'a> {
+    pub(super) slots: &'a mut [u16; 1 << NARROW_LOG],
+}
+
+impl Finder for Narrow<'_> {
+    const CHECK_WINDOW: bool = false;
+    const RESUMES: bool = true;
+
+    type Word = u64;
+
+    #[inline(always)]
+    unsafe fn load_word(src: &[u8], at: usize) -> u64 {
+        // SAFETY: eight bytes lie at `at` (# Safety).
+        u64::from_le(unsafe { load(src, at) })
+    }
+
+    #[inline(always)]
+    fn word(bytes: u64) -> u64 {
+        bytes
+    }
+
+    #[inline(always)]
+    fn slot(&self, bytes: u64) -> usize {
+        hash::<NARROW_LOG>(bytes as u32)
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, slot: usize, at: usize) -> usize {
+        core::mem::replace(&mut self.slots[slot], at as u16).into()
     }
 }
 
