@@ -11,6 +11,44 @@ pub(super) const WIDE_LOG: u32 = 12;
 /// Matches reach back less than this.
 const WINDOW: usize = 1 << 16;
 
+/// The first bytes at a position, in little-endian order.
+pub(super) trait Word: Sized {
+    /// Loads those at `at`.
+    ///
+    /// # Safety
+    /// `at + 8 <= src.len()`.
+    unsafe fn load(src: &[u8], at: usize) -> Self;
+
+    /// The lowest of `bytes`.
+    fn of(bytes: u64) -> Self;
+}
+
+impl Word for u32 {
+    #[inline(always)]
+    unsafe fn load(src: &[u8], at: usize) -> Self {
+        // SAFETY: more than four bytes lie at `at` (# Safety).
+        Self::from_le(unsafe { load(src, at) })
+    }
+
+    #[inline(always)]
+    fn of(bytes: u64) -> Self {
+        bytes as Self
+    }
+}
+
+impl Word for u64 {
+    #[inline(always)]
+    unsafe fn load(src: &[u8], at: usize) -> Self {
+        // SAFETY: eight bytes lie at `at` (# Safety).
+        Self::from_le(unsafe { load(src, at) })
+    }
+
+    #[inline(always)]
+    fn of(bytes: u64) -> Self {
+        bytes
+    }
+}
+
 /// A hash table of positions. Positions are inserted in increasing order, from 0 on; an empty slot reads as 0. So the candidate that a
 /// table returns for a position lies before that position, unless the position is 0.
 pub(super) trait Finder {
@@ -25,16 +63,7 @@ pub(super) trait Finder {
 
     /// The bytes that are hashed. From an `u64`, of which only four are, the compiler makes a product of 64 bits, in which the hash's multiplier
     /// takes a register or an instruction. For short streams `u32` is faster, for long ones `u64`.
-    type Word;
-
-    /// The word at `at`.
-    ///
-    /// # Safety
-    /// `at + 8 <= src.len()`.
-    unsafe fn load_word(src: &[u8], at: usize) -> Self::Word;
-
-    /// The word at a position at which `bytes` holds at least the first five bytes, in little-endian order.
-    fn word(bytes: u64) -> Self::Word;
+    type Word: Word;
 
     /// The slot of a position at which this word lies.
     fn slot(&self, word: Self::Word) -> usize;
@@ -49,7 +78,7 @@ pub(super) trait Finder {
     #[inline(always)]
     unsafe fn insert(&mut self, src: &[u8], at: usize) -> usize {
         // SAFETY: `at + 8 <= src.len()` (# Safety).
-        self.insert_word(at, unsafe { Self::load_word(src, at) })
+        self.insert_word(at, unsafe { Self::Word::load(src, at) })
     }
 
     /// Like [`insert`](Self::insert) where the word at `at` is known.
@@ -70,7 +99,7 @@ pub(super) trait Finder {
         debug_assert!(end >= 2 && end + MF_LIMIT <= src.len());
         // SAFETY: `MF_LIMIT` is more than 8, and `end >= 2` (# Safety), so eight bytes lie at `end - 2`.
         unsafe { self.insert(src, end - 2) };
-        self.insert_word(end, Self::word(end_bytes))
+        self.insert_word(end, Self::Word::of(end_bytes))
     }
 
     /// Whether the first four bytes match and the candidate `from` lies in the window.
@@ -106,17 +135,6 @@ impl<const TINY: bool> Finder for Stale<'_, TINY> {
     type Word = u32;
 
     #[inline(always)]
-    unsafe fn load_word(src: &[u8], at: usize) -> u32 {
-        // SAFETY: more than four bytes lie at `at` (# Safety).
-        u32::from_le(unsafe { load(src, at) })
-    }
-
-    #[inline(always)]
-    fn word(bytes: u64) -> u32 {
-        bytes as u32
-    }
-
-    #[inline(always)]
     fn slot(&self, word: u32) -> usize {
         hash::<NARROW_LOG>(word)
     }
@@ -141,17 +159,6 @@ impl Finder for Narrow<'_> {
     type Word = u64;
 
     #[inline(always)]
-    unsafe fn load_word(src: &[u8], at: usize) -> u64 {
-        // SAFETY: eight bytes lie at `at` (# Safety).
-        u64::from_le(unsafe { load(src, at) })
-    }
-
-    #[inline(always)]
-    fn word(bytes: u64) -> u64 {
-        bytes
-    }
-
-    #[inline(always)]
     fn slot(&self, bytes: u64) -> usize {
         hash::<NARROW_LOG>(bytes as u32)
     }
@@ -171,17 +178,6 @@ impl Finder for Wide<'_> {
     const CHECK_WINDOW: bool = true;
 
     type Word = u64;
-
-    #[inline(always)]
-    unsafe fn load_word(src: &[u8], at: usize) -> u64 {
-        // SAFETY: eight bytes lie at `at` (# Safety).
-        u64::from_le(unsafe { load(src, at) })
-    }
-
-    #[inline(always)]
-    fn word(bytes: u64) -> u64 {
-        bytes
-    }
 
     #[inline(always)]
     fn slot(&self, bytes: u64) -> usize {
