@@ -71,10 +71,12 @@ impl Disk {
             Some(reader) => match backend.version(&self.file) {
                 Some(version) if Some(version.identity) == self.identity => {
                     // Reading from the file that is open for changes does not set the time of the last access.
-                    let changed = self.write_handle.as_ref().filter(|own| own.locked);
-                    let changed = changed.filter(|own| own.file.identity() == self.identity);
+                    let file = match &self.write_handle {
+                        Some(own) if self.has_change_lock(&*reader.file) => &own.file,
+                        _ => &reader.file,
+                    };
                     return Ok(OpenedFile {
-                        file: changed.map_or(&reader.file, |own| &own.file).clone(),
+                        file: file.clone(),
                         found: Named::Same,
                         written: version.written,
                         size: version.size,
