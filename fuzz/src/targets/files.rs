@@ -4,7 +4,7 @@
 use super::super::arrays;
 use super::super::numbers::{Input, Random};
 use super::super::restamp;
-use super::frames::{change, frame_in, read};
+use super::frames::{change, change_and_read, frame_in, read};
 use oxiblosc_core::{Place, Protection, SuperChunk};
 use oxiblosc_frame::journal::{Patch, Record, hash};
 use std::fs;
@@ -111,13 +111,7 @@ pub fn run(data: &[u8]) {
         let now = fs::read(&file).expect("a file");
         assert!(now == bytes, "reading changed the file");
     }
-    let transaction = (options & TRANSACTION != 0).then(|| schunk.transaction());
-    change(&schunk, &mut random);
-    read(&schunk, &mut random);
-    if let Some(Ok(transaction)) = transaction {
-        let _ = transaction.commit();
-        read(&schunk, &mut random);
-    }
+    change_and_read(&schunk, options & TRANSACTION != 0, &mut random);
     if let Ok(again) = open() {
         read(&again, &mut random);
         change(&again, &mut random);

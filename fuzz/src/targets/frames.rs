@@ -42,13 +42,7 @@ pub fn run(data: &[u8]) {
     };
     let mut random = Random(seed.into());
     read(&schunk, &mut random);
-    let transaction = (options & TRANSACTION != 0).then(|| schunk.transaction());
-    change(&schunk, &mut random);
-    read(&schunk, &mut random);
-    if let Some(Ok(transaction)) = transaction {
-        let _ = transaction.commit();
-        read(&schunk, &mut random);
-    }
+    change_and_read(&schunk, options & TRANSACTION != 0, &mut random);
     let few = schunk.nchunks().is_ok_and(|n| n <= MOST_CHUNKS);
     if few && let Ok(frame) = schunk.to_frame() {
         let again = SuperChunk::from_frame(frame, 1).expect("a frame that was open");
@@ -94,6 +88,17 @@ pub(super) fn read(schunk: &SuperChunk, random: &mut Random) {
 fn names(state: &State) -> Vec<Vec<u8>> {
     let layers = state.vlmetalayers().iter();
     layers.map(|layer| layer.name.to_vec()).collect()
+}
+
+/// Changes a super-chunk, in a transaction or not, and reads it, before the transaction is committed too.
+pub(super) fn change_and_read(schunk: &SuperChunk, in_transaction: bool, random: &mut Random) {
+    let transaction = in_transaction.then(|| schunk.transaction());
+    change(schunk, random);
+    read(schunk, random);
+    if let Some(Ok(transaction)) = transaction {
+        let _ = transaction.commit();
+        read(schunk, random);
+    }
 }
 
 /// Changes what can be changed.
