@@ -28,14 +28,23 @@ struct FilteredStreams<'a> {
 
 impl FilteredStreams<'_> {
     /// Copies the bytes from `at` on, which must have been decoded.
+    #[inline]
     fn copy(&self, at: usize, out: &mut [u8]) {
         let (mut at, mut out) = (at, out);
         while !out.is_empty() {
-            let (stream, from) = (at / self.neblock, at % self.neblock);
+            // Most blocks are one stream, and a division takes longer than the rest of a step.
+            let (stream, from) = match at < self.neblock {
+                true => (0, at),
+                false => (at / self.neblock, at % self.neblock),
+            };
             let len = out.len().min(self.neblock - from);
             let (front, rest) = out.split_at_mut(len);
             match self.streams[stream] {
-                StreamData::Bytes(at, bytes) => front.copy_from_slice(&bytes[from - at..][..len]),
+                StreamData::Bytes(at, bytes) => match (&mut *front, &bytes[from - at..][..len]) {
+                    // One item is one byte of each plane: no call of `memcpy` for each.
+                    ([to], [byte]) => *to = *byte,
+                    (to, bytes) => to.copy_from_slice(bytes),
+                },
                 StreamData::Run(value) => front.fill(value),
             }
             (at, out) = (at + len, rest);
