@@ -14,7 +14,7 @@ use core::hint::cold_path;
 
 use super::decode_short::{self, LONG_STEP, Recent, decode_branchless, decode_predictable};
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
-use crate::copy::{copy_all, replicate};
+use crate::copy::{copy_all, copy_match, replicate};
 use crate::unaligned::load;
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use crate::{PaddedDst, PaddedSrc};
@@ -441,12 +441,15 @@ fn decode_last(
             // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.
             len += unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
             // `end + MF_LIMIT` is at most `dst_len`. The sum of extra bytes may wrap where a position has 32 bits.
-            let room = (dst_len - LAST_LITERALS).min(dst.len().saturating_sub(MATCH_OVERRUN));
-            if len < MIN_MATCH || end > room || len > room - end {
+            if len < MIN_MATCH || len > dst_len - LAST_LITERALS - end {
                 break;
             }
-            // SAFETY: `1 <= distance <= end`, and `end + len + MATCH_OVERRUN <= dst.len()`, as was checked.
-            unsafe { dst.repeat(end, distance, end + len) };
+            if end + len + MATCH_OVERRUN <= dst.len() {
+                // SAFETY: `1 <= distance <= end`, and the condition.
+                unsafe { dst.repeat(end, distance, end + len) };
+            } else {
+                copy_match(dst.slice(), end, distance, len);
+            }
         } else {
             if end + len + LAST_LITERALS > dst_len || end > last_out + MAX_SHORT_LITERALS {
                 break;
