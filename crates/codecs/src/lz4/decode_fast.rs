@@ -32,7 +32,7 @@ pub(super) const SHORT_MATCH_STEP: usize = 24;
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// The most bytes that any sequence writes before the end of its match is checked: a step of literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
-/// The general loop decodes this much of the data before the short loops are tried; four times as much, up to `MAX_GENERAL_PIECE`, each time
+/// The general loop decodes this much of the data before the short loops are tried; sixteen times as much, up to `MAX_GENERAL_PIECE`, each time
 /// that they did not pay.
 const MIN_GENERAL_PIECE: usize = 512;
 const MAX_GENERAL_PIECE: usize = 32 << 10;
@@ -198,21 +198,24 @@ pub(super) fn decode<const WITH_DICT: bool>(
                 }
             };
             recent.read += at - start;
+            predictable = recent.predictable().unwrap_or(predictable);
             if out <= end && at <= short_last_token {
                 recent.exceptions += 1;
+                if !recent.pays() {
+                    break;
+                }
                 let exception = (at, out);
                 (at, out) = decode_general::<WITH_DICT>(dict, src, dst.reborrow(), exception, out);
                 if out == exception.1 {
                     return exception;
                 }
             }
-            predictable = recent.predictable().unwrap_or(predictable);
             recent.forget();
             piece = SHORT_PIECE;
         }
         general_piece = match is_short && recent.pays() {
             true => MIN_GENERAL_PIECE,
-            false => (4 * general_piece).min(MAX_GENERAL_PIECE),
+            false => (16 * general_piece).min(MAX_GENERAL_PIECE),
         };
     }
 }
