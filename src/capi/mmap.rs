@@ -6,10 +6,12 @@
 
 use super::files::moved;
 use crate::capi::prelude::*;
+use oxiblosc_io::Storage;
 use oxiblosc_io::mmap::stream::{MappedStream, Opened};
 use oxiblosc_io::mmap::{Map, OpenMode};
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::{Shared, labelled};
+use oxiblosc_system::streams;
 
 /// The map of an open stream.
 ///
@@ -225,10 +227,9 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -
         (stream.urlpath, stream.file, stream.addr) = (null_mut(), null_mut(), null_mut());
         // SAFETY: as above.
         unsafe {
-            if !path.is_null() {
-                drop(labelled::free::<Shared<Map>>(path));
-            }
-            let closed = file.is_null() || libc::fclose(file) == 0;
+            let map = (!path.is_null()).then(|| labelled::free::<Shared<Map>>(path));
+            let identity = map.and_then(|map| map.identity());
+            let closed = file.is_null() || streams::close(file, identity);
             if stream.needs_free {
                 libc::free(params);
             }

@@ -1,4 +1,4 @@
-//! Handles whose file somebody else cuts, removes, overwrites or replaces.
+//! Handles whose file somebody else cuts, removes, overwrites or replaces, or whose descriptors the program closes (`descriptors.rs`).
 //!
 //! Whatever such a handle could tell it still tells, as the reference's does, and what it cannot tell is an error: every call that reads,
 //! on every storage (`reads.rs`). A change that is acknowledged is in a file that has a name (`changes.rs`). There may be more handles than the
@@ -8,6 +8,7 @@
 mod common;
 
 mod changes;
+mod descriptors;
 mod many;
 mod place;
 mod reads;

@@ -89,6 +89,10 @@ impl Storage {
         matches!(self, Self::Directory | Self::LockedDirectory)
     }
 
+    pub fn is_map(self) -> bool {
+        self.mode().is_some()
+    }
+
     /// Where the frame begins in its file, for frames made at `path`.
     fn offset(self, folder: &Path) -> i64 {
         match self {
@@ -110,6 +114,21 @@ impl Storage {
 
     /// Makes the frame `name` in the folder: an array of so many chunks, none it may be.
     pub fn make(self, lib: Library, folder: &Path, name: &str, chunks: i64) {
+        self.make_of(lib, folder, name, chunks, |shape| {
+            let items = (0..shape).flat_map(|item| (item * 37 + shape).pow(2).to_le_bytes());
+            items.step_by(2).take(4 * shape as usize).collect()
+        });
+    }
+
+    /// As [`Self::make`], of the items that `items` gives for their number.
+    pub fn make_of(
+        self,
+        lib: Library,
+        folder: &Path,
+        name: &str,
+        chunks: i64,
+        items: impl Fn(i64) -> Vec<u8>,
+    ) {
         let path = folder.join(name);
         let spec = |shape: i64, path: &Path| Spec {
             contiguous: !self.is_directory(),
@@ -117,11 +136,9 @@ impl Storage {
             ..Spec::of_int32(shape)
         };
         let make = |shape: i64, path: &Path| {
-            let items = (0..shape).flat_map(|item| (item * 37 + shape).pow(2).to_le_bytes());
-            let data: Vec<u8> = items.step_by(2).take(4 * shape as usize).collect();
             drop(
                 lib.arrays
-                    .array_of(&spec(shape, path), &data)
+                    .array_of(&spec(shape, path), &items(shape))
                     .expect("an array"),
             );
             let s = lib.schunks.open_path(path).expect("a frame");
@@ -153,7 +170,7 @@ impl Storage {
     }
 
     /// The file with the index.
-    fn file(self, path: &Path) -> PathBuf {
+    pub fn file(self, path: &Path) -> PathBuf {
         match self.is_directory() {
             true => path.join("chunks.b2frame"),
             false => path.to_owned(),

@@ -17,9 +17,9 @@ const PATIENCE: u32 = 100;
 const DIED: &str = "died";
 
 /// A call that reads, and what it tells.
-struct Read {
-    name: &'static str,
-    tell: fn(&Desk) -> String,
+pub struct Read {
+    pub name: &'static str,
+    pub tell: fn(&Desk) -> String,
 }
 
 const fn read_of(name: &'static str, tell: fn(&Desk) -> String) -> Read {
@@ -27,14 +27,14 @@ const fn read_of(name: &'static str, tell: fn(&Desk) -> String) -> Read {
 }
 
 /// What the call is made with.
-struct Desk {
-    library: Library,
-    schunk: Schunk,
+pub struct Desk {
+    pub library: Library,
+    pub schunk: Schunk,
     /// An array of another handle.
-    array: Array,
-    folder: PathBuf,
+    pub array: Array,
+    pub folder: PathBuf,
     /// As many chunks as the frame had, and items. The calls ask for what was there.
-    chunks: i64,
+    pub chunks: i64,
 }
 
 impl Desk {
@@ -82,7 +82,7 @@ fn array<T: std::fmt::Debug>(result: Result<T, i32>) -> String {
     result.map_or_else(|rc| error(rc.into()), |value| format!("{value:?}"))
 }
 
-const READS: [Read; 35] = [
+pub const READS: [Read; 35] = [
     read_of("nothing", |d| format!("{:?}", d.s().get().nchunks)),
     read_of("metalayers", |d| format!("{:?}", d.s().metalayers())),
     read_of("vlmeta_exists", |d| d.s().vlmeta_exists(NAME).to_string()),
@@ -308,7 +308,7 @@ impl Case {
     }
 }
 
-fn copy_all(from: &Path, to: &Path) {
+pub fn copy_all(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");

@@ -82,7 +82,12 @@ impl PlainFile {
 
 impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
-        // Seeking to the end is faster than `fstat`; `files::identity_of` explains why. Nothing else uses the position of the descriptor.
+        if self.file.is_kept() {
+            let version = files::version(&self.file).ok();
+            return version.and_then(|(_, _, size)| size).ok_or(Error::FileRead);
+        }
+        // Seeking to the end is faster than `fstat`; `files::identity_of` explains why. Nothing else uses the position of a file that is not kept
+        // open.
         (&*self.file)
             .seek(SeekFrom::End(0))
             .map_err(|_| Error::FileRead)
@@ -150,12 +155,26 @@ impl Storage for PlainFile {
         self.lock.release(&self.file);
     }
 
+    fn keep(&self) -> bool {
+        self.file.keep()
+    }
+
+    fn is_open(&self) -> bool {
+        self.file.is_open()
+    }
+
+    fn seems_open(&self) -> bool {
+        self.file.has_number()
+    }
+
     fn identity(&self) -> Option<(u64, u64)> {
         identity_once(&self.file, &self.identity)
     }
 
     fn written(&self) -> Option<Written> {
-        files::written(&self.file)
+        let (identity, written, _) = files::version(&self.file).ok()?;
+        self.identity.get_or_init(|| identity);
+        written
     }
 
     fn written_after(&self, before: Written) -> Option<Written> {

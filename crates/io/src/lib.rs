@@ -110,6 +110,23 @@ pub trait Storage: Send + Sync {
     /// Releases a lock that any of these took.
     fn unlock(&self) {}
 
+    /// Prepares the file to be kept open from one call of the library to the next, while the program may close its descriptor. Returns whether it
+    /// may be kept.
+    fn keep(&self) -> bool {
+        true
+    }
+
+    /// Whether a file that is kept open still has its descriptor. If the program has closed that, nothing must be done with the file, as the number
+    /// of the descriptor may be another file's.
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    /// As [`Self::is_open`], but without a system call: false only if another file of this library has got the number.
+    fn seems_open(&self) -> bool {
+        true
+    }
+
     /// Whether the file still has a name. What is written to a file without a name is lost.
     fn has_name(&self) -> bool {
         true

@@ -37,7 +37,7 @@ pub enum Attempt {
 
 /// Waits for the lock through an open file of its own. So other threads can use the handle meanwhile, as it may be one of them that holds the lock.
 pub struct Waiter {
-    file: OwnFile,
+    file: LockFile,
     exclusive: bool,
 }
 
@@ -50,7 +50,7 @@ impl Waiter {
     /// # Errors
     /// [`Error::Lock`], also after `timeout`, if there is one.
     pub fn wait(self, timeout: Option<Duration>) -> Result<LockGuard> {
-        let file = &self.file;
+        let file = &self.file.file;
         match (timeout, self.exclusive) {
             (None, true) => wait_exclusive(file).map_err(|_| Error::Lock)?,
             (None, false) => {
@@ -82,7 +82,7 @@ impl Waiter {
 #[derive(Debug)]
 pub struct SidecarLock {
     path: CStrBuf,
-    file: Option<OwnFile>,
+    file: Option<LockFile>,
     /// How many calls of `lock` are waiting for their `unlock`.
     depth: usize,
     /// The count of writers when the lock was last taken.
@@ -93,6 +93,26 @@ pub struct SidecarLock {
     since: Option<Instant>,
     /// The process that opened `file`.
     owner: u32,
+    /// See [`Self::take_was_closed`].
+    was_closed: bool,
+}
+
+/// An open lock file.
+#[derive(Debug)]
+struct LockFile {
+    file: OwnFile,
+    /// Its device and inode.
+    identity: (u64, u64),
+}
+
+impl LockFile {
+    fn open(path: &CStr) -> Result<Self> {
+        let file = files::open(path, How::MADE, NewFileAccess::All);
+        let file = file.map(OwnFile::new).map_err(|_| Error::Lock)?;
+        let identity = files::identity(&file).map_err(|_| Error::Lock)?;
+        file.keep();
+        Ok(Self { file, identity })
+    }
 }
 
 impl SidecarLock {
@@ -115,6 +135,7 @@ impl SidecarLock {
             identity: None,
             since: None,
             owner: std::process::id(),
+            was_closed: false,
         }
     }
 
@@ -151,7 +172,8 @@ impl SidecarLock {
             self.depth += 1;
             return Ok(Attempt::Taken(false));
         }
-        if after_writers && turnstile::is_closed(self.file()?) {
+        self.forget_closed();
+        if after_writers && turnstile::is_closed(&self.file()?.file) {
             return self.busy(exclusive);
         }
         let (mut is_locked, mut _until_return) = (false, None);
@@ -162,7 +184,7 @@ impl SidecarLock {
             // A shared lock excludes writers until this attempt has taken its own.
             guard => _until_return = guard,
         }
-        let Some((file, identity)) = self.acquire(exclusive, is_locked)? else {
+        let Some(LockFile { file, identity }) = self.acquire(exclusive, is_locked)? else {
             return self.held_by_others(exclusive);
         };
         let counted = count_in(&file).and_then(|before| {
@@ -181,14 +203,14 @@ impl SidecarLock {
         self.identity = Some(identity);
         self.since = Some(Instant::now());
         self.depth = 1;
-        self.file = Some(file);
+        self.file = Some(LockFile { file, identity });
         Ok(Attempt::Taken(changed))
     }
 
     /// The result of an attempt when others hold the lock.
     fn held_by_others(&mut self, exclusive: bool) -> Result<Attempt> {
-        let file = self.file()?;
-        let identity = files::identity(file).map_err(|_| Error::Lock)?;
+        let LockFile { file, identity } = self.file()?;
+        let identity = *identity;
         if !operation::has_locked(identity) {
             return self.busy(exclusive);
         }
@@ -202,7 +224,7 @@ impl SidecarLock {
     /// A waiter for the lock, with a file of its own: the lock and the turn of a writer belong to an open file, and when the lock becomes free,
     /// another thread may be using the handle's file.
     fn busy(&self, exclusive: bool) -> Result<Attempt> {
-        let file = self.open()?;
+        let file = LockFile::open(&self.path)?;
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
 
@@ -222,17 +244,25 @@ impl SidecarLock {
     }
 
     /// The lock file, which is opened if necessary.
-    fn file(&mut self) -> Result<&OwnFile> {
+    fn file(&mut self) -> Result<&LockFile> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => self.open()?,
+            None => LockFile::open(&self.path)?,
         };
         Ok(self.file.insert(file))
     }
 
-    fn open(&self) -> Result<OwnFile> {
-        let file = files::open(&self.path, How::MADE, NewFileAccess::All);
-        file.map(OwnFile::new).map_err(|_| Error::Lock)
+    /// Whether the program has closed the descriptor of the lock file since the last call, and so perhaps others.
+    pub fn take_was_closed(&mut self) -> bool {
+        std::mem::take(&mut self.was_closed)
+    }
+
+    /// Forgets the lock file if the program has closed its descriptor, which has ended the lock if it was held.
+    pub fn forget_closed(&mut self) {
+        if self.file.as_ref().is_some_and(|lock| !lock.file.is_open()) {
+            self.file = None;
+            self.was_closed = true;
+        }
     }
 
     /// Ends the last call of `lock`; the outermost one releases the lock. Without such a call it does nothing.
@@ -245,7 +275,7 @@ impl SidecarLock {
         if self.depth > 0 {
             return;
         }
-        if let Some(file) = &self.file
+        if let Some(LockFile { file, .. }) = &self.file
             && locks::unlock(file).is_err()
         {
             // Closing the file releases the lock.
@@ -280,34 +310,29 @@ impl SidecarLock {
         }
     }
 
-    /// Locks the lock file, unless `is_locked`, and returns it with its identity; none if others hold the lock. If the file was removed or
+    /// Locks the lock file, unless `is_locked`, and returns it; none if others hold the lock. If the file was removed or
     /// replaced since it was opened, the one that is there now is used, as other processes use that one.
-    fn acquire(
-        &mut self,
-        exclusive: bool,
-        mut is_locked: bool,
-    ) -> Result<Option<(OwnFile, (u64, u64))>> {
+    fn acquire(&mut self, exclusive: bool, mut is_locked: bool) -> Result<Option<LockFile>> {
         loop {
-            let file = match self.file.take() {
-                Some(file) => file,
-                None => self.open()?,
+            let lock = match self.file.take() {
+                Some(lock) => lock,
+                None => LockFile::open(&self.path)?,
             };
-            if !is_locked && !try_now(&file, exclusive)? {
-                self.file = Some(file);
+            if !is_locked && !try_now(&lock.file, exclusive)? {
+                self.file = Some(lock);
                 return Ok(None);
             }
             is_locked = false;
-            let open = files::identity(&file).map_err(|_| Error::Lock)?;
             match files::stat(&self.path, true) {
-                Ok(named) if named.identity != open => {}
+                Ok(named) if named.identity != lock.identity => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     // If none can be created, the frame's directory is gone, so nothing else can use the lock either.
-                    match self.open() {
+                    match LockFile::open(&self.path) {
                         Ok(made) => self.file = Some(made),
-                        Err(_) => return Ok(Some((file, open))),
+                        Err(_) => return Ok(Some(lock)),
                     }
                 }
-                _ => return Ok(Some((file, open))),
+                _ => return Ok(Some(lock)),
             }
         }
     }
@@ -419,7 +444,9 @@ mod tests {
         let mut seen = 3;
         for exclusive in [false, true] {
             let only_written = File::options().write(true).open(path(&name));
-            one.file = Some(OwnFile::new(only_written.expect("there")));
+            let file = OwnFile::new(only_written.expect("there"));
+            let identity = files::identity(&file).expect("it has one");
+            one.file = Some(LockFile { file, identity });
             assert_eq!(one.lock(exclusive), Err(Error::Lock));
             assert_eq!(count(&name), seen);
             let other = File::open(path(&name)).expect("there");

@@ -298,6 +298,9 @@ impl SuperChunk {
         let waiter = state.lock_frame(guard.take())?;
         if waiter.is_none() {
             self.program_locks.fetch_add(1, Ordering::Relaxed);
+            if let Some(disk) = state.store.disk() {
+                lock(disk).hold();
+            }
         }
         Ok(waiter)
     }
@@ -318,7 +321,7 @@ impl SuperChunk {
         if counted.is_ok()
             && let Some(disk) = state.store.disk()
         {
-            lock(disk).unlock();
+            lock(disk).release();
         }
         Ok(())
     }

@@ -39,6 +39,9 @@ pub enum Seen {
 impl Look {
     /// Does the check.
     pub fn take(&self) -> Seen {
+        if !self.file.seems_open() {
+            return Seen::Other;
+        }
         let named = match self.backend.version(&self.path) {
             Some(version) if Some(version.identity) == self.identity => {
                 if is_written(self.written, version.written) {

@@ -169,6 +169,8 @@ pub struct Disk {
     lock: Option<SidecarLock>,
     /// How many calls of [`Disk::lock`] are waiting for their [`Disk::unlock`].
     changing: usize,
+    /// How many of these calls are those of [`Disk::hold`].
+    held: usize,
     /// The process in which they were made.
     process: u32,
     /// Whether the view has to be read again, even if header and time are the same.
@@ -260,6 +262,7 @@ impl Disk {
             write_handle: None,
             lock,
             changing: 0,
+            held: 0,
             process: oxiblosc_pool::process(),
             stale: false,
             missing: None,
@@ -346,17 +349,19 @@ impl Disk {
         u64::from(self.view.extent.header_len)
     }
 
-    /// The file to read chunks from: the one that is kept open, or that is open for a change. Otherwise the file is opened.
+    /// The file to read chunks from. During a change it is the one that is open for that, whose descriptor was checked; otherwise the one that is
+    /// kept open, through which the header was read. If none is open, the file is opened.
     fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
         let changed = self.write_handle.as_ref().filter(|handle| handle.locked);
-        match (&self.reader, changed) {
-            (Some(reader), _) => Ok(reader.file.clone()),
-            (None, Some(changed)) => Ok(changed.file.clone()),
-            (None, None) => {
-                self.check_known()?;
-                self.reader().map(|source| source.file)
-            }
+        let is_checked = self.changing > self.held && self.writes_to(self.identity);
+        if let Some(changed) = changed.filter(|_| is_checked || self.reader.is_none()) {
+            return Ok(changed.file.clone());
         }
+        if let Some(reader) = &self.reader {
+            return Ok(reader.file.clone());
+        }
+        self.check_known()?;
+        self.reader().map(|source| source.file)
     }
 
     /// Checks that the frame could be opened when it was last looked for, if no file of it is kept open. Otherwise it may have been changed since it

@@ -51,6 +51,7 @@ impl Disk {
     /// A file to read from. It is kept open, if the back end and the number of open files allow it. If the path leads to another file, that one is
     /// opened; if it leads to nothing, the open file is used.
     pub(super) fn reader(&mut self) -> Result<OpenedFile> {
+        self.reader = self.reader.take().filter(|reader| reader.file.seems_open());
         let backend = &self.options.backend;
         let (file, found) = match &self.reader {
             None => {
@@ -100,12 +101,18 @@ impl Disk {
         self.reader = None;
         if self.options.backend.is_filesystem()
             && let Some(slot) = READERS.take()
+            && file.keep()
         {
             self.reader = Some(KeptReader {
                 file: file.clone(),
                 _slot: slot,
             });
         }
+    }
+
+    /// Forgets the file that is kept open for reading, if the program has closed its descriptor.
+    pub(super) fn forget_closed_reader(&mut self) {
+        self.reader = self.reader.take().filter(|reader| reader.file.is_open());
     }
 
     /// Reads the frame again if another handle or process has changed it. Returns what was read, if it was read again since the last call.
@@ -163,6 +170,8 @@ impl Disk {
             error,
             is_unknown: error == Error::MemoryAlloc,
         };
+        // What looks like a change may be another file, which has got the number of a closed descriptor.
+        self.forget_closed_reader();
         let mut source = self.reader().map_err(gone)?;
         if self.is_current_in(&source) {
             self.note_size(&source);
@@ -187,6 +196,7 @@ impl Disk {
         if self.changing > 0 {
             return Err(Error::FileOpen);
         }
+        self.forget_closed_reader();
         let source = self.reader()?;
         if source.found == Named::Nothing {
             return Err(Error::FileOpen);

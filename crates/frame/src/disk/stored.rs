@@ -218,6 +218,8 @@ impl Disk {
         let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
         match self.kind {
             FrameKind::Contiguous => {
+                // Nobody has compared the header before.
+                self.forget_closed_reader();
                 let extent = self.view.extent;
                 let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
                 Ok(Stored {

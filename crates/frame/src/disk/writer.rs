@@ -94,7 +94,7 @@ impl WriteHandle {
     /// Whether the file may stay open between changes. A slot is taken if one is free.
     fn has_slot(&mut self) -> bool {
         if self.slot.is_none() {
-            self.slot = WRITERS.take();
+            self.slot = WRITERS.take().filter(|_| self.file.keep());
         }
         self.slot.is_some()
     }
@@ -159,7 +159,7 @@ impl FrameWaiter {
 impl Drop for WriteHandle {
     fn drop(&mut self) {
         // In a child process the lock belongs to the parent.
-        if self.locked && self.process == oxiblosc_pool::process() {
+        if self.locked && self.process == oxiblosc_pool::process() && self.file.is_open() {
             self.file.unlock();
         }
     }
@@ -176,7 +176,7 @@ impl Disk {
         let process = oxiblosc_pool::process();
         if self.process != process {
             self.process = process;
-            self.changing = 0;
+            (self.changing, self.held) = (0, 0);
             self.write_handle = None;
         }
     }
@@ -202,7 +202,11 @@ impl Disk {
             Attempt::Held(changed) => (LockState::NotNeeded, changed),
             Attempt::Busy(waiter) => return Ok(LockState::Busy(FrameWaiter::LockFile(waiter))),
         };
+        let was_closed = lock.take_was_closed();
         self.stale |= changed;
+        if was_closed {
+            self.forget_closed_reader();
+        }
         Ok(kept)
     }
 
@@ -256,6 +260,9 @@ impl Disk {
                 Attempt::Busy(waiter) => return Ok(Some(FrameWaiter::LockFile(waiter))),
             }
         }
+        if self.changing == self.held {
+            self.forget_closed_writer();
+        }
         self.changing += 1;
         if let Some(FileLock(handle)) = file {
             let free = self.write_handle.as_ref().is_none_or(|known| !known.locked);
@@ -276,6 +283,32 @@ impl Disk {
             }
             // If the file cannot be opened, the change returns that error.
             Err(_) => Ok(None),
+        }
+    }
+
+    /// Notes that the lock which [`Self::lock`] has taken stays until [`Self::release`], after the call of the program that has taken it.
+    pub fn hold(&mut self) {
+        self.held += 1;
+    }
+
+    /// Releases what [`Self::hold`] keeps.
+    pub fn release(&mut self) {
+        self.held = self.held.saturating_sub(1);
+        // The lock may be of a descriptor that the program has closed since.
+        self.forget_closed_writer();
+        if let Some(lock) = &mut self.lock {
+            lock.forget_closed();
+        }
+        self.unlock();
+    }
+
+    /// Forgets the file that is kept open for changes, if the program has closed its descriptor. Without this, a change might be written into
+    /// another file. If none is left, the same is done for that for reading.
+    pub(super) fn forget_closed_writer(&mut self) {
+        let known = self.write_handle.as_ref();
+        if known.is_none_or(|handle| !handle.file.is_open()) {
+            self.write_handle = None;
+            self.forget_closed_reader();
         }
     }
 

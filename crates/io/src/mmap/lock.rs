@@ -103,12 +103,14 @@ impl MapLock {
         }
         let held = &mut *held;
         if held.count == 0 {
+            held.file = held.file.take().filter(OwnFile::is_open);
             if held.file.is_none() {
-                held.file = self.open(map);
+                held.file = self.open_again(map).map(OwnFile::new);
+                held.file.as_ref().map(OwnFile::keep);
             }
             let file = match &held.file {
                 Some(file) => file,
-                None if held.is_first => &map.file,
+                None if held.is_first => map.file()?,
                 // A child of the process that opened the map shares the mapped file, and so its locks, with the parent.
                 None => return Err(Error::Lock),
             };
@@ -122,12 +124,12 @@ impl MapLock {
     }
 
     /// Opens the file of the map again. None if the path leads to another file by now.
-    fn open(&self, map: &Map) -> Option<OwnFile> {
+    pub(super) fn open_again(&self, map: &Map) -> Option<File> {
         let mode = match map.access.writes_file() {
             true => Mode::ReadWrite,
             false => Mode::Read,
         };
-        let file = OwnFile::new(mode.open(&self.path).ok()?);
+        let file = mode.open(&self.path).ok()?;
         let is_same = files::identity(&file).ok() == map.identity();
         is_same.then_some(file)
     }
@@ -163,7 +165,10 @@ impl MapLock {
     pub(super) fn release(&self, map: &Map) {
         let held = &mut *self.held();
         if held.count == 1 {
-            held.lock.release(held.file.as_deref().unwrap_or(&map.file));
+            held.file = held.file.take().filter(OwnFile::is_open);
+            if let Some(file) = held.file.as_deref().or(map.file().ok()) {
+                held.lock.release(file);
+            }
             self.left.notify_one();
         }
         held.count = held.count.saturating_sub(1);

@@ -6,15 +6,21 @@
 //!
 //! A private map, whose changes stay in memory, must be accessed itself; the size of the file is checked before each access. Two cases can still
 //! end the process: a file that is truncated between the check and the access, and a program that reads addresses of a truncated file.
+//!
+//! A program may close descriptors that are not its own, and their numbers are given to other files then. So before a map is read or changed,
+//! the file with the descriptor is checked to be the mapped one. If it is another, the mapped file is opened again by its path.
 
 use super::{Mode, Storage, Written};
-use crate::file::{identity_once, read_up_to, write_up_to, written_after};
+use crate::file::{read_up_to, write_up_to, written_after};
 use lock::MapLock;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::boxed;
 use oxiblosc_system::files;
 use oxiblosc_system::map::{MapMode, Region, whole_pages};
 use std::ffi::CStr;
 use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -85,12 +91,54 @@ pub struct MapExtent {
 
 /// A mapped file. Unmapped and closed when dropped.
 pub struct Map {
-    file: File,
+    file: MappedFile,
+    /// Whether the program has closed the descriptor of the file, which could not be opened again.
+    is_closed: AtomicBool,
     access: OpenMode,
     region: RwLock<Region>,
     lock: MapLock,
-    /// Device and inode, once they were read.
-    identity: OnceLock<(u64, u64)>,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+/// An open file, and the one that was opened after the program has closed its descriptor.
+struct MappedFile {
+    file: ManuallyDrop<File>,
+    identity: (u64, u64),
+    next: OnceLock<Box<MappedFile>>,
+}
+
+impl MappedFile {
+    fn new(file: File, identity: (u64, u64)) -> Self {
+        Self {
+            file: ManuallyDrop::new(file),
+            identity,
+            next: OnceLock::new(),
+        }
+    }
+
+    /// Whether the descriptor is this file's still.
+    fn is_open(&self) -> bool {
+        files::is_open(&self.file, self.identity)
+    }
+
+    /// The file that was opened last.
+    fn last(&self) -> &Self {
+        let mut last = self;
+        while let Some(next) = last.next.get() {
+            last = next;
+        }
+        last
+    }
+}
+
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        if self.is_open() {
+            // SAFETY: the file is not used after this.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
+    }
 }
 
 impl Map {
@@ -98,8 +146,8 @@ impl Map {
     /// opened, `Error::MemoryAlloc` if there is not enough address space.
     pub fn open(name: &CStr, access: OpenMode, room: usize) -> Result<Self> {
         let file = access.open(name).map_err(|_| Error::FileOpen)?;
-        let size = file.metadata().map_err(|_| Error::FileRead)?.len();
-        let size = usize::try_from(size).map_err(|_| Error::MemoryAlloc)?;
+        let (identity, _, size) = files::version(&file).map_err(|_| Error::FileRead)?;
+        let size = usize::try_from(size.unwrap_or(0)).map_err(|_| Error::MemoryAlloc)?;
         let room = if access == OpenMode::Read { 0 } else { room };
         let mapped = size.max(room).max(1);
         let region = if access == OpenMode::Copy {
@@ -108,11 +156,12 @@ impl Map {
             Region::shared(&file, access.kind(), mapped, size)?
         };
         Ok(Self {
-            file,
+            file: MappedFile::new(file, identity),
+            is_closed: AtomicBool::new(false),
             access,
             region: RwLock::new(region),
             lock: MapLock::new(name)?,
-            identity: OnceLock::new(),
+            identity,
         })
     }
 
@@ -121,9 +170,63 @@ impl Map {
         self.access
     }
 
-    /// The mapped file.
-    pub fn file(&self) -> &File {
-        &self.file
+    /// The mapped file, unless the last check of its descriptor has failed.
+    ///
+    /// # Errors
+    /// [`Error::FileRead`].
+    pub fn file(&self) -> Result<&File> {
+        match self.is_closed.load(Ordering::Relaxed) {
+            true => Err(Error::FileRead),
+            false => Ok(&self.file.last().file),
+        }
+    }
+
+    /// What `ask` tells of the mapped file, whose device and inode it gives, too. If the program has closed the descriptor, the file is opened
+    /// again.
+    ///
+    /// # Errors
+    /// [`Error::FileRead`] if the path leads to another file, or `ask` fails.
+    fn checked<T>(&self, ask: impl Fn(&File) -> Option<((u64, u64), T)>) -> Result<T> {
+        let asked = |file: &MappedFile| {
+            let told = ask(&file.file).filter(|(identity, _)| *identity == file.identity);
+            told.map(|(_, told)| told)
+        };
+        let last = self.file.last();
+        let told = asked(last);
+        if told.is_some() || last.is_open() {
+            return told.ok_or(Error::FileRead);
+        }
+        if let Some(file) = self.lock.open_again(self)
+            && let Ok(next) = boxed(MappedFile::new(file, self.identity))
+        {
+            // Another thread may have been faster.
+            let _ = last.next.set(next);
+        }
+        let last = self.file.last();
+        self.is_closed.store(!last.is_open(), Ordering::Relaxed);
+        asked(last).ok_or(Error::FileRead)
+    }
+
+    /// The size of the file in bytes.
+    fn file_size(&self) -> Result<u64> {
+        let (_, size) = self.version()?;
+        size.ok_or(Error::FileRead)
+    }
+
+    /// When the file was last written to, and its size in bytes.
+    fn version(&self) -> Result<(Option<Written>, Option<u64>)> {
+        self.checked(|file| {
+            let (identity, written, size) = files::version(file).ok()?;
+            Some((identity, (written, size)))
+        })
+    }
+
+    /// Checks the descriptor of the file before it is used, and opens it again if the program has closed it.
+    ///
+    /// # Errors
+    /// [`Error::FileRead`] if that is impossible.
+    pub fn check_open(&self) -> Result<()> {
+        self.version().map(drop)
     }
 
     /// Where the map lies now.
@@ -163,8 +266,7 @@ impl Map {
         if needed == 0 {
             return Ok(());
         }
-        let there = self.file.metadata().map_err(|_| error)?.len();
-        if there < needed as u64 {
+        if self.file_size().map_err(|_| error)? < needed as u64 {
             Err(error)
         } else {
             Ok(())
@@ -190,13 +292,12 @@ impl Storage for Map {
         if self.access == OpenMode::Copy {
             return Ok(self.look().size as u64);
         }
-        let there = self.file.metadata().map_err(|_| Error::FileRead)?;
-        Ok(there.len())
+        self.file_size()
     }
 
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
         if self.access != OpenMode::Copy {
-            let whole = read_up_to(&self.file, pos, buf) == buf.len();
+            let whole = read_up_to(self.file()?, pos, buf) == buf.len();
             return if whole { Ok(()) } else { Err(Error::FileRead) };
         }
         let region = self.look();
@@ -224,29 +325,31 @@ impl Storage for Map {
                 .map_err(|_| Error::FileWrite);
         }
         if end <= self.look().size {
-            let whole = write_up_to(&self.file, pos, buf) == buf.len();
+            let file = self.file().map_err(|_| Error::FileWrite)?;
+            let whole = write_up_to(file, pos, buf) == buf.len();
             return if whole { Ok(()) } else { Err(Error::FileWrite) };
         }
         let mut region = self.change();
+        // Another handle may have made the file longer or shorter since this one did.
+        let before = self.file_size().map_err(|_| Error::FileWrite)?;
+        let file = self.file().map_err(|_| Error::FileWrite)?;
         if end > region.mapped {
             region
-                .grow_shared(end.saturating_mul(2), self.access.kind(), &self.file)
+                .grow_shared(end.saturating_mul(2), self.access.kind(), file)
                 .map_err(|_| Error::FileWrite)?;
         }
-        // Another handle may have made the file longer or shorter since this one did.
-        let before = self.file.metadata().map_err(|_| Error::FileWrite)?.len();
-        if write_up_to(&self.file, pos, buf) < buf.len() {
+        if write_up_to(file, pos, buf) < buf.len() {
             // Removes what a partial write has added to the file. If this fails, nothing more can be done.
-            let _ = self.file.set_len(before);
+            let _ = file.set_len(before);
             return Err(Error::FileWrite);
         }
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
         if region.size > region.mapped {
             // Another handle has made the file longer. If that part cannot be mapped, no addresses in it are returned.
             let (size, kind) = (region.size, self.access.kind());
-            let _ = region.grow_shared(size, kind, &self.file);
+            let _ = region.grow_shared(size, kind, file);
         }
-        region.follow(self.access.kind(), &self.file);
+        region.follow(self.access.kind(), file);
         Ok(())
     }
 
@@ -269,18 +372,20 @@ impl Storage for Map {
                 whole_pages(size).and_then(|mapped| region.grow_copy(mapped))
             }
             OpenMode::ReadWrite | OpenMode::Create if size > region.mapped => {
-                region.grow_shared(size, self.access.kind(), &self.file)
+                let file = self.file();
+                file.and_then(|file| region.grow_shared(size, self.access.kind(), file))
             }
             _ => Ok(()),
         };
         grown.map_err(|_| Error::FileTruncate)?;
         if self.access != OpenMode::Copy {
+            let file = self.file().map_err(|_| Error::FileTruncate)?;
             region.release();
-            let cut = self.file.set_len(size as u64);
+            let cut = file.set_len(size as u64);
             if cut.is_ok() {
                 region.size = size;
             }
-            region.follow(self.access.kind(), &self.file);
+            region.follow(self.access.kind(), file);
             return cut.map_err(|_| Error::FileTruncate);
         }
         region.size = size;
@@ -289,7 +394,10 @@ impl Storage for Map {
 
     fn sync(&self) -> Result<()> {
         if self.access.writes_file() {
-            self.file.sync_data().map_err(|_| Error::FileWrite)
+            let synced = self.file().map(File::sync_data);
+            synced
+                .map_err(|_| Error::FileWrite)?
+                .map_err(|_| Error::FileWrite)
         } else {
             Ok(())
         }
@@ -316,7 +424,8 @@ impl Storage for Map {
     }
 
     fn has_name(&self) -> bool {
-        self.access == OpenMode::Copy || files::has_name(&self.file)
+        let named = |file: &File| files::identity_if_named(file).map(|identity| (identity, ()));
+        self.access == OpenMode::Copy || self.checked(named).is_ok()
     }
 
     fn is_private(&self) -> bool {
@@ -324,21 +433,22 @@ impl Storage for Map {
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        identity_once(&self.file, &self.identity)
+        Some(self.identity)
     }
 
     fn written(&self) -> Option<Written> {
         match self.access {
             // The map also shows its own changes, of which the file's time tells nothing.
             OpenMode::Copy => None,
-            _ => files::written(&self.file),
+            _ => self.version().ok()?.0,
         }
     }
 
     fn written_after(&self, before: Written) -> Option<Written> {
-        match self.access.writes_file() {
-            true => written_after(&self.file, before),
-            false => self.written(),
+        let now = self.written()?;
+        match self.access.writes_file() && now <= before {
+            true => written_after(self.file().ok()?, before),
+            false => Some(now),
         }
     }
 }

@@ -31,7 +31,7 @@ impl Opened {
             _ => room,
         };
         let map = Shared::new(Map::open(path, access, room)?)?;
-        let file = streams::of_file(map.file(), access.writes_file());
+        let file = streams::of_file(map.file()?, access.writes_file());
         let file = file.map_err(|error| match error.kind() {
             ErrorKind::OutOfMemory => Error::MemoryAlloc,
             _ => Error::FileOpen,
@@ -43,7 +43,7 @@ impl Opened {
             Lossy(mode),
             map.extent().size.max(room)
         ));
-        let descriptor = streams::descriptor(map.file(), file);
+        let descriptor = streams::descriptor(map.file()?, file);
         Ok(Self {
             map,
             file,
@@ -115,6 +115,7 @@ impl MappedStream {
     /// [`Error::FileWrite`] for a file, [`Error::FileRead`] beyond the end of memory.
     pub fn write_at(&self, position: u64, bytes: &[u8]) -> Result<()> {
         if let StreamBytes::Map(map) = &self.0 {
+            map.check_open().map_err(|_| Error::FileWrite)?;
             return map.write_at(position, bytes);
         }
         let there = self.address(position, bytes.len())?;
@@ -129,7 +130,10 @@ impl MappedStream {
     /// [`Error::FileTruncate`].
     pub fn truncate(&self, size: u64) -> Result<()> {
         match &self.0 {
-            StreamBytes::Map(map) => map.truncate(size),
+            StreamBytes::Map(map) => {
+                map.check_open().map_err(|_| Error::FileTruncate)?;
+                map.truncate(size)
+            }
             StreamBytes::Memory { size: there, .. } if *there as u64 == size => Ok(()),
             StreamBytes::Memory { .. } => Err(Error::FileTruncate),
         }

@@ -2,8 +2,8 @@
 
 pub use super::entries::each_entry;
 pub use super::versions::{
-    FileVersion, Written, has_name, identity, identity_at, identity_of, version_of, write_after,
-    written,
+    FileVersion, Written, identity, identity_at, identity_if_named, identity_of, is_open, version,
+    version_of, write_after, written,
 };
 use crate::attributes;
 use std::ffi::{CStr, c_int};

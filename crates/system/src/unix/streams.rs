@@ -1,5 +1,6 @@
 //! The streams of the C library, which programs see.
 
+use super::files;
 use libc::FILE;
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::File;
@@ -43,6 +44,22 @@ pub fn of_file(file: &File, writes: bool) -> io::Result<*mut FILE> {
 /// The number by which the C library knows an open file that `stream` was made for.
 pub fn descriptor(file: &File, _stream: *mut FILE) -> c_int {
     file.as_raw_fd()
+}
+
+/// Closes a stream whose file has this device and inode. If it has others, the program has closed the descriptor, whose number is another
+/// file's: then the stream is left as it is, and its memory with it. False if closing fails.
+///
+/// # Safety
+/// The stream is open, and is not used after this.
+pub unsafe fn close(stream: *mut FILE, identity: Option<(u64, u64)>) -> bool {
+    // SAFETY: the stream is open, by `# Safety`.
+    unsafe {
+        let is_open = match (file(stream), identity) {
+            (Some(file), Some(identity)) => files::is_open(&file, identity),
+            _ => true,
+        };
+        !is_open || libc::fclose(stream) == 0
+    }
 }
 
 /// The file of a stream, borrowed.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, UNIX_EPOCH};
 
-pub use system::{identity, identity_of, version_of, written};
+pub use system::{identity, identity_of, version, version_of};
 
 /// When a file was last written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,9 +25,24 @@ pub fn write_after(file: &File, before: Written) -> io::Result<()> {
     file.set_times(times)
 }
 
-/// Whether an open file has a name still: else it is gone once it is closed.
-pub fn has_name(file: &File) -> bool {
-    file.metadata().is_ok_and(|there| there.nlink() > 0)
+/// Device and inode of an open file that has a name still: else it is gone once it is closed.
+pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
+    let there = file.metadata().ok()?;
+    (there.nlink() > 0).then(|| (there.dev(), there.ino()))
+}
+
+/// Whether a descriptor still leads to the file with this device and inode, as far as that is known: the program may have closed it, and its
+/// number may be another file's.
+pub fn is_open(file: &File, known: (u64, u64)) -> bool {
+    match identity(file) {
+        Ok(identity) => identity == known,
+        Err(error) => error.raw_os_error() != Some(libc::EBADF),
+    }
+}
+
+/// When an open file was last written to, where the system knows.
+pub fn written(file: &File) -> Option<Written> {
+    version(file).ok()?.1
 }
 
 /// Device and inode of what a path of the standard library names.
@@ -53,19 +68,23 @@ mod system {
         Some(identity_in(&there))
     }
 
+    const VERSION: u32 = libc::STATX_INO | libc::STATX_MTIME | libc::STATX_SIZE;
+
     /// The version of the file that the path names.
     pub fn version_of(path: &CStr) -> Option<FileVersion> {
-        let mask = libc::STATX_INO | libc::STATX_MTIME | libc::STATX_SIZE;
-        let there = ask(libc::AT_FDCWD, path, 0, mask).ok()?;
-        let size = (there.stx_mask & libc::STATX_SIZE != 0).then_some(there.stx_size);
-        Some((identity_in(&there), written_in(&there), size))
+        let there = ask(libc::AT_FDCWD, path, 0, VERSION).ok()?;
+        Some(version_in(&there))
     }
 
-    /// When an open file was last written to, where the system knows.
-    pub fn written(file: &File) -> Option<Written> {
-        let mask = libc::STATX_MTIME;
-        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, mask).ok()?;
-        written_in(&there)
+    /// The version of an open file.
+    pub fn version(file: &File) -> io::Result<FileVersion> {
+        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, VERSION)?;
+        Ok(version_in(&there))
+    }
+
+    fn version_in(there: &libc::statx) -> FileVersion {
+        let size = (there.stx_mask & libc::STATX_SIZE != 0).then_some(there.stx_size);
+        (identity_in(there), written_in(there), size)
     }
 
     fn identity_in(there: &libc::statx) -> (u64, u64) {
@@ -87,6 +106,7 @@ mod system {
     }
 
     /// Asks for what `mask` says of the file that a path names.
+    #[inline(always)]
     fn ask(from: c_int, path: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
         let mut there = MaybeUninit::<libc::statx>::zeroed();
         let room = there.as_mut_ptr();
@@ -119,13 +139,15 @@ mod system {
         Some((there.identity, Some(there.written), None))
     }
 
-    /// When an open file was last written to, where the system knows.
-    pub fn written(file: &File) -> Option<Written> {
-        let there = file.metadata().ok()?;
-        Some(Written {
+    /// The version of an open file.
+    pub fn version(file: &File) -> io::Result<FileVersion> {
+        let there = file.metadata()?;
+        let written = Written {
             seconds: there.mtime(),
             nanos: there.mtime_nsec() as u32,
-        })
+        };
+        let identity = (there.dev(), there.ino());
+        Ok((identity, Some(written), Some(there.len())))
     }
 
     /// Device and inode that the path names.

@@ -191,6 +191,16 @@ pub fn version_of(path: &CStr) -> Option<FileVersion> {
     identity_of(path).map(|identity| (identity, None, None))
 }
 
+/// Whether a handle still leads to its file: handles are not closed by others than their owner.
+pub fn is_open(_file: &File, _known: (u64, u64)) -> bool {
+    true
+}
+
+/// The volume of an open file, its number there, and its size.
+pub fn version(file: &File) -> io::Result<FileVersion> {
+    Ok((identity(file)?, None, Some(file.metadata()?.len())))
+}
+
 /// When an open file was last written to: not known here.
 pub fn written(_file: &File) -> Option<Written> {
     None
@@ -201,12 +211,13 @@ pub fn write_after(_file: &File, _before: Written) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether an open file has a name still: else it is gone once it is closed.
-pub fn has_name(file: &File) -> bool {
+/// The volume of an open file that has a name still, and its number there: else it is gone once it is closed.
+pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
     let mut there = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: an open handle, and room for what the call fills in.
     let known = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &mut there) };
-    known != 0 && there.nNumberOfLinks > 0
+    let has_name = known != 0 && there.nNumberOfLinks > 0;
+    has_name.then(|| identity(file).ok()).flatten()
 }
 
 /// As [`identity_of`], for a path of the standard library.

@@ -172,6 +172,26 @@ impl OwnFile {
     pub fn new(file: File) -> Self {
         Self(file)
     }
+
+    /// Prepares the file to be kept open. Handles are not closed by others than their owner here, so there is nothing to do.
+    pub fn keep(&self) -> bool {
+        true
+    }
+
+    /// Whether its position must not be changed.
+    pub fn is_kept(&self) -> bool {
+        false
+    }
+
+    /// Whether the handle is this file's still.
+    pub fn has_number(&self) -> bool {
+        true
+    }
+
+    /// As [`Self::has_number`].
+    pub fn is_open(&self) -> bool {
+        true
+    }
 }
 
 impl std::ops::Deref for OwnFile {

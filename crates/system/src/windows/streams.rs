@@ -77,6 +77,15 @@ pub fn descriptor(_file: &File, stream: *mut FILE) -> c_int {
     unsafe { _fileno(stream) }
 }
 
+/// Closes a stream. Its file needs not be told from others: handles are not closed by others than their owner. False if closing fails.
+///
+/// # Safety
+/// The stream is open, and is not used after this.
+pub unsafe fn close(stream: *mut FILE, _identity: Option<(u64, u64)>) -> bool {
+    // SAFETY: the stream is open, by `# Safety`.
+    unsafe { libc::fclose(stream) == 0 }
+}
+
 /// The file of a stream, borrowed.
 ///
 /// # Safety
