@@ -46,6 +46,31 @@ fn change(
     }
 }
 
+/// Whether files are kept open or not.
+#[test]
+fn a_transaction_whose_file_is_removed_cannot_be_committed() {
+    let (lib, folder) = (Library::ours(), Folder::new("gone"));
+    for storage in STORAGES.into_iter().filter(|storage| !storage.is_map()) {
+        for kept in [c"96", c"0"] {
+            let own = folder.join(&format!("{storage:?}{kept:?}"));
+            let done = isolated(60, || {
+                // SAFETY: C strings, and this process has one thread.
+                unsafe { libc::setenv(c"BLOSC_MAX_CACHED_READERS".as_ptr(), kept.as_ptr(), 1) };
+                fs::create_dir_all(&own).map_err(|error| error.to_string())?;
+                storage.make(lib, &own, "frame", 3);
+                let s = storage.open(lib, &own, "frame").ok_or("does not open")?;
+                let begun = [s.begin(), s.append_buffer(&[5; 400], 400)];
+                storage.lose(Loss::Removed, &own.join("frame"), &own);
+                match (begun, s.commit(), s.abandon()) {
+                    ([0, 4], -15, 0) => Ok(()),
+                    codes => Err(format!("{codes:?}")),
+                }
+            });
+            assert_eq!(done, Ok(()), "{storage:?}, {kept:?} kept open");
+        }
+    }
+}
+
 #[test]
 fn no_change_is_acknowledged_and_lost() {
     let lib = Library::ours();

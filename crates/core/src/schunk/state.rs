@@ -314,10 +314,9 @@ impl State {
         };
         if is_staged {
             // The staged changes apply to the frame as it was when the transaction began.
-            return if disk.is_current() {
-                Ok(())
-            } else {
-                Err(Error::Lock)
+            return match disk.check_current()? {
+                true => Ok(()),
+                false => Err(Error::Lock),
             };
         }
         let Some(loaded) = disk.refresh()? else {

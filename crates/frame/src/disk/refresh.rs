@@ -139,15 +139,21 @@ impl Disk {
 
     /// Whether the frame is as it was last read, so that [`Self::refresh`] would return none.
     pub fn is_current(&mut self) -> bool {
-        let Ok(source) = self.reader() else {
-            return false;
-        };
+        self.check_current() == Ok(true)
+    }
+
+    /// As [`Self::is_current`].
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if no file is kept open, and the path leads to none.
+    pub fn check_current(&mut self) -> Result<bool> {
+        let source = self.reader()?;
         let current = self.news.is_none() && self.is_current_in(&source);
         if current {
             self.missing = source.found.is_there().err();
             self.note_size(&source);
         }
-        current
+        Ok(current)
     }
 
     /// Keeps the size of the file, which holds the frame as it is known, for [`Disk::prepare`] if it is locked for a change.
