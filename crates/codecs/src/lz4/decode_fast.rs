@@ -362,8 +362,7 @@ unsafe fn copy_long_match(
 }
 
 /// Like [`decode`], but with smaller margins, which padding may provide, so that it decodes sequences nearer the ends. Each sequence is
-/// checked against the lengths without padding. It decodes the last sequence of the stream too, and stops at a long match that has no
-/// padding behind it.
+/// checked against the lengths without padding. It decodes the last sequence of the stream too.
 #[inline(always)]
 pub(super) fn decode_near_end(
     src: PaddedSrc,
@@ -392,8 +391,7 @@ pub(super) fn decode_near_end(
     (at, out)
 }
 
-/// The loop of [`decode_near_end`]. It ends at a sequence that begins within the margins, that is invalid, or whose long match has no
-/// padding behind it.
+/// The loop of [`decode_near_end`]. It ends at a sequence that begins within the margins or is invalid.
 #[inline(never)]
 fn decode_last(
     src: PaddedSrc,
