@@ -373,15 +373,7 @@ impl Case {
         unsafe { libc::setenv(c"BLOSC_DURABLE".as_ptr(), durable.as_ptr(), 1) };
         let _ = fs::remove_dir_all(folder);
         copy_all(made, folder);
-        let open = || self.storage.open(library, folder, "frame").expect("opens");
-        let adopted = library.arrays.adopt(open().into_raw());
-        let desk = Desk {
-            library,
-            schunk: open(),
-            array: adopted.expect("an array"),
-            folder: folder.to_owned(),
-            chunks: CHUNKS,
-        };
+        let desk = Desk::open(library, self.storage, folder, "frame", CHUNKS);
         if self.before != Before::Opened {
             assert_eq!(desk.array.set(&[0], &[10], &[10], &[3; 40]), 0);
             assert_eq!(desk.schunk.set_slice(20, 30, &[4; 40]), 0);

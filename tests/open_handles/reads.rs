@@ -38,6 +38,25 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// Two handles of the frame `name`, which has so many chunks.
+    pub fn open(
+        library: Library,
+        storage: Storage,
+        folder: &Path,
+        name: &str,
+        chunks: i64,
+    ) -> Self {
+        let open = || storage.open(library, folder, name).expect("opens");
+        let adopted = library.arrays.adopt(open().into_raw());
+        Self {
+            library,
+            schunk: open(),
+            array: adopted.expect("an array"),
+            folder: folder.to_owned(),
+            chunks,
+        }
+    }
+
     fn s(&self) -> &Schunk {
         &self.schunk
     }
@@ -241,15 +260,7 @@ impl Case {
         let _ = fs::remove_dir_all(folder);
         copy_all(made, folder);
         let name = if self.other { "other" } else { "frame" };
-        let open = || self.storage.open(library, folder, name).expect("opens");
-        let adopted = library.arrays.adopt(open().into_raw());
-        let desk = Desk {
-            library,
-            schunk: open(),
-            array: adopted.expect("an array"),
-            folder: folder.to_owned(),
-            chunks: self.chunks,
-        };
+        let desk = Desk::open(library, self.storage, folder, name, self.chunks);
         if self.primed {
             let _ = chunk(&desk, 0);
             let _ = desk.array.to_buffer();

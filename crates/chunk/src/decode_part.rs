@@ -27,16 +27,22 @@ struct FilteredStreams<'a> {
 }
 
 impl FilteredStreams<'_> {
+    /// The stream in which the byte `at` of the block lies, and its offset there.
+    #[inline]
+    fn locate(&self, at: usize) -> (usize, usize) {
+        // Most blocks are one stream, and a division takes longer than copying an item.
+        match at < self.neblock {
+            true => (0, at),
+            false => (at / self.neblock, at % self.neblock),
+        }
+    }
+
     /// Copies the bytes from `at` on, which must have been decoded.
     #[inline]
     fn copy(&self, at: usize, out: &mut [u8]) {
         let (mut at, mut out) = (at, out);
         while !out.is_empty() {
-            // Most blocks are one stream, and a division takes longer than the rest of a step.
-            let (stream, from) = match at < self.neblock {
-                true => (0, at),
-                false => (at / self.neblock, at % self.neblock),
-            };
+            let (stream, from) = self.locate(at);
             let len = out.len().min(self.neblock - from);
             let (front, rest) = out.split_at_mut(len);
             match self.streams[stream] {
@@ -91,8 +97,7 @@ impl Items<'_> {
         }
         let (first, count) = (from / planes, len / planes);
         for plane in 0..planes {
-            let at = plane * self.row + first;
-            let (stream, from) = (at / self.filtered.neblock, at % self.filtered.neblock);
+            let (stream, from) = self.filtered.locate(plane * self.row + first);
             let places = out[plane..].iter_mut().step_by(planes);
             // A stream holds whole planes: the block is one stream, or each plane is one.
             match self.filtered.streams[stream] {

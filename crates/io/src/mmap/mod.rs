@@ -97,13 +97,12 @@ pub struct Map {
     access: OpenMode,
     region: RwLock<Region>,
     lock: MapLock,
-    /// Device and inode.
-    identity: (u64, u64),
 }
 
 /// An open file, and the one that was opened after the program has closed its descriptor.
 struct MappedFile {
     file: ManuallyDrop<File>,
+    /// Device and inode.
     identity: (u64, u64),
     next: OnceLock<Box<MappedFile>>,
 }
@@ -161,7 +160,6 @@ impl Map {
             access,
             region: RwLock::new(region),
             lock: MapLock::new(name)?,
-            identity,
         })
     }
 
@@ -181,30 +179,30 @@ impl Map {
         }
     }
 
-    /// What `ask` tells of the mapped file, whose device and inode it gives, too. If the program has closed the descriptor, the file is opened
-    /// again.
+    /// Queries the mapped file. `query` returns device and inode of the file it was given, and its result. If the program has closed the descriptor,
+    /// the file is opened again.
     ///
     /// # Errors
-    /// [`Error::FileRead`] if the path leads to another file, or `ask` fails.
-    fn checked<T>(&self, ask: impl Fn(&File) -> Option<((u64, u64), T)>) -> Result<T> {
-        let asked = |file: &MappedFile| {
-            let told = ask(&file.file).filter(|(identity, _)| *identity == file.identity);
-            told.map(|(_, told)| told)
+    /// [`Error::FileRead`] if the path leads to another file, or `query` fails.
+    fn checked<T>(&self, query: impl Fn(&File) -> Option<((u64, u64), T)>) -> Result<T> {
+        let run = |file: &MappedFile| {
+            let (identity, result) = query(&file.file)?;
+            (identity == file.identity).then_some(result)
         };
         let last = self.file.last();
-        let told = asked(last);
-        if told.is_some() || last.is_open() {
-            return told.ok_or(Error::FileRead);
+        let result = run(last);
+        if result.is_some() || last.is_open() {
+            return result.ok_or(Error::FileRead);
         }
         if let Some(file) = self.lock.open_again(self)
-            && let Ok(next) = boxed(MappedFile::new(file, self.identity))
+            && let Ok(next) = boxed(MappedFile::new(file, last.identity))
         {
             // Another thread may have been faster.
             let _ = last.next.set(next);
         }
         let last = self.file.last();
         self.is_closed.store(!last.is_open(), Ordering::Relaxed);
-        asked(last).ok_or(Error::FileRead)
+        run(last).ok_or(Error::FileRead)
     }
 
     /// The size of the file in bytes.
@@ -433,7 +431,7 @@ impl Storage for Map {
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        Some(self.identity)
+        Some(self.file.identity)
     }
 
     fn written(&self) -> Option<Written> {

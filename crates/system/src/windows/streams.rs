@@ -77,7 +77,7 @@ pub fn descriptor(_file: &File, stream: *mut FILE) -> c_int {
     unsafe { _fileno(stream) }
 }
 
-/// Closes a stream. Its file needs not be told from others: handles are not closed by others than their owner. False if closing fails.
+/// Closes a stream. Its handle need not be checked: handles are not closed by others than their owner. False if closing fails.
 ///
 /// # Safety
 /// The stream is open, and is not used after this.

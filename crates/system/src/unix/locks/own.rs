@@ -138,13 +138,13 @@ static NOTED: [AtomicPtr<Block>; BLOCKS] = [const { AtomicPtr::new(null_mut()) }
 fn place(descriptor: RawFd) -> Option<&'static AtomicU32> {
     let number = usize::try_from(descriptor).ok()?;
     let block = NOTED.get(number / PLACES)?.load(Ordering::Acquire);
-    // SAFETY: null, or a block that was made by `append` and is never freed.
+    // SAFETY: null, or a block that was made by `add_block` and is never freed.
     let block = unsafe { block.as_ref() }?;
     Some(&block[number % PLACES])
 }
 
-/// Makes the block for a descriptor. Does nothing if there is no memory.
-fn append(descriptor: RawFd) {
+/// Adds the block for a descriptor, if there is memory for it.
+fn add_block(descriptor: RawFd) {
     let number = usize::try_from(descriptor).unwrap_or(usize::MAX);
     let Some(block) = NOTED.get(number / PLACES) else {
         return;
@@ -152,8 +152,10 @@ fn append(descriptor: RawFd) {
     // SAFETY: the size of a block is not zero, and zeros are a block.
     let new = unsafe { libc::calloc(1, size_of::<Block>()) }.cast::<Block>();
     let (order, other) = (Ordering::AcqRel, Ordering::Acquire);
-    let appended = block.compare_exchange(null_mut(), new, order, other);
-    if appended.is_err() {
+    if block
+        .compare_exchange(null_mut(), new, order, other)
+        .is_err()
+    {
         // SAFETY: it is from `calloc`, and no other thread has its address.
         unsafe { libc::free(new.cast()) };
     }
@@ -166,7 +168,7 @@ fn note(descriptor: RawFd) {
         on_fork(in_child);
     }
     if place(descriptor).is_none() {
-        append(descriptor);
+        add_block(descriptor);
     }
     if let Some(place) = place(descriptor) {
         place.store(OPEN, Ordering::Relaxed);
@@ -176,13 +178,13 @@ fn note(descriptor: RawFd) {
 /// Runs in the child before `fork` returns there, where only calls are safe that a signal handler may make.
 extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
-    for (front, block) in NOTED.iter().enumerate() {
+    for (index, block) in NOTED.iter().enumerate() {
         // SAFETY: as in `place`.
         let Some(block) = (unsafe { block.load(Ordering::Acquire).as_ref() }) else {
             continue;
         };
         for (at, place) in block.iter().enumerate() {
-            let descriptor = (front * PLACES + at) as RawFd;
+            let descriptor = (index * PLACES + at) as RawFd;
             match place.load(Ordering::Relaxed) {
                 FREE => {}
                 OPEN => open_anew(descriptor),
