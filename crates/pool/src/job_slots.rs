@@ -15,9 +15,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::spin_policy::SpinPolicy;
-use super::sync::{
-    AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, Spun, spin_until, spin_watched,
-};
+use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, spin_until};
 use super::{Job, fork};
 use oxiblosc_memory::env::on_caught_panic;
 
@@ -165,7 +163,7 @@ impl JobSlot {
                 return false;
             }
             let left = || active(self.state.word.load(Ordering::Acquire)) == 0;
-            if !(spin && spin_until(left) == Spun::Done) {
+            if !(spin && spin_until(left)) {
                 self.state.word.fetch_or(WAITING, Ordering::Relaxed);
                 loop {
                     let state = self.state.word.load(Ordering::Acquire);
@@ -364,9 +362,12 @@ impl JobSlots {
     /// Spins for a while, unless enough other workers do. Returns whether the count of posts is no longer `seen`.
     fn spin(&self, seen: u32, policy: &mut SpinPolicy) -> bool {
         let may_spin = self.spinners.fetch_add(1, Ordering::Relaxed) < self.max_spinners;
-        let spun =
-            may_spin.then(|| spin_watched(|| self.posts.0.word.load(Ordering::Relaxed) != seen));
+        let posted =
+            may_spin.then(|| spin_until(|| self.posts.0.word.load(Ordering::Relaxed) != seen));
         self.spinners.fetch_sub(1, Ordering::Relaxed);
-        spun.is_some_and(|spun| policy.record(spun))
+        if let Some(found) = posted {
+            policy.record(found);
+        }
+        posted == Some(true)
     }
 }

@@ -12,85 +12,38 @@ pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Order
 pub use std::sync::atomic::AtomicU32 as Hint;
 
 pub use futex::Futex;
-#[cfg(not(all(test, loom)))]
-use oxiblosc_system::thread::preemptions;
 
 /// How long a thread spins before it sleeps. In a loop over chunks, calls follow each other within this time, while waking a sleeping thread takes
 /// tens of microseconds on a virtual machine, longer than a small chunk.
 #[cfg(not(all(test, loom)))]
 const SPIN: std::time::Duration = std::time::Duration::from_micros(30);
 
-/// A thread that finds this much time gone between two looks at the clock was preempted.
-#[cfg(not(all(test, loom)))]
-const PREEMPTED: std::time::Duration = std::time::Duration::from_micros(300);
-
-/// How spinning ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(all(test, loom), allow(dead_code))]
-pub enum Spun {
-    /// The condition became true.
-    Done,
-    /// It did not within the time limit.
-    GaveUp,
-    /// It did not, and another thread wanted this processor, as there are more threads than processors.
-    Preempted,
-}
-
-/// How often the condition is checked before the first look at the clock.
+/// How often the condition is checked before the next look at the clock.
 #[cfg(not(all(test, loom)))]
 const LOOKS: usize = 32;
 
-/// Checks the condition a few times. Returns whether it is true.
+/// Spins until `done`, for a short time. Returns whether it is done. (For the model checker it always gives up, since the path that sleeps is
+/// the one to explore.)
 #[cfg(not(all(test, loom)))]
-fn look(done: &impl Fn() -> bool) -> bool {
-    (0..LOOKS).any(|_| {
-        let done = done();
-        if !done {
-            std::hint::spin_loop();
-        }
-        done
-    })
-}
-
-/// Spins until `done`, for a short time. (For the model checker it always gives up, since the path that sleeps is the one to
-/// explore.)
-#[cfg(not(all(test, loom)))]
-pub fn spin_until(done: impl Fn() -> bool) -> Spun {
+pub fn spin_until(done: impl Fn() -> bool) -> bool {
     let start = std::time::Instant::now();
     loop {
-        if look(&done) {
-            return Spun::Done;
+        for _ in 0..LOOKS {
+            if done() {
+                return true;
+            }
+            std::hint::spin_loop();
         }
-        match start.elapsed() {
-            elapsed if elapsed > PREEMPTED => return Spun::Preempted,
-            elapsed if elapsed > SPIN => return Spun::GaveUp,
-            _ => {}
+        if start.elapsed() > SPIN {
+            return false;
         }
     }
 }
 
 #[cfg(all(test, loom))]
-pub fn spin_until(_done: impl Fn() -> bool) -> Spun {
-    Spun::GaveUp
+pub fn spin_until(_done: impl Fn() -> bool) -> bool {
+    false
 }
-
-/// As [`spin_until`], but returns [`Spun::Preempted`] only if the system has counted a preemption (where it counts them). Time may also be lost because a
-/// virtual machine was stopped as a whole, which is no sign of too many threads.
-#[cfg(not(all(test, loom)))]
-pub fn spin_watched(done: impl Fn() -> bool) -> Spun {
-    // Asking the system takes longer than a wait for the next job when jobs follow each other closely, so the condition is checked first.
-    if look(&done) {
-        return Spun::Done;
-    }
-    let before = preemptions();
-    match spin_until(done) {
-        Spun::Preempted if before.is_some() && preemptions() == before => Spun::GaveUp,
-        spun => spun,
-    }
-}
-
-#[cfg(all(test, loom))]
-pub use spin_until as spin_watched;
 
 #[cfg(all(target_os = "linux", not(all(test, loom))))]
 mod futex {

@@ -241,8 +241,9 @@ fn decode_general<const WITH_DICT: bool>(
         let mut next = at + 1;
         // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN` bytes.
         let token = usize::from(unsafe {
+            let token = load::<u8>(src, at);
             dst.store::<u128>(out, load(src, next));
-            load::<u8>(src, at)
+            token
         });
         let mut literals = token >> 4;
         if literals == RUN_MASK {

@@ -111,8 +111,9 @@ pub(super) unsafe fn decode_predictable(
         debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
         // SAFETY: `at <= last_token` and `out <= last_out`, so the margins lie there (# Safety): token and 16 bytes of literals, and more than 16.
         let token = usize::from(unsafe {
+            let token = load::<u8>(src, at);
             dst.store::<u128>(out, load(src, at + 1));
-            load::<u8>(src, at)
+            token
         });
         let (literals, match_code) = (token >> 4, token & RUN_MASK);
         if literals == RUN_MASK {
@@ -181,8 +182,9 @@ pub(super) unsafe fn decode_branchless(
         debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
         // SAFETY: `at <= last_token` and `out <= last_out`, so the margins lie there (# Safety): token and 16 bytes of literals, and more than 16.
         let token = usize::from(unsafe {
+            let token = load::<u8>(src, at);
             dst.store::<u128>(out, load(src, at + 1));
-            load::<u8>(src, at)
+            token
         });
         let literals = token >> 4;
         if literals == RUN_MASK {

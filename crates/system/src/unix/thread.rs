@@ -107,22 +107,6 @@ pub fn processors() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
 }
 
-/// How often the calling thread had to leave its processor to another, if the system counts that.
-pub fn preemptions() -> Option<u64> {
-    #[cfg(target_os = "linux")]
-    {
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the call writes at most a `rusage`, for whose numbers zero is a value.
-        let (refused, usage) = unsafe {
-            let refused = libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-            (refused, usage.assume_init())
-        };
-        u64::try_from(usage.ru_nivcsw).ok().filter(|_| refused == 0)
-    }
-    #[cfg(not(target_os = "linux"))]
-    None
-}
-
 /// Blocks signals on the current thread while it lives. Threads that are started meanwhile inherit the mask for good, so that the
 /// host's signal handlers run on the host's own threads only. Signals by which the processor reports a fault of the running thread
 /// stay unblocked, since a blocked one would kill the process even if the host has a handler.

@@ -101,11 +101,6 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get())
 }
 
-/// The system does not count how often a thread had to leave its processor.
-pub fn preemptions() -> Option<u64> {
-    None
-}
-
 /// There are no signals to block.
 pub struct SignalsBlocked;
 
