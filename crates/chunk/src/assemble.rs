@@ -7,14 +7,14 @@ use super::header::{ChunkHeader, Special};
 use super::in_place;
 use super::patch::Touched;
 use oxiblosc_error::Result;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TransientBytes};
 
 /// Assembles the chunk: the changed blocks, and the others as they are, each followed by `slack` free bytes.
 pub(super) fn assemble(
     chunk: &Chunk,
     encoder: &BlockEncoder,
     touched: &[Touched],
-    changed: &[List<u8>],
+    changed: &[TransientBytes],
     slack: impl Fn(usize) -> usize,
 ) -> Result<Option<Buffer>> {
     let header = chunk.header();

@@ -14,7 +14,7 @@ use super::pipeline::Pipeline;
 use super::rules::{Rules, UDCODEC_FORMAT};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, Edit, List};
+use oxiblosc_memory::{Buffer, Collect, Edit, List, TransientBytes};
 
 /// A block that will be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -344,7 +344,7 @@ fn assemble_with_slack(
     target: &PatchTarget,
     encoder: &BlockEncoder,
     touched: &[Touched],
-    changed: &[List<u8>],
+    changed: &[TransientBytes],
 ) -> Result<Option<Patched>> {
     let bytes = target.whole()?;
     let chunk = match &bytes {

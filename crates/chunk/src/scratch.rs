@@ -7,6 +7,7 @@ use oxiblosc_codecs::{Decoder, Encoder};
 use oxiblosc_error::Result;
 use oxiblosc_memory::AlignedBuffer;
 use oxiblosc_memory::depot::{self, Depot};
+use oxiblosc_memory::transient;
 use std::ops::{Deref, DerefMut};
 
 /// The states of the codecs.
@@ -86,9 +87,10 @@ pub fn borrow() -> Result<BorrowedScratch> {
     DEPOT.borrow(Scratch::default).map(BorrowedScratch)
 }
 
-/// Frees all that the depot keeps.
+/// Frees all memory that is kept between calls.
 pub fn release() {
     DEPOT.release();
+    transient::release();
 }
 
 impl Drop for BorrowedScratch {

@@ -1,6 +1,6 @@
 //! Byte buffers from `malloc`, which can be handed over to C programs to be freed with `free`.
 
-use super::list::List;
+use super::transient::TransientBytes;
 use oxiblosc_error::{Error, Result};
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ pub struct Edit {
     /// How many bytes are replaced.
     pub len: usize,
     /// The bytes that replace them.
-    pub new: List<u8>,
+    pub new: TransientBytes,
 }
 
 /// A growable array of bytes from `malloc`.
@@ -354,7 +354,7 @@ mod tests {
                 edits.push(Edit {
                     at: from,
                     len: taken,
-                    new: new.into(),
+                    new: TransientBytes::copy_of(&new).unwrap(),
                 });
             }
             expected.extend(&old[at..]);
@@ -365,7 +365,7 @@ mod tests {
         let edit = |at, len| Edit {
             at,
             len,
-            new: vec![1].into(),
+            new: TransientBytes::copy_of(&[1]).unwrap(),
         };
         let mut buffer = Buffer::copy_of(&[0; 10]).unwrap();
         assert!(buffer.edit(&[edit(5, 6)]).is_err());

@@ -5,7 +5,8 @@
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
 //! - [`CStrBuf`]: an owned C string; [`Lossy`]: displays a C string; [`Stderr`]: writes lines to standard error; [`Text`]: a formatted text of limited
 //!   length, on the stack
-//! - [`Buffer`]: bytes from `malloc`, which C can free; [`CowBuffer`]: bytes that may be borrowed from C; [`AlignedBuffer`]: zeroed buffers for blocks
+//! - [`Buffer`]: bytes from `malloc`, which C can free; [`CowBuffer`]: bytes that may be borrowed from C; [`AlignedBuffer`]: zeroed buffers for blocks;
+//!   [`TransientBytes`]: bytes that are needed until the end of a call
 //! - [`grid`]: buffers that workers fill together
 //! - [`depot`]: an object pool; [`per_thread`]: thread-local values
 //! - [`Published`], [`PublishedTable`]: values that are read without a lock; [`Field`]: fields that C reads and writes, too
@@ -47,6 +48,8 @@ pub mod sort;
 mod sorted;
 mod state_lock;
 mod text;
+/// Bytes that are needed until the end of a call.
+pub mod transient;
 
 pub use aligned::AlignedBuffer;
 pub use buffer::{Buffer, Edit};
@@ -61,3 +64,4 @@ pub use shared::Shared;
 pub use sorted::Sorted;
 pub use state_lock::{Exclusive, Reader, Reserved, StateLock};
 pub use text::{CStrBuf, Lossy, Stderr, Text};
+pub use transient::TransientBytes;

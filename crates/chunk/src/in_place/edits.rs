@@ -8,7 +8,7 @@ use crate::header::ChunkHeader;
 use crate::patch::Touched;
 use oxiblosc_error::Result;
 use oxiblosc_memory::sort::{sort, sort_by_key};
-use oxiblosc_memory::{Edit, List, ToList};
+use oxiblosc_memory::{Edit, List, ToList, TransientBytes};
 use std::ops::Range;
 
 /// In a file at most one byte in this many is overwritten. Overwritten bytes are written twice (to the undo record, too), so beyond that a new chunk
@@ -49,7 +49,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[List<u8>],
+        changed: &[TransientBytes],
         cbytes: usize,
     ) -> bool {
         let header = self.header;
@@ -86,7 +86,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[List<u8>],
+        changed: &[TransientBytes],
     ) -> Result<Option<List<Edit>>> {
         let header = self.header;
         let Some(mut blocks) = self.block_edits(chunk, touched, changed)? else {
@@ -117,7 +117,7 @@ impl PatchTarget<'_> {
             edits.push(Edit {
                 at: 0,
                 len: front.len(),
-                new: front,
+                new: front.into(),
             })?;
             edits.extend(blocks.starts)?;
         }
@@ -130,7 +130,7 @@ impl PatchTarget<'_> {
             edits.push(Edit {
                 at: header.cbytes,
                 len: 0,
-                new: blocks.appended,
+                new: blocks.appended.into(),
             })?;
         }
         Ok(Some(edits))
@@ -141,7 +141,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[List<u8>],
+        changed: &[TransientBytes],
     ) -> Result<Option<BlockEdits>> {
         let header = self.header;
         let mut edits = BlockEdits::default();
@@ -153,7 +153,7 @@ impl PatchTarget<'_> {
                 edits.starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
-                    new: (start as i32).to_le_bytes().to_list()?,
+                    new: TransientBytes::copy_of(&(start as i32).to_le_bytes())?,
                 })?;
                 edits.old_starts.push(room.start)?;
                 edits.new_starts.push(start)?;
@@ -173,7 +173,7 @@ impl PatchTarget<'_> {
                 edits.overwrites.push(Edit {
                     at: room.start + range.start,
                     len: range.len(),
-                    new: new[range].to_list()?,
+                    new: TransientBytes::copy_of(&new[range])?,
                 })?;
             }
         }
@@ -202,7 +202,7 @@ impl PatchTarget<'_> {
     fn add_checksums(
         &self,
         touched: &[Touched],
-        changed: &[List<u8>],
+        changed: &[TransientBytes],
         edits: &mut List<Edit>,
     ) -> Result<()> {
         let Some(first) = touched.first() else {
@@ -252,17 +252,20 @@ pub(in super::super) fn push_edits(
     tail: List<u8>,
     places: impl Iterator<Item = Range<usize>>,
 ) -> Result<()> {
-    let edit = |at: usize, new: List<u8>| Edit {
+    let edit = |at: usize, new: TransientBytes| Edit {
         at,
         len: new.len(),
         new,
     };
     if tail.len() <= ONE_PIECE {
-        return edits.push(edit(at, tail));
+        return edits.push(edit(at, tail.into()));
     }
     let sum = tail.len() - 4..tail.len();
     for place in places.chain(std::iter::once(sum)) {
-        edits.push(edit(at + place.start, tail[place].to_list()?))?;
+        edits.push(edit(
+            at + place.start,
+            TransientBytes::copy_of(&tail[place])?,
+        ))?;
     }
     Ok(())
 }

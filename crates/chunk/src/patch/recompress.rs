@@ -10,7 +10,7 @@ use crate::scratch::{self, Scratch};
 use crate::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::shuffle::shuffle;
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, List, TransientBytes};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ impl Patcher<'_> {
         encoder: &BlockEncoder,
         touched: &[Touched],
         change: &DataChange,
-    ) -> Result<List<List<u8>>> {
+    ) -> Result<List<TransientBytes>> {
         let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
             let bsize = self.chunk.block_nbytes(t.nblock)?;
             let pos = BlockPos {
@@ -36,9 +36,7 @@ impl Patcher<'_> {
                 Some(size) => size,
                 None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
             };
-            let mut bytes = list_with_capacity(size)?;
-            bytes.extend_from_slice(&scratch.out[..size])?;
-            Ok(bytes)
+            TransientBytes::copy_of(&scratch.out[..size])
         };
         let nbytes = touched.len() * encoder.params.blocksize;
         let workers = Workers {
@@ -223,11 +221,4 @@ fn put_shuffled(
     for plane in 0..planes {
         put(plane, first / planes, &shuffled[plane * n..][..n]);
     }
-}
-
-/// An empty list with exactly this capacity.
-fn list_with_capacity(len: usize) -> Result<List<u8>> {
-    let mut bytes = List::new();
-    bytes.reserve_exact(len)?;
-    Ok(bytes)
 }

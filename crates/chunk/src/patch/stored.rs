@@ -8,7 +8,7 @@ use crate::header::ChunkHeader;
 use crate::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList, TransientBytes};
 
 impl Patcher<'_> {
     /// Changes a chunk whose data are stored uncompressed.
@@ -45,7 +45,7 @@ impl Patcher<'_> {
             Ok(Some(Edit {
                 at: from + at + range.start,
                 len: range.len(),
-                new: new[range].to_list()?,
+                new: TransientBytes::copy_of(&new[range])?,
             }))
         };
         let edits = touched.iter().enumerate().map(edit);
@@ -95,7 +95,7 @@ impl Patcher<'_> {
                 data_edits.push(Edit {
                     at: place + begin + range.start,
                     len: range.len(),
-                    new: new[range].to_list()?,
+                    new: TransientBytes::copy_of(&new[range])?,
                 })?;
             }
         }

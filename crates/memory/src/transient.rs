@@ -1,0 +1,120 @@
+//! Bytes that are needed until the end of a call, and the memory that is kept for them.
+
+use super::depot::{Borrowed, Depot};
+use super::{List, ToList};
+use oxiblosc_error::Result;
+use std::fmt;
+use std::ops::Deref;
+
+/// Allocators are fast with fewer bytes than this.
+const SMALL: usize = 4 << 10;
+/// Memory of more bytes than this is not kept.
+const LARGE: usize = 1 << 20;
+/// How many times memory is kept.
+const SLOTS: usize = 16;
+static DEPOT: Depot<List<u8>, SLOTS> = Depot::empty();
+
+/// Bytes that are needed until the end of a call, such as compressed blocks before they are put into their chunk. Their memory is kept for the next
+/// call: an allocator would give it back to the system each time, and the time in which the system makes pages anew is that of compressing a block.
+pub struct TransientBytes(Memory);
+
+enum Memory {
+    Own(List<u8>),
+    Kept(Borrowed<List<u8>>),
+}
+
+impl TransientBytes {
+    /// A copy of `bytes`.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    pub fn copy_of(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() < SMALL {
+            return Ok(bytes.to_list()?.into());
+        }
+        let mut kept = Self(Memory::Kept(DEPOT.borrow(List::new)?));
+        if let Memory::Kept(list) = &mut kept.0 {
+            list.clear();
+            if list.capacity() < bytes.len() {
+                // Freed first, since `reserve_exact` would copy it. Rounded, as the next block is about as long.
+                **list = List::new();
+                list.reserve_exact(bytes.len().next_multiple_of(SMALL))?;
+            }
+            list.extend_from_slice(bytes)?;
+        }
+        Ok(kept)
+    }
+}
+
+/// Frees the memory that is kept.
+pub fn release() {
+    DEPOT.release();
+}
+
+impl From<List<u8>> for TransientBytes {
+    fn from(list: List<u8>) -> Self {
+        Self(Memory::Own(list))
+    }
+}
+
+impl Drop for TransientBytes {
+    fn drop(&mut self) {
+        if let Memory::Kept(list) = &mut self.0
+            && list.capacity() > LARGE
+        {
+            **list = List::new();
+        }
+    }
+}
+
+impl Deref for TransientBytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Memory::Own(list) => list,
+            Memory::Kept(list) => list,
+        }
+    }
+}
+
+impl fmt::Debug for TransientBytes {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl PartialEq for TransientBytes {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for TransientBytes {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_used_again_unless_it_is_large() {
+        let place = |bytes: &[u8]| {
+            let copy = TransientBytes::copy_of(bytes).unwrap();
+            assert_eq!(*copy, *bytes);
+            match &copy.0 {
+                Memory::Own(_) => None,
+                Memory::Kept(list) => Some((list.as_ptr().addr(), list.capacity())),
+            }
+        };
+        release();
+        assert_eq!(place(&[1; SMALL - 1]), None);
+        let first = place(&[2; 3 * SMALL + 1]);
+        assert_eq!(first.unwrap().1, 4 * SMALL);
+        assert_eq!(place(&[3; SMALL]), first);
+        assert_eq!(place(&[4; 4 * SMALL]), first);
+        let larger = place(&[5; 9 * SMALL]);
+        assert_eq!(place(&[6; 5 * SMALL]), larger);
+        place(&vec![7; LARGE + 1]);
+        assert_eq!(place(&[8; SMALL]).unwrap().1, SMALL);
+        release();
+    }
+}
