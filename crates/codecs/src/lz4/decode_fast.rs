@@ -237,6 +237,13 @@ fn decode_general<const WITH_DICT: bool>(
     };
     let last_out = last_out.min(limits.out);
     let mut dst = UncheckedDst::new(dst);
+    // This makes the function begin at a cache line, so that the loop is equally fast wherever the linker puts it. It was 8 % slower where two cache
+    // lines shared the comparison at its end and the jump.
+    // SAFETY: it only adds instructions that do nothing.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    unsafe {
+        core::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
+    }
     while at <= limits.token && out <= last_out {
         let mut next = at + 1;
         // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN` bytes.
