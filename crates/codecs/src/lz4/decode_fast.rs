@@ -248,6 +248,7 @@ fn decode_general<const WITH_DICT: bool>(
         let mut next = at + 1;
         // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN` bytes.
         let token = usize::from(unsafe {
+            // First, since the next sequence waits for it.
             let token = load::<u8>(src, at);
             dst.store::<u128>(out, load(src, next));
             token

@@ -111,6 +111,7 @@ pub(super) unsafe fn decode_predictable(
         debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
         // SAFETY: `at <= last_token` and `out <= last_out`, so the margins lie there (# Safety): token and 16 bytes of literals, and more than 16.
         let token = usize::from(unsafe {
+            // First, since the next sequence waits for it.
             let token = load::<u8>(src, at);
             dst.store::<u128>(out, load(src, at + 1));
             token
@@ -182,6 +183,7 @@ pub(super) unsafe fn decode_branchless(
         debug_assert!(at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.len());
         // SAFETY: `at <= last_token` and `out <= last_out`, so the margins lie there (# Safety): token and 16 bytes of literals, and more than 16.
         let token = usize::from(unsafe {
+            // First, since the next sequence waits for it.
             let token = load::<u8>(src, at);
             dst.store::<u128>(out, load(src, at + 1));
             token
