@@ -6,16 +6,16 @@ use oxiblosc_error::Result;
 use std::fmt;
 use std::ops::Deref;
 
-/// Allocators are fast with fewer bytes than this.
+/// Fewer bytes than this come from the allocator, which is fast enough with them.
 const SMALL: usize = 4 << 10;
 /// Memory of more bytes than this is not kept.
 const LARGE: usize = 1 << 20;
-/// How many times memory is kept.
+/// How many allocations are kept at most.
 const SLOTS: usize = 16;
 static DEPOT: Depot<List<u8>, SLOTS> = Depot::empty();
 
 /// Bytes that are needed until the end of a call, such as compressed blocks before they are put into their chunk. Their memory is kept for the next
-/// call: an allocator would give it back to the system each time, and the time in which the system makes pages anew is that of compressing a block.
+/// call: `malloc` may return it to the system each time, and the page faults of the next call take as long as compressing a block.
 pub struct TransientBytes(Memory);
 
 enum Memory {
@@ -32,17 +32,15 @@ impl TransientBytes {
         if bytes.len() < SMALL {
             return Ok(bytes.to_list()?.into());
         }
-        let mut kept = Self(Memory::Kept(DEPOT.borrow(List::new)?));
-        if let Memory::Kept(list) = &mut kept.0 {
-            list.clear();
-            if list.capacity() < bytes.len() {
-                // Freed first, since `reserve_exact` would copy it. Rounded, as the next block is about as long.
-                **list = List::new();
-                list.reserve_exact(bytes.len().next_multiple_of(SMALL))?;
-            }
-            list.extend_from_slice(bytes)?;
+        let mut list = DEPOT.borrow(List::new)?;
+        list.clear();
+        if list.capacity() < bytes.len() {
+            // Freed first, since `reserve_exact` would copy it. Rounded, as the next block is about as long.
+            *list = List::new();
+            list.reserve_exact(bytes.len().next_multiple_of(SMALL))?;
         }
-        Ok(kept)
+        list.extend_from_slice(bytes)?;
+        Ok(Self(Memory::Kept(list)))
     }
 }
 

@@ -362,12 +362,11 @@ impl JobSlots {
     /// Spins for a while, unless enough other workers do. Returns whether the count of posts is no longer `seen`.
     fn spin(&self, seen: u32, policy: &mut SpinPolicy) -> bool {
         let may_spin = self.spinners.fetch_add(1, Ordering::Relaxed) < self.max_spinners;
-        let posted =
-            may_spin.then(|| spin_until(|| self.posts.0.word.load(Ordering::Relaxed) != seen));
+        let found = may_spin && spin_until(|| self.posts.0.word.load(Ordering::Relaxed) != seen);
         self.spinners.fetch_sub(1, Ordering::Relaxed);
-        if let Some(found) = posted {
+        if may_spin {
             policy.record(found);
         }
-        posted == Some(true)
+        found
     }
 }

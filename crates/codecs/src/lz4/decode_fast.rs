@@ -237,9 +237,9 @@ fn decode_general<const WITH_DICT: bool>(
     };
     let last_out = last_out.min(limits.out);
     let mut dst = UncheckedDst::new(dst);
-    // This makes the function begin at a cache line, so that the loop is equally fast wherever the linker puts it. It was 8 % slower where two cache
-    // lines shared the comparison at its end and the jump.
-    // SAFETY: it only adds instructions that do nothing.
+    // This makes the function begin at a cache line, so that the speed of the loop does not depend on where the linker puts it. It was 8 % slower
+    // where the comparison at its end and the jump were in different cache lines.
+    // SAFETY: this only adds `nop` instructions.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     unsafe {
         core::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
