@@ -14,13 +14,13 @@ pub(super) fn assemble(
     chunk: &Chunk,
     encoder: &BlockEncoder,
     touched: &[Touched],
-    changed: &[TransientBytes],
+    changed: &[Option<TransientBytes>],
     slack: impl Fn(usize) -> usize,
 ) -> Result<Option<Buffer>> {
     let header = chunk.header();
     let most = header.nbytes + header.overhead();
     let body = header.overhead() + 4 * header.nblocks;
-    let new: usize = changed.iter().map(|new| new.len()).sum();
+    let new: usize = changed.iter().flatten().map(|new| new.len()).sum();
     let mut bytes = Buffer::new();
     bytes.reserve(most.min(header.cbytes + new))?;
     bytes.resize(body)?;
@@ -29,8 +29,8 @@ pub(super) fn assemble(
     for nblock in 0..header.nblocks {
         let start = (bytes.len() as i32).to_le_bytes();
         let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
-            Some((_, block)) => block,
-            None => chunk.checked_streams(nblock)?,
+            Some((_, Some(block))) => block,
+            _ => chunk.checked_streams(nblock)?,
         };
         let max_distance = in_place::max_block_distance(header);
         let room = slack(block.len()).min(max_distance.saturating_sub(block.len()));

@@ -231,22 +231,25 @@ impl BlockEncoder<'_> {
         Ok(())
     }
 
-    /// Encodes a changed block. `data` is its filtered data, `before` the old streams with their sizes in front, and `changed(i)` the range
-    /// of stream `i` that was changed. Unchanged streams are copied. A stream that was stored is compressed again only if a large part of it was
+    /// Encodes a changed block. `data` is its filtered data, `before` the old streams with their sizes in front, and `changed` the range
+    /// of each stream that was changed. Unchanged streams are copied. A stream that was stored is compressed again only if a large part of it was
     /// changed.
     pub fn encode_again(
         &self,
         data: &[u8],
         before: &[&[u8]],
-        changed: impl Fn(usize) -> Range<usize>,
+        changed: &[Range<usize>],
         codec: &mut CodecState,
         out: &mut [u8],
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
+        if changed.iter().all(Range::is_empty) {
+            return Ok(None);
+        }
         let neblock = data.len() / before.len();
         let mut used = 0;
-        for (i, (stream, packed)) in data.chunks_exact(neblock).zip(before).enumerate() {
+        let streams = data.chunks_exact(neblock).zip(before).zip(changed);
+        for ((stream, packed), changed) in streams {
             let out = &mut out[used..];
-            let changed = changed(i);
             // Another writer may have left a stream that is longer than its data.
             used += if changed.is_empty() && packed.len() <= 4 + neblock {
                 out[..packed.len()].copy_from_slice(packed);
@@ -259,7 +262,7 @@ impl BlockEncoder<'_> {
                 self.encode_stream(stream, codec, out)?
             };
         }
-        Ok(used)
+        Ok(Some(used))
     }
 
     /// The byte that all streams of the block repeat, if that is known before the filters run.
@@ -417,7 +420,7 @@ pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
 
 /// Whether the changed part of a stream of `len` bytes is so small that a stream which did not compress before is not tried again. Changes at the
 /// end do not count as small: a program that fills a stream from front to end writes the end last, and then the stream may compress.
-fn is_touch_up(changed: Range<usize>, len: usize) -> bool {
+fn is_touch_up(changed: &Range<usize>, len: usize) -> bool {
     changed.len() <= len / 4 && changed.end + PIECE < len
 }
 
@@ -461,7 +464,8 @@ mod tests {
             (new[from], new[to]) = (0, 0);
             let range = difference(&new, &old);
             assert!(range.contains(&from) && range.contains(&to));
-            (range.clone(), is_touch_up(range, old.len()))
+            let small = is_touch_up(&range, old.len());
+            (range, small)
         };
         assert_eq!(difference(&old, &old), 0..0);
         assert_eq!(changed(5, 5), (0..512, true));

@@ -344,7 +344,7 @@ fn assemble_with_slack(
     target: &PatchTarget,
     encoder: &BlockEncoder,
     touched: &[Touched],
-    changed: &[TransientBytes],
+    changed: &[Option<TransientBytes>],
 ) -> Result<Option<Patched>> {
     let bytes = target.whole()?;
     let chunk = match &bytes {

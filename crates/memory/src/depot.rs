@@ -2,6 +2,7 @@
 
 use super::heap::boxed;
 use oxiblosc_error::Result;
+use std::hint::black_box;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{null_mut, without_provenance_mut};
@@ -39,6 +40,15 @@ fn take<T: Send>(slot: &Slot<T>, instead: *mut T) -> Option<Box<T>> {
         .ok()
 }
 
+/// The slot out of `slots` at which a thread begins to search. It depends on `stack`, the address of a local variable, which is quicker to find out than
+/// the thread's identity.
+#[inline(always)]
+fn first_slot(stack: usize, slots: usize) -> usize {
+    // Multiplicative hashing by the golden ratio: stacks at equal distances get different slots.
+    let hash = ((stack >> 20) as u32).wrapping_mul(0x9e37_79b9);
+    ((u64::from(hash) * slots as u64) >> 32) as usize
+}
+
 impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
     /// An empty pool.
     pub const fn empty() -> Self {
@@ -48,37 +58,57 @@ impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
         }
     }
 
-    /// Borrows a value that is kept, or makes a new one.
+    /// Borrows a value that is kept, or makes a new one. A thread looks first for the value that it had last, which is still in its processor's cache.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     #[inline(always)]
     pub fn borrow(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
-        let kept = self.slots.iter().find_map(|slot| {
-            let value = take(slot, without_provenance_mut(BORROWED))?;
-            Some(Borrowed {
+        let local = 0_u8;
+        let first = first_slot(black_box(&raw const local).addr(), SLOTS);
+        let slot = &self.slots[first];
+        match take(slot, without_provenance_mut(BORROWED)) {
+            Some(value) => Ok(Borrowed {
                 value: ManuallyDrop::new(value),
                 slot: Some(slot),
-            })
-        });
-        match kept {
-            Some(kept) => Ok(kept),
-            None => self.make(make),
+            }),
+            None => self.search(first, make),
         }
     }
 
-    /// Makes a new value, for an empty slot if there is one.
-    #[cold]
+    /// Borrows a value from another slot than the thread's `first`, or makes a new one. If `first` is empty, the value moves there, so that each
+    /// thread soon has one of its own.
     #[inline(never)]
-    fn make(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
-        let value = ManuallyDrop::new(boxed(make())?);
-        let free = |slot: &&Slot<T>| {
-            let borrowed = without_provenance_mut(BORROWED);
+    fn search(&'static self, first: usize, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
+        let borrowed = without_provenance_mut(BORROWED);
+        let claim = |slot: &&Slot<T>| {
             slot.compare_exchange(null_mut(), borrowed, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
         };
-        let slot = self.slots.iter().find(free);
-        Ok(Borrowed { value, slot })
+        let (before, from) = self.slots.split_at(first);
+        let (own, behind) = (&from[0], &from[1..]);
+        let mut others = behind.iter().chain(before);
+        let (slot, kept) = if claim(&own) {
+            (Some(own), others.find_map(|slot| take(slot, null_mut())))
+        } else {
+            let in_place = |slot| Some((slot, take(slot, borrowed)?));
+            match others.clone().find_map(in_place) {
+                Some((slot, value)) => (Some(slot), Some(value)),
+                None => (others.find(claim), None),
+            }
+        };
+        match kept.map_or_else(|| boxed(make()), Ok) {
+            Ok(value) => Ok(Borrowed {
+                value: ManuallyDrop::new(value),
+                slot,
+            }),
+            Err(error) => {
+                if let Some(slot) = slot {
+                    slot.store(null_mut(), Ordering::Relaxed);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Drops all values that are not borrowed.
@@ -139,6 +169,29 @@ mod tests {
         drop((again, other));
         DEPOT.release();
         assert_eq!(*DEPOT.borrow(|| 6).unwrap(), 6);
+    }
+
+    #[test]
+    fn threads_begin_at_different_slots() {
+        for megabytes in [1, 2, 4, 8, 16] {
+            let stack = |thread: usize| (1 << 30) + thread * ((megabytes << 20) + 4096);
+            let mut slots: Vec<_> = (0..8).map(|thread| first_slot(stack(thread), 32)).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            assert!(slots.len() >= 7, "{megabytes} MB: {slots:?}");
+        }
+        assert_eq!(first_slot(usize::MAX, 1), 0);
+    }
+
+    #[test]
+    fn a_value_moves_to_the_thread_that_uses_it() {
+        static DEPOT: Depot<u64, 4> = Depot::empty();
+        let made = || DEPOT.borrow(|| 0).map(|mut value| *value += 1).unwrap();
+        for _ in 0..5 {
+            made();
+            std::thread::scope(|scope| scope.spawn(made).join().unwrap());
+        }
+        assert_eq!(*DEPOT.borrow(|| 0).unwrap(), 10, "there is only one value");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[TransientBytes],
+        changed: &[Option<TransientBytes>],
         cbytes: usize,
     ) -> bool {
         let header = self.header;
@@ -63,8 +63,8 @@ impl PatchTarget<'_> {
         let mut changed = touched.iter().zip(changed).peekable();
         // A damaged block counts as unused.
         let len = |nblock| match changed.next_if(|(t, _)| t.nblock == nblock) {
-            Some((_, new)) => new.len(),
-            None => chunk.compressed(nblock, |_| ()).map_or(0, <[u8]>::len),
+            Some((_, Some(new))) => new.len(),
+            _ => chunk.compressed(nblock, |_| ()).map_or(0, <[u8]>::len),
         };
         let used: usize = (0..header.nblocks).map(len).sum();
         cbytes - body <= used + cbytes / MAX_UNUSED
@@ -86,7 +86,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[TransientBytes],
+        changed: &[Option<TransientBytes>],
     ) -> Result<Option<List<Edit>>> {
         let header = self.header;
         let Some(mut blocks) = self.block_edits(chunk, touched, changed)? else {
@@ -141,11 +141,14 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[TransientBytes],
+        changed: &[Option<TransientBytes>],
     ) -> Result<Option<BlockEdits>> {
         let header = self.header;
         let mut edits = BlockEdits::default();
         for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
+            let Some(new) = new else {
+                continue;
+            };
             let old = chunk.compressed(t.nblock, |_| ())?;
             edits.resized |= new.len() != old.len();
             if new.len() > room.len() {
@@ -202,23 +205,25 @@ impl PatchTarget<'_> {
     fn add_checksums(
         &self,
         touched: &[Touched],
-        changed: &[TransientBytes],
+        changed: &[Option<TransientBytes>],
         edits: &mut List<Edit>,
     ) -> Result<()> {
-        let Some(first) = touched.first() else {
+        let changed = touched.iter().zip(changed);
+        let changed = changed.filter_map(|(t, new)| Some((t.nblock, new.as_ref()?)));
+        let Some((first, _)) = changed.clone().next() else {
             return Ok(());
         };
         let layout = TableLayout::of(self.header);
         let front = self.front();
-        let begin = layout.place(first.nblock).start;
+        let begin = layout.place(first).start;
         let from = checksums_at(self.header) + begin;
         let mut tail = front[from..].to_list()?;
         let place = |nblock| {
             let place = layout.place(nblock);
             place.start - begin..place.end - begin
         };
-        for (t, new) in touched.iter().zip(changed) {
-            layout.sum_block(&mut tail[place(t.nblock)], new);
+        for (nblock, new) in changed.clone() {
+            layout.sum_block(&mut tail[place(nblock)], new);
         }
         if let Some((sums, sum)) = tail.split_last_chunk_mut() {
             let crc = match edits.is_empty() {
@@ -236,7 +241,7 @@ impl PatchTarget<'_> {
             };
             *sum = crc.to_le_bytes();
         }
-        push_edits(edits, from, tail, touched.iter().map(|t| place(t.nblock)))
+        push_edits(edits, from, tail, changed.map(|(nblock, _)| place(nblock)))
     }
 }
 

@@ -2,28 +2,26 @@
 
 use super::{DataChange, Patcher, Touched, part_of};
 use crate::decode_block::BlockDecoder;
-use crate::encode::lock;
 use crate::encode_block::{BlockEncoder, BlockInput, difference};
 use crate::hooks::BlockPos;
 use crate::pipeline::Stage;
 use crate::scratch::{self, Scratch};
+use crate::work_stealing::StealingQueue;
 use crate::workers::Workers;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::Result;
 use oxiblosc_filters::shuffle::shuffle;
 use oxiblosc_memory::{Collect, List, TransientBytes};
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 impl Patcher<'_> {
-    /// Changes and compresses each touched block.
+    /// Changes and compresses each touched block. None for a block whose data stay the same.
     pub(super) fn recompress(
         &self,
         decoder: &BlockDecoder,
         encoder: &BlockEncoder,
         touched: &[Touched],
         change: &DataChange,
-    ) -> Result<List<TransientBytes>> {
+    ) -> Result<List<Option<TransientBytes>>> {
         let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
             let bsize = self.chunk.block_nbytes(t.nblock)?;
             let pos = BlockPos {
@@ -36,7 +34,8 @@ impl Patcher<'_> {
                 Some(size) => size,
                 None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
             };
-            TransientBytes::copy_of(&scratch.out[..size])
+            size.map(|size| TransientBytes::copy_of(&scratch.out[..size]))
+                .transpose()
         };
         let nbytes = touched.len() * encoder.params.blocksize;
         let workers = Workers {
@@ -48,26 +47,19 @@ impl Patcher<'_> {
             let mut scratch = scratch::borrow()?;
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
         }
-        let mut results = List::new();
-        // A result that is not replaced means that no worker had the memory to run.
-        results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
-        let results = Mutex::new(results);
-        let next = AtomicUsize::new(0);
-        self.exec.run(self.params.nthreads, nworkers, &|tid| {
-            let Ok(mut scratch) = scratch::borrow() else {
-                return;
-            };
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some(t) = touched.get(i) else {
-                    return;
-                };
-                let result = one(*t, tid, &mut scratch);
-                lock(&results)[i] = result;
+        let mut blocks = List::new();
+        blocks.resize_with(touched.len(), || None)?;
+        let pieces = touched.iter().zip(blocks.iter_mut());
+        let queue = StealingQueue::new(pieces, touched.len(), nworkers)?;
+        queue.work(workers, |tid| {
+            let mut scratch = scratch::borrow()?;
+            while let Some((t, block)) = queue.next(tid) {
+                *block = one(*t, tid, &mut scratch)?;
             }
+            Ok(())
         })?;
-        let results = std::mem::take(&mut *lock(&results));
-        results.into_iter().try_list()
+        drop(queue);
+        Ok(blocks)
     }
 
     /// The streams of a block, as they are in the chunk.
@@ -80,7 +72,7 @@ impl Patcher<'_> {
         kept.map(|()| streams)
     }
 
-    /// Changes the data of a block and encodes it into `scratch.out`. Returns its size.
+    /// Changes the data of a block and encodes it into `scratch.out`. Returns its size; none if the data stay the same.
     fn change_data(
         &self,
         decoder: &BlockDecoder,
@@ -88,7 +80,7 @@ impl Patcher<'_> {
         (t, pos): (Touched, BlockPos),
         change: &DataChange,
         scratch: &mut Scratch,
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         let bsize = self.chunk.block_nbytes(t.nblock)?;
         let Scratch {
             bufs,
@@ -110,20 +102,18 @@ impl Patcher<'_> {
             offset: pos.offset,
         };
         if t.whole || decoder.pipeline.stages().len() != 1 {
-            return encoder.encode(pos, block, (bufs, codec), out);
+            return encoder.encode(pos, block, (bufs, codec), out).map(Some);
         }
         let before = self.streams(t.nblock)?;
         let new = encoder.filtered(pos, block, bufs, None)?;
         let neblock = bsize / before.len();
-        let changed = |i: usize| {
-            let stream = i * neblock..(i + 1) * neblock;
-            difference(&new[stream.clone()], &old[stream])
-        };
-        encoder.encode_again(new, &before, changed, codec, out)
+        let streams = new.chunks_exact(neblock).zip(old.chunks_exact(neblock));
+        let changed = streams.map(|(new, old)| difference(new, old)).list()?;
+        encoder.encode_again(new, &before, &changed, codec, out)
     }
 
-    /// Like [`Self::change_data`], but without undoing the filters: the new bytes are written where the shuffle moves them. None if that is not
-    /// possible.
+    /// Like [`Self::change_data`], but without undoing the filters: the new bytes are written where the shuffle moves them. The
+    /// outer option is none if that is not possible.
     fn change_streams(
         &self,
         decoder: &BlockDecoder,
@@ -131,7 +121,7 @@ impl Patcher<'_> {
         t: Touched,
         change: &DataChange,
         scratch: &mut Scratch,
-    ) -> Result<Option<usize>> {
+    ) -> Result<Option<Option<usize>>> {
         let DataChange::Bytes { start, new } = *change else {
             return Ok(None);
         };
@@ -181,8 +171,9 @@ impl Patcher<'_> {
                 }
             },
         );
-        let size = encoder.encode_again(data, &before, |i| changed[i].clone(), codec, out)?;
-        Ok(Some(size))
+        encoder
+            .encode_again(data, &before, &changed, codec, out)
+            .map(Some)
     }
 }
 
