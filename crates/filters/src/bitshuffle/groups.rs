@@ -23,8 +23,12 @@ const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     table
 }
 
-/// How many tiles of 64 groups are transposed together. More would take over 16 KB of stack.
+/// How many vectors of transposed groups are buffered at most, in 16 KB of stack.
+const BUFFERED: usize = 256;
+/// How many tiles of 64 groups are transposed together, ...
 const TILES: usize = 4;
+/// ... and how many if all rows start in the same cache set and the buffer has room for them.
+const MORE_TILES: usize = 8;
 /// How many of 16 rows are buffered and written later if all rows start in the same cache set. A set of the first-level cache holds at least 8
 /// lines.
 const LATER: usize = 8;
@@ -41,7 +45,11 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
     dst: *mut u8,
 ) {
     let same_set = groups.is_multiple_of(SET_STRIDE);
-    for (start, tiles) in tile_runs(groups, 64, TILES) {
+    let most = match FORWARD && same_set && MORE_TILES * ROWS <= BUFFERED {
+        true => MORE_TILES,
+        false => TILES,
+    };
+    for (start, tiles) in tile_runs(groups, 64, most) {
         // SAFETY: a run ends at `groups` at most (see `tile_runs`), so its groups end at `groups * ROWS`, and its part of each row, of
         // `groups` bytes, within the row.
         unsafe {
@@ -71,8 +79,8 @@ const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize 
     tile * ROWS + k % columns * 16 + m + k / columns
 }
 
-/// Transposes `tiles` tiles, at most `TILES`. The last `LATER` of each 16 rows are buffered and written after the others. The next tile is
-/// prefetched line by line in between, so that nothing waits for it.
+/// Transposes `tiles` tiles, at most `MORE_TILES`, with at most `BUFFERED` vectors. The last `LATER` of each 16 rows are buffered and written
+/// after the others. The next tile is prefetched line by line in between, so that nothing waits for it.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable at `src`: `tiles` tiles of 64 groups of `ROWS` bytes. Writable at
@@ -84,12 +92,12 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     dst: *mut u8,
     row: usize,
 ) {
-    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
-    let mut bytes = VectorBuffer::<{ TILES * 64 }>::new();
-    let mut later = VectorBuffer::<{ TILES * self::LATER }>::new();
+    debug_assert!(16 * V::LANES == 64 && tiles <= MORE_TILES && tiles * ROWS <= BUFFERED);
+    let mut bytes = VectorBuffer::<BUFFERED>::new();
+    let mut later = VectorBuffer::<{ MORE_TILES * self::LATER }>::new();
     // SAFETY: loads begin at `line_of` with `m < 16` and `l < 4`, so they lie in the tile. The indices of `bytes` are less than
-    // `tiles * ROWS <= TILES * 64`, and those of `later` less than `LATER * TILES`; each vector is stored before it is loaded. The stores to
-    // `dst` write one vector per tile to each row.
+    // `tiles * ROWS <= BUFFERED`, and those of `later` less than `LATER * MORE_TILES`; each vector is stored before it is loaded. The stores
+    // to `dst` write one vector per tile to each row.
     unsafe {
         for tile in 0..tiles {
             for m in (0..16).step_by(64 / ROWS) {
@@ -117,13 +125,13 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
                     if r < 16 - LATER {
                         v[r].store(dst.add((column + r) * row + 64 * tile));
                     } else {
-                        later.put((r + LATER - 16) * TILES + tile, v[r]);
+                        later.put((r + LATER - 16) * MORE_TILES + tile, v[r]);
                     }
                 });
             }
             for r in 0..LATER {
                 for tile in 0..tiles {
-                    let v: V = later.get(r * TILES + tile);
+                    let v: V = later.get(r * MORE_TILES + tile);
                     v.store(dst.add((column + 16 - LATER + r) * row + 64 * tile));
                 }
             }
@@ -142,8 +150,8 @@ unsafe fn groups_backward<V: Vector, const ROWS: usize>(
     dst: *mut u8,
     row: usize,
 ) {
-    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
-    let mut bytes = VectorBuffer::<{ TILES * 64 }>::new();
+    debug_assert!(16 * V::LANES == 64 && tiles * ROWS <= BUFFERED);
+    let mut bytes = VectorBuffer::<BUFFERED>::new();
     // SAFETY: as in `groups_forward`, with source and destination exchanged.
     unsafe {
         for column in (0..ROWS).step_by(16) {
