@@ -79,7 +79,7 @@ const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize 
     tile * ROWS + k % columns * 16 + m + k / columns
 }
 
-/// Transposes `tiles` tiles, at most `MORE_TILES`, with at most `BUFFERED` vectors. The last `LATER` of each 16 rows are buffered and written
+/// Transposes `tiles` tiles, at most `MORE_TILES`, with at most `BUFFERED` rows in sum. The last `LATER` of each 16 rows are buffered and written
 /// after the others. The next tile is prefetched line by line in between, so that nothing waits for it.
 ///
 /// # Safety
@@ -94,10 +94,8 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
 ) {
     debug_assert!(16 * V::LANES == 64 && tiles <= MORE_TILES && tiles * ROWS <= BUFFERED);
     let mut bytes = VectorBuffer::<BUFFERED>::new();
-    let mut later = VectorBuffer::<{ MORE_TILES * self::LATER }>::new();
     // SAFETY: loads begin at `line_of` with `m < 16` and `l < 4`, so they lie in the tile. The indices of `bytes` are less than
-    // `tiles * ROWS <= BUFFERED`, and those of `later` less than `LATER * MORE_TILES`; each vector is stored before it is loaded. The stores
-    // to `dst` write one vector per tile to each row.
+    // `tiles * ROWS <= BUFFERED`; each vector is stored before it is loaded. The stores to `dst` write one vector per tile to each row.
     unsafe {
         for tile in 0..tiles {
             for m in (0..16).step_by(64 / ROWS) {
@@ -125,14 +123,15 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
                     if r < 16 - LATER {
                         v[r].store(dst.add((column + r) * row + 64 * tile));
                     } else {
-                        later.put((r + LATER - 16) * MORE_TILES + tile, v[r]);
+                        // In place of the bytes that were just loaded.
+                        bytes.put(tile * ROWS + column + r, v[r]);
                     }
                 });
             }
-            for r in 0..LATER {
+            for r in 16 - LATER..16 {
                 for tile in 0..tiles {
-                    let v: V = later.get(r * MORE_TILES + tile);
-                    v.store(dst.add((column + 16 - LATER + r) * row + 64 * tile));
+                    let v: V = bytes.get(tile * ROWS + column + r);
+                    v.store(dst.add((column + r) * row + 64 * tile));
                 }
             }
         }
