@@ -349,6 +349,13 @@ pub fn has_unflagged_checksums(header: &ChunkHeader, bytes: &[u8]) -> bool {
     !header.is_memcpyed() && magic_at(at)
 }
 
+/// Whether [`has_unflagged_checksums`] may be true of a chunk of compressed regular blocks without a dictionary.
+#[inline(always)]
+pub fn may_be_unflagged(header: &ChunkHeader, bytes: &[u8]) -> bool {
+    let at = EXTENDED_HEADER_LENGTH + 4 * header.nblocks;
+    bytes.get(at..at + MAGIC.len()) == Some(&MAGIC)
+}
+
 /// Whether the checksum of the front is right if the header is taken for an extended one. [`MAGIC`] alone does not decide it: the data of
 /// a chunk with a short header may contain these bytes where a table would begin.
 #[cold]

@@ -59,7 +59,7 @@ pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> 
         _ => return None,
     };
     let chunk = src.get(..header.cbytes)?;
-    if !header.has_checksums() && checksum::has_unflagged_checksums(header, chunk) {
+    if !header.has_checksums() && checksum::may_be_unflagged(header, chunk) {
         return None;
     }
     let blocks = PlainBlocks {

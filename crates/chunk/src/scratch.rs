@@ -69,6 +69,13 @@ impl Scratch {
             + self.data.len()
             + self.old.len()
     }
+
+    /// Not inlined, so that returning a scratch to the depot takes few instructions.
+    #[cold]
+    #[inline(never)]
+    fn free_buffers(&mut self) {
+        (self.bufs, self.out, self.data, self.old) = Default::default();
+    }
 }
 
 /// How many scratches are kept: as many workers as are expected to be active at the same time.
@@ -96,9 +103,8 @@ pub fn release() {
 impl Drop for BorrowedScratch {
     #[inline]
     fn drop(&mut self) {
-        let scratch = &mut *self.0;
-        if scratch.bytes() > AlignedBuffer::LARGE {
-            (scratch.bufs, scratch.out, scratch.data, scratch.old) = Default::default();
+        if self.0.bytes() > AlignedBuffer::LARGE {
+            self.0.free_buffers();
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::heap::boxed;
 use oxiblosc_error::Result;
-use std::hint::black_box;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{null_mut, without_provenance_mut};
@@ -65,7 +64,7 @@ impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
     #[inline(always)]
     pub fn borrow(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
         let local = 0_u8;
-        let first = first_slot(black_box(&raw const local).addr(), SLOTS);
+        let first = first_slot((&raw const local).addr(), SLOTS);
         let slot = &self.slots[first];
         match take(slot, without_provenance_mut(BORROWED)) {
             Some(value) => Ok(Borrowed {
