@@ -233,7 +233,7 @@ impl BlockEncoder<'_> {
 
     /// Encodes a changed block. `data` is its filtered data, `before` the old streams with their sizes in front, and `changed` the range
     /// of each stream that was changed. Unchanged streams are copied. A stream that was stored is compressed again only if a large part of it was
-    /// changed.
+    /// changed. Returns the number of bytes written; none, and nothing is written, if no stream was changed.
     pub fn encode_again(
         &self,
         data: &[u8],

@@ -7,9 +7,9 @@ use super::super::decode::{decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::fast_path;
 use super::super::getitem::{ItemRange, getitem, stored};
-use super::super::header::{ChunkHeader, Special};
+use super::super::header::{ChunkHeader, Special, i32_at};
 use super::super::hooks::{NoHooks, Serial};
-use super::super::patch::{PatchMode, Patcher, RecompressParams};
+use super::super::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
 use super::super::repack::repack;
 use super::super::special::SpecialChunk;
 use super::super::workers::Workers;
@@ -255,6 +255,59 @@ fn a_patched_chunk_keeps_them() {
                 assert!(read(&packed).as_ref() == Ok(&data), "{start}");
             }
         }
+    }
+}
+
+#[test]
+fn blocks_that_stay_the_same_are_left_alone() {
+    let old = data(40_000);
+    let plain = compressed(
+        &LZ4_SHUFFLED,
+        ChunkInput::Buffer(&old),
+        old.len() + 32,
+        &Serial,
+    );
+    for bytes in [with(&plain), plain] {
+        let header = ChunkHeader::parse(&bytes).unwrap();
+        let chunk = Chunk::parse(&header, &bytes).unwrap();
+        let patcher = Patcher {
+            chunk: &chunk,
+            params: LZ4_SHUFFLED.recompress_params(),
+            decoding: &NoHooks,
+            encoding: &NoHooks,
+            exec: &Serial,
+        };
+        let edits = |patched: Result<Option<Patched>>| match patched {
+            Ok(Some(Patched::Edits(edits))) => edits,
+            _ => panic!("neither an error nor the whole chunk"),
+        };
+        let range = |start, new: &[u8]| edits(patcher.range(start, new, PatchMode::Edits));
+        assert!(range(100, &old[100..30_000]).is_empty());
+        let touched = [1, 2, 5].map(|nblock| Touched {
+            nblock,
+            whole: false,
+        });
+        let change = |byte: u8| {
+            let invert = move |nblock: usize, data: &mut [u8]| {
+                if nblock == 2 {
+                    data[5] ^= byte;
+                }
+            };
+            edits(patcher.changed(&touched, &invert, PatchMode::Edits))
+        };
+        assert!(change(0).is_empty());
+        let edits = change(0x80);
+        assert!(!edits.is_empty());
+        let untouched = |nblock: usize| {
+            let start = i32_at(&bytes, 32 + 4 * nblock) as usize;
+            let outside = |at: usize, len: usize| at + len <= start || start < at;
+            edits.iter().all(|edit| outside(edit.at, edit.len))
+        };
+        assert!(untouched(1) && untouched(5));
+        let patched = Patched::Edits(edits).whole(&chunk).unwrap().to_vec();
+        let mut new = old.clone();
+        new[2 * 4096 + 5] ^= 0x80;
+        assert!(read(&patched).as_ref() == Ok(&new));
     }
 }
 
