@@ -97,10 +97,16 @@ pub(super) struct NoiseDetector {
 
 impl NoiseDetector {
     /// Whether all of a stream is incompressible for every codec.
+    #[inline]
     pub(super) fn is_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
         if stream.len() < 2 * PIECE {
             return self.short.is_incompressible(stream);
         }
+        self.is_long_incompressible(stream)
+    }
+
+    #[inline(never)]
+    fn is_long_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
         let (window, sampling, words_per_repeat) = if stream.len() < MIN_SPARSE {
             (1 << 16, 16, WORDS_PER_REPEAT)
         } else if stream.len() < MIN_SAMPLED {
