@@ -36,11 +36,8 @@ const MAX_SHORT_CODE: usize = 5;
 /// The compression ratio that the probe must predict, by level. The figures are the reference's.
 pub(super) const MIN_RATIO: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
-/// Streams of at most this length share a table that is not cleared between them. For longer ones it takes less time to clear it than to tell stale
-/// entries at each position.
-const SHORT_STREAM: usize = 2048;
-/// The same for the probe's sample, in which every position is searched.
-const SHORT_SAMPLE: usize = 1024;
+/// Shorter streams share a table that is not cleared between them.
+const SHORT_STREAM: usize = 1024;
 
 /// The compressor's hash tables. Short streams get narrow slots, which leave more of the first-level cache to the data.
 #[derive(Default)]
@@ -95,7 +92,7 @@ impl Compressor {
         let part = src.len() / divisor;
         let start = src.len() - part;
         let sample = &src[start..start + part.min(1 << LOG)];
-        Ok(if sample.len() <= SHORT_SAMPLE {
+        Ok(if sample.len() < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(sample.len())?;
             probe(
                 sample,
@@ -119,7 +116,7 @@ impl Compressor {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        let written = if src.len() <= SHORT_STREAM {
+        let written = if src.len() < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(src.len())?;
             encode::<_, LOG, SHIFT, true, INSERT_TWO>(src, dst, &mut Finder { slots, base })
         } else if Table::<u16, SLOTS>::fits(src.len()) {
