@@ -102,11 +102,12 @@ impl NoiseDetector {
         if stream.len() < 2 * PIECE {
             return self.short.is_incompressible(stream);
         }
-        self.is_long_incompressible(stream)
+        self.is_long_stream_incompressible(stream)
     }
 
+    /// Not inlined: a short stream would otherwise pay for saving the registers that this needs.
     #[inline(never)]
-    fn is_long_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
+    fn is_long_stream_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
         let (window, sampling, words_per_repeat) = if stream.len() < MIN_SPARSE {
             (1 << 16, 16, WORDS_PER_REPEAT)
         } else if stream.len() < MIN_SAMPLED {

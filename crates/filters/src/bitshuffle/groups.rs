@@ -25,9 +25,9 @@ const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
 
 /// How many vectors of transposed groups are buffered at most, in 16 KB of stack.
 const BUFFERED: usize = 256;
-/// How many tiles of 64 groups are transposed together, ...
+/// How many tiles of 64 groups are transposed together.
 const TILES: usize = 4;
-/// ... and how many if all rows start in the same cache set and the buffer has room for them.
+/// The same if all rows start in the same cache set, for typesizes of which the buffer holds so many.
 const MORE_TILES: usize = 8;
 /// How many of 16 rows are buffered and written later if all rows start in the same cache set. A set of the first-level cache holds at least 8
 /// lines.
@@ -50,8 +50,8 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
         false => TILES,
     };
     for (start, tiles) in tile_runs(groups, 64, most) {
-        // SAFETY: a run ends at `groups` at most (see `tile_runs`), so its groups end at `groups * ROWS`, and its part of each row, of
-        // `groups` bytes, within the row.
+        // SAFETY: `tiles` is at most `most`, and `most * ROWS <= BUFFERED`, since `ROWS` is at most 64. A run ends at `groups` at most (see
+        // `tile_runs`), so its groups end at `groups * ROWS`, and its part of each row, of `groups` bytes, within the row.
         unsafe {
             let at = start * ROWS;
             if !FORWARD {
@@ -79,11 +79,11 @@ const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize 
     tile * ROWS + k % columns * 16 + m + k / columns
 }
 
-/// Transposes `tiles` tiles, at most `MORE_TILES`, with at most `BUFFERED` rows in sum. The last `LATER` of each 16 rows are buffered and written
-/// after the others. The next tile is prefetched line by line in between, so that nothing waits for it.
+/// Transposes `tiles` tiles, at most `MORE_TILES`. The last `LATER` of each 16 rows are buffered and written after the others. The
+/// next tile is prefetched line by line in between, so that nothing waits for it.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src`: `tiles` tiles of 64 groups of `ROWS` bytes. Writable at
+/// The CPU has the instruction set of `V`. `tiles * ROWS <= BUFFERED`. Readable at `src`: `tiles` tiles of 64 groups of `ROWS` bytes. Writable at
 /// `dst + r * row`: `tiles` vectors for each `r < ROWS`.
 #[inline(always)]
 unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
