@@ -145,7 +145,7 @@ fn rows(extent: &[usize]) -> Rows<'_> {
 /// Loads the items of a cell, and pads a cut cell.
 #[inline(always)]
 fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
-    if cell.nitems() != N {
+    if cell.extent().iter().any(|len| *len < SIDE) {
         return gather_cut(cell, src, items);
     }
     let mut rows = items.as_chunks_mut::<SIDE>().0.iter_mut();
