@@ -22,57 +22,53 @@ fn rows_position(source: RowSource, at: usize, distance: u16) -> usize {
 fn rows_at<const SIDE: usize, const CELL: usize>(
     bytes: &[u8],
     position: usize,
-) -> Option<&[[u8; SIDE]]> {
+) -> Option<&[[u8; SIDE]; SIDE]> {
     let cell = bytes.get(position..)?.first_chunk::<CELL>()?;
-    Some(cell.as_chunks().0)
+    cell.as_chunks().0.first_chunk()
 }
 
-/// Decodes a whole cell, whose token is at `at`, and passes its rows to `put`. Returns the position of the next token. `None` if the cell is
-/// invalid, and near the end of the stream, since it reads past the end of short cells; then [`read`] must be called.
+/// Decodes a whole cell, whose token is at `at`. Returns it and the position of the next token. `None` if the cell is invalid, and near the
+/// end of the stream, since it reads past the end of short cells; then [`read`] must be called.
 #[inline(always)]
 fn read_whole<const SIDE: usize, const CELL: usize>(
     tokens: &[TokenInfo<SIDE>; 256],
     bytes: &[u8],
     at: usize,
-    mut put: impl FnMut(usize, &[u8; SIDE]),
-) -> Option<usize> {
+) -> Option<([[u8; SIDE]; SIDE], usize)> {
     let [token, a, b, c, d] = *bytes.get(at..)?.first_chunk()?;
     if token == REPEATED {
-        (0..SIDE).for_each(|row| put(row, &[a; SIDE]));
-        return Some(at + 2);
+        return Some(([[a; SIDE]; SIDE], at + 2));
     }
     let info = &tokens[usize::from(token)];
     let first = rows_position(info.first, at, u16::from_le_bytes([a, b]));
     let second = rows_position(info.second, at, u16::from_le_bytes([c, d]));
-    let first = rows_at::<SIDE, CELL>(bytes, first)?;
-    let second = rows_at::<SIDE, CELL>(bytes, second)?;
-    for (to, row) in info.rows.iter().enumerate() {
-        let row = usize::from(*row);
-        let from = if row < SIDE { first } else { second };
-        put(to, &from[row % SIDE]);
-    }
-    (info.size > 0).then_some(at + usize::from(info.size))
+    let sources = [
+        *rows_at::<SIDE, CELL>(bytes, first)?,
+        *rows_at::<SIDE, CELL>(bytes, second)?,
+    ];
+    let rows = sources.as_flattened();
+    let cell = info.rows.map(|row| rows[usize::from(row) % (2 * SIDE)]);
+    (info.size > 0).then_some((cell, at + usize::from(info.size)))
 }
 
-/// Decodes a cell of `len` bytes into the front of `cell`, with every check. A cell that an edge of the block cuts has fewer than
+/// Decodes a cell of `len` bytes into the front of `cell`, with every check. Returns the position of the next token. A cell that an edge of the block cuts has fewer than
 /// `SIDE * SIDE` bytes.
 #[cold]
 fn read<const SIDE: usize>(
     tokens: &[TokenInfo<SIDE>; 256],
     bytes: &[u8],
-    at: &mut usize,
+    at: usize,
     len: usize,
     cell: &mut [[u8; SIDE]; SIDE],
-) -> Result<()> {
+) -> Result<usize> {
     let part = |at: usize, len: usize| {
         let part = bytes.get(at..).and_then(|rest| rest.get(..len));
         part.ok_or(Error::Failure)
     };
-    let token = part(*at, 1)?[0];
+    let token = part(at, 1)?[0];
     if token == REPEATED {
-        *cell = [[part(*at + 1, 1)?[0]; SIDE]; SIDE];
-        *at += 2;
-        return Ok(());
+        *cell = [[part(at + 1, 1)?[0]; SIDE]; SIDE];
+        return Ok(at + 2);
     }
     let info = &tokens[usize::from(token)];
     if info.size == 0 {
@@ -82,7 +78,7 @@ fn read<const SIDE: usize>(
     let whole = SIDE * SIDE;
     let literal = info.first.mask == 0;
     let size = usize::from(info.size) - if literal { whole - len } else { 0 };
-    let operands = part(*at, size)?;
+    let operands = part(at, size)?;
     let distance = |n: usize| match operands.get(n..n + 2) {
         Some(distance) => u16::from_le_bytes([distance[0], distance[1]]),
         None => 0,
@@ -91,14 +87,13 @@ fn read<const SIDE: usize>(
     for (n, source) in [info.first, info.second].into_iter().enumerate() {
         let source_len = usize::from(source.len);
         let source_len = if source_len == whole { len } else { source_len };
-        let position = rows_position(source, *at, distance(1 + 2 * n));
+        let position = rows_position(source, at, distance(1 + 2 * n));
         rows[n].as_flattened_mut()[..source_len].copy_from_slice(part(position, source_len)?);
     }
     for (to, row) in cell.iter_mut().zip(info.rows) {
         *to = rows.as_flattened()[usize::from(row)];
     }
-    *at += size;
-    Ok(())
+    Ok(at + size)
 }
 
 /// Decompresses a block of cells of `SIDE` x `SIDE` bytes, which is `CELL`, into the front of `dst`. Returns the size of the block.
@@ -128,23 +123,36 @@ pub fn decompress<const SIDE: usize, const CELL: usize>(
         let mut lines = band.chunks_exact_mut(columns);
         let mut lines: [&mut [u8]; SIDE] =
             std::array::from_fn(|_| lines.next().unwrap_or_default());
-        for left in (0..columns).step_by(SIDE) {
-            let width = SIDE.min(columns - left);
-            if height == SIDE && width == SIDE {
-                let next = read_whole::<SIDE, CELL>(tokens, src, at, |row, from| {
-                    lines[row][left..left + SIDE].copy_from_slice(from);
-                });
-                if let Some(next) = next {
+        let mut left = 0;
+        loop {
+            if height == SIDE {
+                let cells = (columns - left) / SIDE;
+                let mut rows = lines
+                    .each_mut()
+                    .map(|line| &mut line[left..].as_chunks_mut::<SIDE>().0[..cells]);
+                let mut decoded = 0;
+                while decoded < cells
+                    && let Some((cell, next)) = read_whole::<SIDE, CELL>(tokens, src, at)
+                {
+                    for (to, from) in rows.iter_mut().zip(cell) {
+                        to[decoded] = from;
+                    }
+                    decoded += 1;
                     at = next;
-                    continue;
                 }
+                left += decoded * SIDE;
             }
+            if left == columns {
+                break;
+            }
+            let width = SIDE.min(columns - left);
             let mut cell = [[0; SIDE]; SIDE];
-            read(tokens, src, &mut at, height * width, &mut cell)?;
+            at = read(tokens, src, at, height * width, &mut cell)?;
             let cell_rows = cell.as_flattened().chunks_exact(width);
             for (line, row) in lines.iter_mut().zip(cell_rows).take(height) {
                 line[left..left + width].copy_from_slice(row);
             }
+            left += width;
         }
     }
     Ok(nbytes)
