@@ -9,7 +9,7 @@ pub trait PlaneCoder: Copy {
     /// See [`encode`].
     fn encode<const N: usize, const W: usize>(
         self,
-        values: &[u64; N],
+        values: &mut [u64; N],
         limits: PlaneLimits,
         out: &mut BitWriter,
     ) -> usize;
@@ -30,7 +30,7 @@ impl PlaneCoder for BaselineCoder {
     #[inline(never)]
     fn encode<const N: usize, const W: usize>(
         self,
-        values: &[u64; N],
+        values: &mut [u64; N],
         limits: PlaneLimits,
         out: &mut BitWriter,
     ) -> usize {
@@ -70,14 +70,14 @@ impl PlaneCoder for Avx2Coder {
     #[inline(always)]
     fn encode<const N: usize, const W: usize>(
         self,
-        values: &[u64; N],
+        values: &mut [u64; N],
         limits: PlaneLimits,
         out: &mut BitWriter,
     ) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
         fn with_avx2<const N: usize, const W: usize>(
-            values: &[u64; N],
+            values: &mut [u64; N],
             limits: PlaneLimits,
             out: &mut BitWriter,
         ) -> usize {

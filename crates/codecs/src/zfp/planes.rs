@@ -81,10 +81,10 @@ fn take_zeros(input: &mut BitReader, bits: u64, most: usize) -> (usize, usize) {
     (most, most)
 }
 
-/// Writes `N` coefficients. Returns the number of bits written. `W` is the number of words that hold `N` bits.
+/// Writes `N` coefficients, and overwrites them. Returns the number of bits written. `W` is the number of words that hold `N` bits.
 #[inline(always)]
 pub fn encode<const N: usize, const W: usize>(
-    values: &[u64; N],
+    values: &mut [u64; N],
     limits: PlaneLimits,
     out: &mut BitWriter,
 ) -> usize {
@@ -93,8 +93,7 @@ pub fn encode<const N: usize, const W: usize>(
     {
         return one_dim::encode(values, limits, out);
     }
-    let mut planes = Planes::<N, W>::empty();
-    planes.fill(limits.precision, values);
+    let planes = Planes::<N, W>::from_coefficients(limits.precision, values);
     let mut left = limits.bits;
     // The number of significant coefficients. As they are ordered by frequency, all coefficients before a significant one count too.
     let mut significant = 0usize;
@@ -135,7 +134,7 @@ pub fn decode<const N: usize, const W: usize>(
         (*values, bits) = one_dim::decode(limits, input);
         return bits;
     }
-    let mut planes = Planes::<N, W>::empty();
+    let mut planes = Planes::<N, W>::zeros(values);
     let mut left = limits.bits;
     let mut significant = 0usize;
     for k in (limits.last()..limits.precision).rev() {
@@ -165,7 +164,7 @@ pub fn decode<const N: usize, const W: usize>(
         }
         planes.set(k as usize, plane);
     }
-    planes.values(limits.precision, values);
+    planes.into_coefficients(limits.precision);
     limits.bits - left
 }
 

@@ -1,4 +1,4 @@
-//! Bit planes: coefficients, transposed.
+//! Bit planes: coefficients, transposed in place.
 
 /// One step of [`transpose`]: swaps blocks of `STEP` x `STEP` bits, if there are more rows than `STEP`.
 #[inline(always)]
@@ -30,117 +30,88 @@ pub fn transpose<const N: usize>(rows: &mut [u64; N]) {
     exchange::<N, 1>(rows);
 }
 
-/// Stores the planes of 64 coefficients of `precision` bits (32 or 64) in word `word` of each plane.
-#[inline(always)]
-fn planes_of_64<const W: usize>(
-    precision: u32,
-    values: &[u64; 64],
-    planes: &mut [[u64; W]; 64],
-    word: usize,
-) {
-    if precision == 32 {
-        // Coefficient `i` and coefficient `i + 32` share a row.
-        let mut rows: [u64; 32] = std::array::from_fn(|i| values[i] | values[i + 32] << 32);
-        transpose(&mut rows);
-        for (plane, row) in planes.iter_mut().zip(rows) {
-            plane[word] = row;
-        }
-    } else {
-        let mut rows = *values;
-        transpose(&mut rows);
-        for (plane, row) in planes.iter_mut().zip(rows) {
-            plane[word] = row;
-        }
-    }
+/// Whether the planes of `N` coefficients are packed: several share a word.
+const fn is_packed(n: usize) -> bool {
+    n < 64
 }
 
-/// The inverse of [`planes_of_64`].
-#[inline(always)]
-fn values_of_64<const W: usize>(
-    precision: u32,
-    planes: &[[u64; W]; 64],
-    word: usize,
-    values: &mut [u64; 64],
-) {
-    if precision == 32 {
-        let mut rows: [u64; 32] = std::array::from_fn(|i| planes[i][word]);
-        transpose(&mut rows);
-        for (i, row) in rows.iter().enumerate() {
-            (values[i], values[i + 32]) = (row & 0xffff_ffff, row >> 32);
-        }
-    } else {
-        *values = std::array::from_fn(|i| planes[i][word]);
-        transpose(values);
-    }
+/// The planes of `N` coefficients (16, 64 or 256), each of `W` words, in the place of the coefficients: bit `i` of plane `k` is bit `k` of
+/// coefficient `i`. Word `w` of plane `k` is row `64 * w + k`. Planes of 16 coefficients are packed: row `k % 16` holds plane `k` from bit
+/// `k - k % 16` on.
+pub struct Planes<'a, const N: usize, const W: usize> {
+    rows: &'a mut [u64; N],
 }
 
-/// The planes of up to this many coefficients are packed: several share a word.
-const MAX_PACKED: usize = 16;
-
-/// The planes of `N` coefficients (4, 16, 64 or 256), each of `W` words: bit `i` of plane `k` is bit `k` of coefficient `i`.
-pub struct Planes<const N: usize, const W: usize> {
-    /// The packed planes of up to `MAX_PACKED` coefficients: row `k % N` of the first `N` holds plane `k` from bit `k - k % N` on.
-    rows: [u64; MAX_PACKED],
-    /// The planes of more coefficients.
-    all: [[u64; W]; 64],
-}
-
-impl<const N: usize, const W: usize> Planes<N, W> {
-    const PACKED: bool = N <= MAX_PACKED;
-
-    /// Planes of zeros.
+impl<'a, const N: usize, const W: usize> Planes<'a, N, W> {
+    /// Planes of zeros, in the place of `values`.
     #[inline(always)]
-    pub fn empty() -> Self {
-        Self {
-            rows: [0; MAX_PACKED],
-            all: [[0; W]; 64],
-        }
+    pub fn zeros(values: &'a mut [u64; N]) -> Self {
+        values.fill(0);
+        Self { rows: values }
     }
 
-    /// Sets these to the planes of coefficients of `precision` bits. It works in place, because a copy has 2 KB and the stack may be small.
+    /// Turns coefficients of `precision` bits (32 or 64) into their planes.
     #[inline(always)]
-    pub fn fill(&mut self, precision: u32, values: &[u64; N]) {
-        if let Some(rows) = self.rows.first_chunk_mut::<N>() {
-            *rows = *values;
-            transpose(rows);
-            return;
+    pub fn from_coefficients(precision: u32, values: &'a mut [u64; N]) -> Self {
+        if is_packed(N) {
+            transpose(values);
         }
-        for (word, values) in values.as_chunks::<64>().0.iter().enumerate() {
-            planes_of_64(precision, values, &mut self.all, word);
+        for values in values.as_chunks_mut::<64>().0 {
+            if precision == 32
+                && let Some((rows, upper)) = values.split_first_chunk_mut::<32>()
+            {
+                // Coefficient `i` and coefficient `i + 32` share a row.
+                for (row, value) in rows.iter_mut().zip(upper) {
+                    *row |= *value << 32;
+                }
+                transpose(rows);
+            } else {
+                transpose(values);
+            }
         }
+        Self { rows: values }
     }
 
-    /// The coefficients of these planes: the inverse of [`fill`](Self::fill).
+    /// Turns the planes back into coefficients.
     #[inline(always)]
-    pub fn values(&mut self, precision: u32, values: &mut [u64; N]) {
-        if let Some(rows) = self.rows.first_chunk_mut::<N>() {
-            transpose(rows);
-            *values = *rows;
-            return;
+    pub fn into_coefficients(self, precision: u32) {
+        if is_packed(N) {
+            transpose(self.rows);
         }
-        for (word, values) in values.as_chunks_mut::<64>().0.iter_mut().enumerate() {
-            values_of_64(precision, &self.all, word, values);
+        for values in self.rows.as_chunks_mut::<64>().0 {
+            if precision == 32
+                && let Some((rows, upper)) = values.split_first_chunk_mut::<32>()
+            {
+                transpose(rows);
+                for (row, value) in rows.iter_mut().zip(upper) {
+                    (*row, *value) = (*row & 0xffff_ffff, *row >> 32);
+                }
+            } else {
+                transpose(values);
+            }
         }
     }
 
     /// Plane `k`.
     #[inline(always)]
     pub fn get(&self, k: usize) -> [u64; W] {
-        if !Self::PACKED {
-            return self.all[k];
+        if is_packed(N) {
+            let mut plane = [0; W];
+            plane[0] = self.rows[k % N] >> (k - k % N) & ((1 << N) - 1);
+            return plane;
         }
-        let mut plane = [0; W];
-        plane[0] = self.rows[k % N] >> (k - k % N) & ((1 << N) - 1);
-        plane
+        std::array::from_fn(|w| self.rows[64 * w + k])
     }
 
     /// Sets plane `k`, which must be 0 before.
     #[inline(always)]
     pub fn set(&mut self, k: usize, plane: [u64; W]) {
-        if Self::PACKED {
+        if is_packed(N) {
             self.rows[k % N] |= plane[0] << (k - k % N);
-        } else {
-            self.all[k] = plane;
+            return;
+        }
+        for (w, word) in plane.into_iter().enumerate() {
+            self.rows[64 * w + k] = word;
         }
     }
 }

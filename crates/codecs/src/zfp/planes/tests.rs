@@ -34,7 +34,10 @@ fn check<const N: usize, const W: usize>(values: &[u64; N], limits: PlaneLimits)
     let expected = slowly(values, limits);
     let mut out = vec![0; N * 10 + 16];
     let mut writer = BitWriter::new(&mut out);
-    assert_eq!(encode::<N, W>(values, limits, &mut writer), expected.len());
+    assert_eq!(
+        encode::<N, W>(&mut values.clone(), limits, &mut writer),
+        expected.len()
+    );
     writer.finish().expect("there is room");
     let bit = |i: usize| out[i / 8] >> (i % 8) & 1 == 1;
     assert!(
