@@ -7,7 +7,7 @@ use core::hint::select_unpredictable;
 use super::{FAR, MAX_LITERALS, WINDOW};
 use crate::copy::{array_at, array_at_mut, match_len, read4};
 use crate::table::{SlotInt, Table, hash, position};
-use crate::unaligned::{load, xor8};
+use crate::unaligned::{load, opaque, xor8};
 use oxiblosc_error::Result;
 
 /// Binary logarithm of the largest number of slots that a table uses.
@@ -36,8 +36,11 @@ const MAX_SHORT_CODE: usize = 5;
 /// The compression ratio that the probe must predict, by level. The figures are the reference's.
 pub(super) const MIN_RATIO: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
-/// Shorter streams share a table that is not cleared between them.
-const SHORT_STREAM: usize = 1024;
+/// The longest stream that shares a table which is not cleared between streams, by whether two positions are inserted for each match. Clearing
+/// takes less time than telling stale entries in a longer one, as measured.
+const SHORT_STREAM: [usize; 2] = [2048, 1024];
+/// The same for the sample of the probe.
+const SHORT_SAMPLE: usize = 1024;
 
 /// The compressor's hash tables. Short streams get narrow slots, which leave more of the first-level cache to the data.
 #[derive(Default)]
@@ -92,7 +95,7 @@ impl Compressor {
         let part = src.len() / divisor;
         let start = src.len() - part;
         let sample = &src[start..start + part.min(1 << LOG)];
-        Ok(if sample.len() < SHORT_STREAM {
+        Ok(if sample.len() <= SHORT_SAMPLE {
             let (slots, base) = self.narrow.without_clearing(sample.len())?;
             probe(
                 sample,
@@ -116,7 +119,7 @@ impl Compressor {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        let written = if src.len() < SHORT_STREAM {
+        let written = if src.len() <= SHORT_STREAM[usize::from(INSERT_TWO)] {
             let (slots, base) = self.narrow.without_clearing(src.len())?;
             encode::<_, LOG, SHIFT, true, INSERT_TWO>(src, dst, &mut Finder { slots, base })
         } else if Table::<u16, SLOTS>::fits(src.len()) {
@@ -176,7 +179,7 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
             // SAFETY: `from` is 0, or was inserted before and lies before `at` (invariant), where eight bytes lie.
             let earlier = u64::from_le(unsafe { load(src, from) });
             if (earlier ^ here) & Self::MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
-                return Some((at, from));
+                return Some((opaque(at), from));
             }
             at += 1;
         }
