@@ -126,6 +126,7 @@ pub fn decompress<const SIDE: usize, const CELL: usize>(
         let mut left = 0;
         loop {
             if height == SIDE {
+                // Whole cells, up to one that must be decoded by `read`.
                 let cells = (columns - left) / SIDE;
                 let mut rows = lines
                     .each_mut()
