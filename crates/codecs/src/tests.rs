@@ -173,6 +173,33 @@ fn bytes_do_not_depend_on_what_the_state_did_before() {
     }
 }
 
+/// Short streams one after another, whose hash tables are not cleared between them and overflow several times.
+#[test]
+fn bytes_of_short_streams_do_not_depend_on_those_before() {
+    let streams = streams();
+    let mut numbers = Numbers(7654321);
+    for codec in Codec::ALL {
+        let mut used = Encoder::new();
+        for _ in 0..1000 {
+            let (name, data) = &streams[numbers.below(streams.len())];
+            let data = &data[..data.len().min(numbers.below(2500))];
+            let level = 1 + numbers.below(9) as u8;
+            let mut outs = [vec![0; roomy(data.len())], vec![1; roomy(data.len())]];
+            let [fresh_out, used_out] = &mut outs;
+            let n = Encoder::new()
+                .compress(codec, level, None, data, fresh_out)
+                .unwrap();
+            let again = used.compress(codec, level, None, data, used_out);
+            let len = data.len();
+            assert_eq!(again, Ok(n), "{codec:?} {level} {name}, {len} bytes");
+            assert!(
+                fresh_out[..n] == used_out[..n],
+                "{codec:?} {level} {name}, {len} bytes"
+            );
+        }
+    }
+}
+
 #[test]
 fn dictionaries_help_and_come_back() {
     let data: Vec<u8> = streams()

@@ -21,25 +21,6 @@ pub(super) fn bytes16(low: u64, high: u64) -> Bytes16 {
     }
 }
 
-/// The same value, but the compiler does not know that it is. Otherwise it would count sums with the position of a search loop along with the
-/// position itself, an instruction for each at every step.
-#[inline(always)]
-pub(super) fn opaque(value: usize) -> usize {
-    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
-    {
-        let mut value = value;
-        // SAFETY: there is no instruction.
-        unsafe {
-            core::arch::asm!("/* {0} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags));
-        }
-        value
-    }
-    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-    {
-        value
-    }
-}
-
 /// Loads the integer (or vector of integers) that starts at `at`.
 ///
 /// # Safety

@@ -7,7 +7,7 @@ use core::hint::select_unpredictable;
 use super::{FAR, MAX_LITERALS, WINDOW};
 use crate::copy::{array_at, array_at_mut, match_len, read4};
 use crate::table::{SlotInt, Table, hash, position};
-use crate::unaligned::{load, opaque, xor8};
+use crate::unaligned::{load, xor8};
 use oxiblosc_error::Result;
 
 /// Binary logarithm of the largest number of slots that a table uses.
@@ -36,9 +36,11 @@ const MAX_SHORT_CODE: usize = 5;
 /// The compression ratio that the probe must predict, by level. The figures are the reference's.
 pub(super) const MIN_RATIO: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
-/// The longest stream that shares a table which is not cleared between streams, by whether two positions are inserted for each match. Clearing
-/// takes less time than telling stale entries in a longer one, as measured.
-const SHORT_STREAM: [usize; 2] = [2048, 1024];
+/// The longest stream whose hash table is not cleared before. In longer ones the check for stale entries, at each position, takes more time than
+/// clearing the table (measured).
+const SHORT_STREAM: usize = 2048;
+/// The same at level 9, which inserts two positions for each match.
+const SHORT_STREAM_INSERT_TWO: usize = 1024;
 /// The same for the sample of the probe.
 const SHORT_SAMPLE: usize = 1024;
 
@@ -119,7 +121,12 @@ impl Compressor {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        let written = if src.len() <= SHORT_STREAM[usize::from(INSERT_TWO)] {
+        let short = if INSERT_TWO {
+            SHORT_STREAM_INSERT_TWO
+        } else {
+            SHORT_STREAM
+        };
+        let written = if src.len() <= short {
             let (slots, base) = self.narrow.without_clearing(src.len())?;
             encode::<_, LOG, SHIFT, true, INSERT_TWO>(src, dst, &mut Finder { slots, base })
         } else if Table::<u16, SLOTS>::fits(src.len()) {
@@ -179,12 +186,29 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
             // SAFETY: `from` is 0, or was inserted before and lies before `at` (invariant), where eight bytes lie.
             let earlier = u64::from_le(unsafe { load(src, from) });
             if (earlier ^ here) & Self::MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
-                return Some((opaque(at), from));
+                return Some((hide_from_optimizer(at), from));
             }
             at += 1;
         }
         None
     }
+}
+
+/// Returns `value`, but hides from the optimizer that it is the same. For a search loop the optimizer would compute values such as `at + 7`,
+/// which are needed only once a match is found, in registers of their own and update each of them at every position.
+#[inline(always)]
+fn hide_from_optimizer(value: usize) -> usize {
+    // Miri runs no assembly.
+    #[cfg(miri)]
+    let hidden = value;
+    #[cfg(not(miri))]
+    let hidden;
+    // SAFETY: there is no instruction.
+    #[cfg(not(miri))]
+    unsafe {
+        core::arch::asm!("/* {0} */", inlateout(reg) value => hidden, options(pure, nomem, nostack, preserves_flags));
+    }
+    hidden
 }
 
 /// The position behind the first byte at which `src[at..]` and `src[from..]` differ, but not behind the last byte of `src`. The first `known`

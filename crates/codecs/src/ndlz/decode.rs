@@ -51,8 +51,8 @@ fn read_whole<const SIDE: usize, const CELL: usize>(
     (info.size > 0).then_some((cell, at + usize::from(info.size)))
 }
 
-/// Decodes a cell of `len` bytes into the front of `cell`, with every check. Returns the position of the next token. A cell that an edge of the block cuts has fewer than
-/// `SIDE * SIDE` bytes.
+/// Decodes a cell of `len` bytes into the front of `cell`, with every check. Returns the position of the next token. A cell that an edge of
+/// the block cuts has fewer than `SIDE * SIDE` bytes.
 #[cold]
 fn read<const SIDE: usize>(
     tokens: &[TokenInfo<SIDE>; 256],

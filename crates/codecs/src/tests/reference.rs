@@ -169,6 +169,35 @@ fn the_reference_reads_ours_and_we_read_its() {
     assert!(compared > 1000, "only {compared} streams compared");
 }
 
+/// On both sides of the lengths from which on BloscLZ clears its table, with a table that was used before.
+#[test]
+fn short_streams_of_blosclz_are_the_bytes_of_the_reference() {
+    let Some(reference) = Reference::open() else {
+        return;
+    };
+    let mut encoder = Encoder::new();
+    let mut compared = 0;
+    for clevel in 1..=9 {
+        for (name, data) in streams() {
+            for len in [1000, 1023, 1024, 1025, 1100, 2047, 2048, 2049, 2100] {
+                let Some(data) = data.get(..len) else {
+                    continue;
+                };
+                let Some((chunk, at)) = reference.compress(Codec::BloscLz, clevel, data) else {
+                    continue;
+                };
+                let mut packed = vec![0; len];
+                let n = encoder
+                    .compress(Codec::BloscLz, clevel, None, data, &mut packed)
+                    .unwrap();
+                assert!(packed[..n] == chunk[at..], "{clevel} {name}, {len} bytes");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 900, "only {compared} streams compared");
+}
+
 /// Numbers of the kinds that Blosc is for, shuffled as it does it: planes for the levels that split blocks, whole blocks for others.
 #[test]
 fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {

@@ -81,7 +81,7 @@ fn take_zeros(input: &mut BitReader, bits: u64, most: usize) -> (usize, usize) {
     (most, most)
 }
 
-/// Writes `N` coefficients, and overwrites them. Returns the number of bits written. `W` is the number of words that hold `N` bits.
+/// Writes `N` coefficients, whose place the bit planes take. Returns the number of bits written. `W` is the number of words that hold `N` bits.
 #[inline(always)]
 pub fn encode<const N: usize, const W: usize>(
     values: &mut [u64; N],
