@@ -86,6 +86,24 @@ fn grows_as_the_chunks(what: &str, mut work: impl FnMut(usize) -> Duration) {
     assert!(many < most, "{what}: {few:?} and {many:?}");
 }
 
+/// Arrays of one repeated item are made by replacing all of their chunks.
+#[test]
+fn closing_reads_no_chunks_that_have_no_gaps() {
+    let folder = Folder::new("no-gaps");
+    let path = folder.0.join("frame");
+    let model = in_file(&path, 20_000, |_| 100);
+    let counting = Counting::default();
+    let name = c_path(&path);
+    let (mut disk, _) = Disk::open(counting.options(), &name, 0, FrameKind::Contiguous).unwrap();
+    let next = Step::Reorder(Vec::new()).next(&model, FrameKind::Contiguous);
+    let replaced: Vec<_> = model.chunks.iter().map(item).enumerate().collect();
+    disk.commit(&Change::Update(&replaced), &[], next).unwrap();
+    counting.take();
+    disk.close().unwrap();
+    let [calls, _] = counting.take();
+    assert!(calls < 100, "{calls}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn changes_of_all_chunks_grow_as_the_chunks() {
