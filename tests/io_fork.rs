@@ -81,7 +81,7 @@ fn a_killed_process_holds_nothing(folder: &std::path::Path) {
     let open = || {
         handle();
     };
-    a_lock_ends_with_its_process(|| drop(handle().lock_exclusive()), is_free, open);
+    a_lock_ends_with_its_process(|| assert!(handle().lock_exclusive().is_ok()), is_free, open);
     a_lock_ends_with_its_process(
         || assert!(handle().lock_shared(Duration::ZERO)),
         is_free,
@@ -94,7 +94,7 @@ fn a_killed_process_holds_nothing(folder: &std::path::Path) {
     let open = || {
         map();
     };
-    a_lock_ends_with_its_process(|| drop(map().lock_exclusive()), is_free, open);
+    a_lock_ends_with_its_process(|| assert!(map().lock_exclusive().is_ok()), is_free, open);
 
     let sidecar =
         std::cell::RefCell::new(SidecarLock::new(CStrBuf::copy_of(&lock).expect("memory")));

@@ -108,11 +108,15 @@ impl FrameView {
         bytes.get(from..from.checked_add(len)?)
     }
 
+    /// The stamp of this state; none if another library has written it.
+    fn stamp(&self) -> Option<Stamp> {
+        Stamp::of(self.trailer())
+    }
+
     /// The stamp of the next change.
     fn next_stamp(&self) -> Stamp {
-        let known = Stamp::of(self.trailer());
         let is_new = || self.offsets.is_empty() && self.trailer_len == trailer::EMPTY_LEN;
-        match known {
+        match self.stamp() {
             Some(stamp) => stamp.next(),
             None if is_new() => Stamp::default().next(),
             None => Stamp::random(),
@@ -270,7 +274,7 @@ impl Disk {
             None => load()?,
         };
         let mut disk = Self {
-            written: written.filter(|_| Stamp::of(view.trailer()).is_none()),
+            written: written.filter(|_| view.stamp().is_none()),
             options,
             path: CStrBuf::copy_of(path)?,
             file: Shared::new(file)?,

@@ -3,7 +3,6 @@
 use super::load::{self, NotLoaded};
 use super::look::{has_bytes, is_written_since};
 use super::{Disk, Loaded, is_there, patches};
-use crate::fingerprint::Stamp;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::readers::{FileSlot, READERS};
 use oxiblosc_io::{Exclusion, Mode, Storage};
@@ -230,7 +229,7 @@ impl Disk {
         if !self.writes_to(self.identity) {
             self.write_handle = None;
         }
-        self.written = written.filter(|_| Stamp::of(view.trailer()).is_none());
+        self.written = written.filter(|_| view.stamp().is_none());
         self.view = view;
         self.size = None;
         self.space = None;
