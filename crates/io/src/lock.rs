@@ -4,7 +4,7 @@
 //! The lock is the system's advisory lock on the whole lock file (`flock`): shared for readers, exclusive for a writer. Eight bytes at offset
 //! 8 of the lock file count the writers, in the machine's byte order: each process that takes the exclusive lock adds one, so a handle that
 //! finds another count than it last saw knows that the frame has changed. In a file that is too short the count is zero. A file that is longer
-//! is no lock file: its name may be a link, and what it leads to must not be overwritten.
+//! is no lock file, and is not overwritten. Neither is a link: where it leads, a reader would make a file, and a writer would write into it.
 
 use super::file::{read_at_least, write_up_to};
 use super::{operation, turnstile};
@@ -464,19 +464,32 @@ mod tests {
     fn what_is_no_lock_file_is_not_written_to() {
         let folder = Folder::new("nolockfile");
         let (name, target) = (folder.path("a.b2lock"), folder.path("text"));
+        let (name_at, target_at) = (path(&name), path(&target));
         for len in 0..40 {
             let text = vec![b'x'; len];
-            std::fs::write(path(&target), &text).expect("writes");
-            let _ = std::fs::remove_file(path(&name));
-            std::os::unix::fs::symlink(path(&target), path(&name)).expect("links");
-            let mut lock = lock_at(&name);
-            for exclusive in [false, true] {
-                let locked = lock.lock(exclusive).map(|_| lock.unlock());
-                let expected = if len > 16 { Err(Error::Lock) } else { Ok(()) };
-                assert_eq!(locked, expected, "{len} bytes");
+            for is_link in [false, true] {
+                let _ = std::fs::remove_file(name_at);
+                std::fs::write(target_at, &text).expect("writes");
+                match is_link {
+                    false => std::fs::hard_link(target_at, name_at),
+                    true => std::os::unix::fs::symlink(target_at, name_at),
+                }
+                .expect("links");
+                let mut lock = lock_at(&name);
+                let is_lock_file = len <= 16 && !is_link;
+                for exclusive in [false, true] {
+                    let locked = lock.lock(exclusive).map(|_| lock.unlock());
+                    let expected = if is_lock_file { Ok(()) } else { Err(Error::Lock) };
+                    assert_eq!(locked, expected, "{len} bytes, a link: {is_link}");
+                }
+                let is_same = std::fs::read(target_at).expect("there") == text;
+                assert_eq!(is_same, !is_lock_file, "{len} bytes, a link: {is_link}");
             }
-            let is_same = std::fs::read(path(&target)).expect("there") == text;
-            assert_eq!(is_same, len > 16, "{len} bytes");
+        }
+        std::fs::remove_file(target_at).expect("removes");
+        for exclusive in [false, true] {
+            assert_eq!(lock_at(&name).lock(exclusive), Err(Error::Lock));
+            assert!(!target_at.exists(), "made where a link leads");
         }
     }
 

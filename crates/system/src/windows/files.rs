@@ -433,6 +433,16 @@ pub fn write_at(file: &File, buf: &[u8], pos: u64) -> io::Result<usize> {
     file.seek_write(buf, pos)
 }
 
+/// Makes a file `len` bytes long.
+pub fn set_len(file: &File, len: u64) -> io::Result<()> {
+    file.set_len(len)
+}
+
+/// Writes all of `buf` to what has no positions, such as a pipe.
+pub fn write_all(mut file: &File, buf: &[u8]) -> io::Result<()> {
+    file.write_all(buf)
+}
+
 /// As [`write_at`], the first part that is not empty.
 pub fn write_parts_at(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io::Result<usize> {
     let part = parts.iter().find(|part| !part.is_empty());
