@@ -104,10 +104,7 @@ fn null_pointers_are_answered() {
         let ours = results(&driver, &folder.join("ours"), scene, None, None);
         let reference = reference_path()
             .map(|path| results(&driver, &folder.join("reference"), scene, None, Some(&path)));
-        for (how, preload) in [
-            ("cancelled", None),
-            ("closed", Some(&*standard_streams)),
-        ] {
+        for (how, preload) in [("cancelled", None), ("closed", Some(&*standard_streams))] {
             for (call, result) in results(&driver, &folder.join(how), scene, Some(how), preload) {
                 if ours[&call] != result {
                     let (function, scene) = (&call.0, SCENES[scene]);

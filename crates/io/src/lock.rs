@@ -479,7 +479,11 @@ mod tests {
                 let is_lock_file = len <= 16 && !is_link;
                 for exclusive in [false, true] {
                     let locked = lock.lock(exclusive).map(|_| lock.unlock());
-                    let expected = if is_lock_file { Ok(()) } else { Err(Error::Lock) };
+                    let expected = if is_lock_file {
+                        Ok(())
+                    } else {
+                        Err(Error::Lock)
+                    };
                     assert_eq!(locked, expected, "{len} bytes, a link: {is_link}");
                 }
                 let is_same = std::fs::read(target_at).expect("there") == text;

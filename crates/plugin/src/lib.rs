@@ -273,7 +273,10 @@ mod tests {
         fn as_user_and_with_more_rights(mark_name: &str) {
             // SAFETY: a call that takes nothing.
             if unsafe { libc::getuid() } != 0 {
-                assert!(std::env::var_os("CI").is_none(), "only root can make such a program");
+                assert!(
+                    std::env::var_os("CI").is_none(),
+                    "only root can make such a program"
+                );
                 eprintln!("skipped: only root can make a program that has another user's rights");
                 return;
             }

@@ -25,12 +25,12 @@
     )
 )]
 
-/// The floating-point state of threads.
-pub mod float;
 /// Extended attributes of open files.
 pub mod attributes;
 /// C++ exceptions that leave a function of the program.
 pub mod exceptions;
+/// The floating-point state of threads.
+pub mod float;
 mod region;
 #[cfg(unix)]
 mod unix;

@@ -1,11 +1,11 @@
 //! The system's calls on paths and open files.
 
 pub use super::entries::each_entry;
+use super::thread::without_signals;
 pub use super::versions::{
     FileVersion, Written, identity, identity_at, identity_if_named, identity_of, is_open, version,
     version_of, write_after, written,
 };
-use super::thread::without_signals;
 use crate::attributes;
 use std::ffi::{CStr, c_int};
 use std::fs::{File, Metadata, Permissions};
