@@ -1,5 +1,6 @@
 //! Tests of what all codecs promise.
 
+mod cut;
 mod noise;
 mod reference;
 
