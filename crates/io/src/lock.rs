@@ -108,7 +108,27 @@ struct LockFile {
 impl LockFile {
     fn open(path: &CStr) -> Result<Self> {
         let file = files::open(path, How::MADE, NewFileAccess::All);
-        let file = file.map(OwnFile::new).map_err(|_| Error::Lock)?;
+        file.map_err(|_| Error::Lock).and_then(Self::of)
+    }
+
+    /// As [`Self::open`], for readers. None if the file system can only be read and has no such file: then nobody locks by it.
+    fn open_to_share(path: &CStr) -> Result<Option<Self>> {
+        let made = files::open(path, How::MADE, NewFileAccess::All);
+        let is_read_only =
+            matches!(&made, Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem);
+        let there = match is_read_only {
+            true => files::open(path, How::THERE, NewFileAccess::All),
+            false => made,
+        };
+        match there {
+            Ok(file) => Self::of(file).map(Some),
+            Err(error) if is_read_only && error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(_) => Err(Error::Lock),
+        }
+    }
+
+    fn of(file: File) -> Result<Self> {
+        let file = OwnFile::new(file);
         let identity = files::identity(&file).map_err(|_| Error::Lock)?;
         file.keep();
         Ok(Self { file, identity })
@@ -173,6 +193,17 @@ impl SidecarLock {
             return Ok(Attempt::Taken(false));
         }
         self.forget_closed();
+        if !exclusive && self.file.is_none() {
+            match LockFile::open_to_share(&self.path)? {
+                None => {
+                    self.since = Some(Instant::now());
+                    self.depth = 1;
+                    // The file system may be written elsewhere.
+                    return Ok(Attempt::Taken(true));
+                }
+                there => self.file = there,
+            }
+        }
         if after_writers && turnstile::is_closed(&self.file()?.file) {
             return self.busy(exclusive);
         }
@@ -224,7 +255,10 @@ impl SidecarLock {
     /// A waiter for the lock, with a file of its own: the lock and the turn of a writer belong to an open file, and when the lock becomes free,
     /// another thread may be using the handle's file.
     fn busy(&self, exclusive: bool) -> Result<Attempt> {
-        let file = LockFile::open(&self.path)?;
+        let file = match exclusive {
+            true => LockFile::open(&self.path)?,
+            false => LockFile::open_to_share(&self.path)?.ok_or(Error::Lock)?,
+        };
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
 
@@ -494,6 +528,55 @@ mod tests {
         for exclusive in [false, true] {
             assert_eq!(lock_at(&name).lock(exclusive), Err(Error::Lock));
             assert!(!target_at.exists(), "made where a link leads");
+        }
+    }
+
+    /// Where nobody can write, frames are read without a lock file, or by the one that is there.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_system_that_can_only_be_read() {
+        let folder = Folder::new("readonly");
+        let (with, without) = (folder.path("with"), folder.path("without"));
+        let mut writer = SidecarLock::new(CStrBuf::copy_of(&with).expect("memory"));
+        writer.lock(true).expect("locks");
+        writer.unlock();
+        let place = folder.path("");
+        // SAFETY: the child has mounts of its own, and leaves without unwinding.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let (null, bind) = (std::ptr::null(), libc::MS_BIND | libc::MS_REC);
+                let only_read = libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY;
+                let at = place.as_ptr();
+                let mounted = libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) == 0
+                    && libc::mount(at, at, null, bind, null.cast()) == 0
+                    && libc::mount(at, at, null, only_read, null.cast()) == 0;
+                if !mounted {
+                    libc::_exit(2);
+                }
+                let is_as_expected = std::panic::catch_unwind(|| {
+                    for name in [&with, &without] {
+                        let mut lock = lock_at(name);
+                        assert_eq!(lock.lock(true), Err(Error::Lock));
+                        for _ in 0..2 {
+                            lock.lock(false).expect("a reader");
+                            assert_eq!(lock.lock(false), Ok(false), "nested");
+                            lock.unlock();
+                            lock.unlock();
+                        }
+                        assert_eq!(lock.depth, 0);
+                    }
+                });
+                libc::_exit(i32::from(is_as_expected.is_err()));
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            match libc::WEXITSTATUS(status) {
+                2 if std::env::var_os("CI").is_none() => {
+                    eprintln!("skipped: nothing can be mounted here")
+                }
+                code => assert_eq!((code, libc::WIFEXITED(status)), (0, true)),
+            }
         }
     }
 

@@ -50,6 +50,8 @@ impl How {
     pub const NEW: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL);
     /// Reading and writing a file, which is made where there is none; links are refused.
     pub const MADE: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW);
+    /// Reading a file that is there; links are refused.
+    pub const THERE: Self = Self(libc::O_RDONLY | libc::O_NOFOLLOW);
     /// Writing what is there, whatever it is.
     pub const WRITE: Self = Self(libc::O_WRONLY);
     /// Writing a file that is there; links are refused, and nothing is waited for.

@@ -57,6 +57,8 @@ impl How {
     };
     /// Reading and writing a file that is not there yet.
     pub const NEW: Self = Self::new(GENERIC_READ | GENERIC_WRITE, CREATE_NEW, 0);
+    /// Reading a file that is there.
+    pub const THERE: Self = Self::READ;
     /// Reading and writing a file, which is made where there is none.
     pub const MADE: Self = Self::new(GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, 0);
     /// Writing what is there, whatever it is.
