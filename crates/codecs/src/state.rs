@@ -13,7 +13,7 @@ pub enum StreamContent {
     /// streams that are short or longer than 128 KB.
     #[default]
     Unknown,
-    /// One plane of shuffled numbers: one byte of each number. Zstd samples it, and chooses a search that finds about as much as the
+    /// One plane of shuffled numbers: one byte of each number. Zstd looks at it, and chooses a search that finds about as much as the
     /// level's in less time.
     Plane,
     /// Several planes of bytes.
@@ -68,12 +68,12 @@ impl Encoder {
         // The libraries take lengths as `int`. No stream is longer than that.
         let dst_len = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..dst_len];
-        let sampled = codec == Codec::Zstd
+        let planned = codec == Codec::Zstd
             && self.content != StreamContent::Unknown
-            && zstd::is_sampled(clevel, src.len());
+            && zstd::is_planned(clevel, src.len());
         // A destination longer than the source may get a stream that is longer too. With a dictionary, even random bytes may have matches.
         let must_shrink = dict.is_none() && dst_len <= src.len();
-        if must_shrink && self.is_known_incompressible(codec, clevel, sampled, src)? {
+        if must_shrink && self.is_known_incompressible(codec, clevel, planned, src)? {
             return Ok(0);
         }
         #[cfg(feature = "blosc1")]
@@ -98,7 +98,7 @@ impl Encoder {
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
             (Codec::Zstd, None) => {
-                let noise = sampled.then_some(&mut self.noise);
+                let noise = planned.then_some(&mut self.noise);
                 self.zstd.compress(clevel, src, dst, self.content, noise)
             }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
@@ -108,20 +108,18 @@ impl Encoder {
 
     /// Whether a test that takes less time than the search shows that the codec would not make a stream shorter. There is no test where it
     /// would not save time: fast levels skip incompressible data as quickly, zlib classifies the parts of a stream itself, LZ4HC is fast
-    /// for short streams, and up to level 5 Zstd learns it from the samples that it takes anyway (`sampled`).
+    /// for short streams, and up to level 5 Zstd learns it from what it looks at anyway (`planned`).
     fn is_known_incompressible(
         &mut self,
         codec: Codec,
         clevel: u8,
-        sampled: bool,
+        planned: bool,
         src: &[u8],
     ) -> Result<bool> {
         let noise = &mut self.noise;
         match codec {
-            Codec::Lz4hc if clevel >= 3 && src.len() >= noise::PIECE => {
-                Ok(noise.is_incompressible(src)? || noise.rarely_repeats(src)?)
-            }
-            Codec::Zstd if clevel > 5 || (clevel == 5 && !sampled) => noise.is_incompressible(src),
+            Codec::Lz4hc if clevel >= 3 && src.len() >= noise::PIECE => noise.rarely_repeats(src),
+            Codec::Zstd if clevel > 5 || (clevel == 5 && !planned) => noise.is_incompressible(src),
             _ => Ok(false),
         }
     }

@@ -9,9 +9,9 @@ use core::ptr::NonNull;
 use super::StreamContent;
 use super::noise::NoiseDetector;
 use oxiblosc_error::{Error, Result};
-use search::{Pieces, Plan};
+use search::{PIECE, Plan};
 
-pub(super) use search::is_sampled;
+pub(super) use search::is_planned;
 use zstd_sys as sys;
 
 /// The library's version, such as "1.5.7".
@@ -139,7 +139,7 @@ impl Compressor {
     }
 
     /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The search is chosen by the length of the
-    /// stream and by `content`; with `noise`, the stream is also sampled.
+    /// stream and by `content`; with `noise`, also by what it holds.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
@@ -201,7 +201,7 @@ unsafe fn compress_by_plan(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<usize> {
-    let mut pieces = Pieces::whole(src);
+    let mut piece = src.len();
     match plan {
         Plan::Store => return Ok(0),
         Plan::Level => {
@@ -219,13 +219,9 @@ unsafe fn compress_by_plan(
             };
             return written(n);
         }
-        // SAFETY: `cctx` is a context without another user (# Safety), here and below.
-        Plan::PlainLiterals => unsafe {
-            set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)])
-        },
         Plan::Literals => {
             let level = 1;
-            // SAFETY: as above.
+            // SAFETY: `cctx` is a context without another user (# Safety), here and below.
             unsafe { set_parameters(cctx, level, &[]) };
             // SAFETY: as for `ZSTD_compressCCtx` above. The number of sequences is 0, so none is read.
             let n = unsafe {
@@ -245,19 +241,16 @@ unsafe fn compress_by_plan(
         Plan::Search(search) => unsafe {
             set_parameters(cctx, level, &search.parameters(src.len()))
         },
-        Plan::SearchPieces(search, cut) => {
+        Plan::SearchPieces(search) => {
             // SAFETY: as above.
             unsafe { set_parameters(cctx, level, &search.parameters(src.len())) };
-            pieces = cut;
+            piece = PIECE;
         }
     }
     // SAFETY: as above, and the plan set the parameters.
-    unsafe { pieces::compress(cctx, pieces, src, dst) }
+    unsafe { pieces::compress(cctx, piece, src, dst) }
 }
 
-/// `ZSTD_c_literalCompressionMode`. The value 2 stores literals as they are.
-const LITERAL_COMPRESSION_MODE: sys::ZSTD_cParameter =
-    sys::ZSTD_cParameter::ZSTD_c_experimentalParam5;
 /// `ZSTD_c_stableInBuffer`: the input does not move between calls, so the library need not copy it.
 const STABLE_IN_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam9;
 /// `ZSTD_c_stableOutBuffer`: the output does not move between calls, so the library need not copy it.

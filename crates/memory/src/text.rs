@@ -161,8 +161,8 @@ impl Stderr {
         let mut left = self.0.as_bytes();
         while !left.is_empty() {
             // SAFETY: pointer and length are those of a slice.
-            let written = without_signals(|| {
-                match unsafe { libc::write(STDERR, left.as_ptr().cast(), left.len() as _) } {
+            let written = without_signals(|| unsafe {
+                match libc::write(STDERR, left.as_ptr().cast(), left.len() as _) {
                     ..0 => Err(std::io::Error::last_os_error()),
                     written => Ok(written as usize),
                 }

@@ -1,7 +1,15 @@
-//! What a search for matches can find in a stream, judging by a few samples.
+//! What a search for matches can find in a stream.
 
-use super::{Histogram, NoiseDetector, PIECE, SAMPLE, SearchParams, is_uniform, pieces, runs};
+use super::histogram::{Histogram, is_uniform, moments};
+use super::words::MAX_WORD;
+use super::{NoiseDetector, pieces};
 use oxiblosc_error::Result;
+
+/// The shortest word of independent bytes that is looked up. The library's searches find no shorter match, except of three bytes, which saves
+/// little.
+const MIN_WORD: u32 = 4;
+/// Words are so long that fewer than one in this many is repeated by chance.
+const WORDS_PER_CHANCE: u64 = 32;
 
 /// How the values of bytes are distributed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,7 +18,7 @@ pub(in super::super) enum Distribution {
     Runs,
     /// Most bytes have one value, but not in runs: two random bytes are equal more often than not.
     Sparse,
-    /// Uniform: entropy codes save nothing.
+    /// Uniform in each piece: entropy codes save nothing.
     Uniform,
     /// Nearly even: two random bytes are equal in at most one of 16 cases.
     Even,
@@ -18,167 +26,224 @@ pub(in super::super) enum Distribution {
     Skewed,
 }
 
-/// The distribution in samples of a stream, and in how many of 65,536 cases two random bytes are equal. If a few samples look uniform, more
-/// are taken.
+/// The distribution in a stream, and in how many of 65,536 cases two random bytes are equal.
 #[inline(never)]
 pub(in super::super) fn distribution(stream: &[u8]) -> (Distribution, u64) {
-    const FEW: usize = 8;
-    const MANY: usize = 16;
-    let (n, squares) = count(samples(stream, FEW));
-    let distribution = if 16 * squares > n * n {
-        let runs: usize = samples(stream, FEW).map(runs).sum();
-        match 4 * 8 * runs >= 3 * n as usize {
-            true => Distribution::Runs,
-            false if 2 * squares > n * n => Distribution::Sparse,
-            false => Distribution::Skewed,
-        }
+    let mut counts = [0; 256];
+    let mut uniform = true;
+    for piece in pieces(stream) {
+        let mut histogram = Histogram::EMPTY;
+        histogram.add(piece);
+        let mut here = [0; 256];
+        histogram.add_to(&mut here);
+        let (n, squares) = moments(&here);
+        uniform &= is_uniform(n, squares);
+        histogram.add_to(&mut counts);
+    }
+    let (n, squares) = moments(&counts);
+    let [wide_n, wide_squares] = [n, squares].map(u128::from);
+    let distribution = if uniform {
+        Distribution::Uniform
+    } else if 16 * wide_squares <= wide_n * wide_n {
+        Distribution::Even
+    } else if 4 * runs(stream) >= 3 * stream.len() / 8 {
+        Distribution::Runs
+    } else if 2 * wide_squares > wide_n * wide_n {
+        Distribution::Sparse
     } else {
-        let uniform = is_uniform(n, squares) && {
-            let (n, squares) = count(samples(stream, MANY));
-            is_uniform(n, squares)
-        };
-        match uniform {
-            true => Distribution::Uniform,
-            false => Distribution::Even,
-        }
+        Distribution::Skewed
     };
     // Pairs of a byte with itself do not count.
-    let collisions = ((squares - n) << 16) / (n * (n - 1)).max(1);
-    (distribution, collisions)
+    let collisions = ((wide_squares - wide_n) << 16) / (wide_n * wide_n.saturating_sub(1)).max(1);
+    (distribution, collisions as u64)
 }
 
-/// Whether two samples of a stream have as many different values as random bytes do: 57 in 64 bytes on average. This is a first test that
-/// takes next to no time.
-pub(in super::super) fn looks_uniform(stream: &[u8]) -> bool {
-    /// Five times the standard deviation below the average.
-    const MIN_VALUES: u32 = 45;
-    [stream.len() / 2, stream.len() / 5 * 4]
-        .iter()
-        .all(|at| values(&stream[*at..]) >= MIN_VALUES)
+/// How many groups of eight bytes consist of one byte repeated.
+#[inline(never)]
+fn runs(bytes: &[u8]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    let runs = words.iter().filter(|word| {
+        let word = u64::from_ne_bytes(**word);
+        word == word.rotate_left(8)
+    });
+    runs.count()
 }
 
-/// Whether some sample of a stream has about as many different values as 64 random base64 digits, or more: 41 on average. Text has some 25.
+/// Whether some group of 64 bytes of a stream has about as many different values as 64 random base64 digits, or more: 41 on average. Text has some
+/// 25.
 #[inline(never)]
 pub(in super::super) fn has_noise(stream: &[u8]) -> bool {
-    const SAMPLE_INTERVAL: usize = 1024;
+    const GROUP: usize = 64;
     const MIN_VALUES: u32 = 36;
-    stream
-        .chunks(SAMPLE_INTERVAL)
-        .any(|chunk| values(&chunk[chunk.len() / 2..]) >= MIN_VALUES)
+    let (groups, _) = stream.as_chunks::<GROUP>();
+    groups.iter().any(|group| {
+        let mut seen = [0_u64; 4];
+        for byte in group {
+            seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        seen.iter().map(|seen| seen.count_ones()).sum::<u32>() >= MIN_VALUES
+    })
 }
 
 /// Whether bytes are more often equal to one that lies two to four before them than to the one before, as codes of categories are that
 /// come several times in a row, but take turns with others.
 #[inline(never)]
 pub(in super::super) fn takes_turns(stream: &[u8]) -> bool {
-    const SAMPLES: usize = 32;
     const LONGEST_TURN: usize = 4;
-    let equal_at = |distance: usize| -> usize {
-        samples(stream, SAMPLES)
-            .map(|bytes| bytes.iter().zip(&bytes[distance..]))
-            .map(|pairs| pairs.filter(|(byte, later)| byte == later).count())
-            .sum()
+    let equal_at = |distance: usize| {
+        let later = stream.get(distance..).unwrap_or_default();
+        let pairs = stream.iter().zip(later);
+        pairs.filter(|(byte, later)| byte == later).count()
     };
-    let enough = 2 * equal_at(1) + SAMPLES * SAMPLE / 8;
+    let enough = 2 * equal_at(1) + stream.len() / 8;
     (2..=LONGEST_TURN).any(|distance| equal_at(distance) > enough)
 }
 
-/// How many different values the first `SAMPLE` bytes have.
-fn values(bytes: &[u8]) -> u32 {
-    let mut seen = [0_u64; 4];
-    for byte in bytes.iter().take(SAMPLE) {
-        seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
-    }
-    seen.iter().map(|seen| seen.count_ones()).sum()
-}
-
-/// Samples of a stream, at irregular positions.
-fn samples(stream: &[u8], number: usize) -> impl Iterator<Item = &[u8]> {
-    let groups = stream.chunks_exact((stream.len() / number).max(SAMPLE));
-    groups.zip(0_u32..).map(|(group, i)| {
-        let free = (group.len() - SAMPLE) as u64;
-        let at = (free * u64::from(i.wrapping_mul(0x9E37_79B9))) >> 32;
-        &group[at as usize..][..SAMPLE]
-    })
-}
-
-/// Counts the bytes in samples. Returns the number of bytes, and the sum of the squares of the counts of all values.
-#[inline(never)]
-fn count<'a>(samples: impl Iterator<Item = &'a [u8]>) -> (u64, u64) {
-    let mut histogram = Histogram::EMPTY;
-    samples.for_each(|sample| histogram.add(sample));
-    let mut all = [0; 256];
-    histogram.add_to(&mut all);
-    all.iter().fold((0, 0), |(n, squares), count| {
-        let count = u64::from(*count);
-        (n + count, squares + count * count)
-    })
+/// The shortest word length for which hardly any word is repeated by chance in a stream of `len` bytes. Two of its bytes are equal in
+/// `collisions` of 65,536 cases, so that two words of `w` independent bytes are equal with that probability to the power of `w`.
+///
+/// A match of that length would also take fewer bits than codes for its bytes: it takes about the logarithm of the stream's length for the distance and
+/// a few bits for the length, and saves the logarithm of the probability for each byte.
+fn word_len(len: usize, collisions: u64) -> Option<u32> {
+    let mut expected = (len as u64 * WORDS_PER_CHANCE) << 16;
+    (1..=MAX_WORD)
+        .find(|_| {
+            expected = (expected * collisions) >> 16;
+            expected >> 16 == 0
+        })
+        .map(|word| word.max(MIN_WORD))
 }
 
 impl NoiseDetector {
-    /// How many of 256 sampled words of a stream occurred before in it; `None` if there are too few samples.
-    ///
-    /// Words are chosen by their first byte, or, with `mixed`, by their first three bytes. The latter takes longer, but suits streams in
-    /// which a few values are frequent. Words of zeros are not sampled. With `quarter`, only a quarter of the stream is sampled. It stops
-    /// when the result will be at least `enough` even if nothing in the rest of the stream is repeated.
-    #[inline(never)]
+    /// How many of 256 words of `word_len` bytes of a stream occurred before in it. It stops when more than `enough` are.
     pub(in super::super) fn repeats(
         &mut self,
         stream: &[u8],
-        mixed: bool,
-        quarter: bool,
+        word_len: u32,
+        enough: usize,
+    ) -> Result<usize> {
+        let most = enough * stream.len() / 256;
+        let repeats = self.words.repeats(stream, word_len, usize::MAX, most)?;
+        Ok((256 * repeats).div_ceil(stream.len().max(1)))
+    }
+
+    /// As [`Self::repeats`], with words that are so long that chance repeats hardly any, where two bytes of the stream are equal in `collisions` of
+    /// 65,536 cases. None if they would be too long.
+    pub(in super::super) fn long_repeats(
+        &mut self,
+        stream: &[u8],
+        collisions: u64,
         enough: usize,
     ) -> Result<Option<usize>> {
-        const MIN_WORDS: usize = 64;
-        let most = if quarter { 64 } else { 128 };
-        let sampling = (stream.len() >> 9).next_power_of_two().clamp(16, most);
-        let search = SearchParams {
-            window: stream.len().max(16 * PIECE),
-            min_match: 5,
-            sampling,
-            expected_repeats: 0,
-            huffman_only: false,
+        let Some(word_len) = word_len(stream.len(), collisions) else {
+            return Ok(None);
         };
-        self.start(search, stream)?;
-        let (mut words, mut count) = (0, 0);
-        // Cleared, so that earlier streams do not influence which words are sampled.
-        let mut mixed_bytes = core::mem::take(&mut self.mixed_bytes);
-        mixed_bytes.clear();
-        mixed_bytes.resize(if mixed { 2 * PIECE } else { 0 }, 0)?;
-        // Two pieces of eight.
-        let is_sampled = |(at, _): &(usize, _)| !quarter || matches!(at % 8, 1 | 2);
-        for (at, piece) in pieces(stream).enumerate().filter(is_sampled) {
-            let pattern = match mixed {
-                true => mix(piece, &mut mixed_bytes),
-                false => piece,
-            };
-            let repeats = self.sample_where(search, piece, pattern, at)?;
-            words += repeats.words;
-            count += repeats.count as usize;
-            // The whole stream has as many words for its length as what was sampled of it.
-            let [done, all] = [(at + 1) * PIECE, stream.len()].map(|len| len as u64);
-            let is_enough = 256 * count as u64 * done > enough as u64 * words as u64 * all;
-            if words >= MIN_WORDS && is_enough {
-                break;
-            }
+        let most = enough * stream.len() / 256;
+        let repeats = self.words.repeats(stream, word_len, usize::MAX, most)?;
+        Ok(Some(256 * repeats / stream.len().max(1)))
+    }
+
+    /// Whether words of four bytes occur more often in a stream than they would if its bytes were independent, two of which are equal in
+    /// `collisions` of 65,536 cases. A search finds such words, as in codes of categories that come several times in a row, even if no long
+    /// word occurs twice.
+    #[inline(never)]
+    pub(in super::super) fn shares_short_words(
+        &mut self,
+        stream: &[u8],
+        collisions: u64,
+    ) -> Result<bool> {
+        const SLOT_BITS: u32 = 15;
+        // Not on the stack, which may be small.
+        self.short_words.clear();
+        self.short_words.resize(1 << SLOT_BITS, 0)?;
+        let counts = &mut self.short_words;
+        for word in stream.array_windows() {
+            let hash = u32::from_le_bytes(*word).wrapping_mul(0x9E37_79B1);
+            let count = &mut counts[(hash >> (u32::BITS - SLOT_BITS)) as usize];
+            *count = count.saturating_add(1);
         }
-        self.mixed_bytes = mixed_bytes;
-        Ok((words >= MIN_WORDS).then(|| (256 * count).div_ceil(words)))
+        let (mut pairs, mut words) = (0_u128, 0_u128);
+        for count in counts.iter().map(|count| u128::from(*count)) {
+            pairs += count * count.saturating_sub(1) / 2;
+            words += count;
+        }
+        let all = words * words.saturating_sub(1) / 2;
+        let collisions = u128::from(collisions);
+        let by_value = (0..size_of::<u32>()).fold(all, |pairs, _| (pairs * collisions) >> 16);
+        // Words of different bytes may share a slot. For independent bytes the number of pairs differs by a third from what is expected.
+        Ok(pairs > 2 * (by_value + (all >> SLOT_BITS)))
     }
 }
 
-/// Replaces each byte by one that depends on three bytes: itself and the next two. The last bytes of a piece are left as they are in `mixed`.
-#[inline(never)]
-fn mix<'a>(piece: &[u8], mixed: &'a mut [u8]) -> &'a [u8] {
-    const GROUP: usize = 64;
-    let groups = mixed.as_chunks_mut::<GROUP>().0.iter_mut();
-    for (group, mixed) in piece.windows(GROUP + 2).step_by(GROUP).zip(groups) {
-        for (i, mixed) in mixed.iter_mut().enumerate() {
-            let (b, c) = (group[i + 1], group[i + 2]);
-            let (twice_b, twice_c) = (b.wrapping_add(b), c.wrapping_add(c));
-            *mixed =
-                group[i] ^ b.wrapping_add(twice_b) ^ c.wrapping_add(twice_c).wrapping_add(twice_c);
-        }
+#[cfg(test)]
+mod tests {
+    use super::super::tests::random;
+    use super::*;
+
+    /// Bytes below `values`, independent of one another.
+    fn of(values: u32, len: usize, seed: u64) -> Vec<u8> {
+        let scaled = |byte: &u8| (u32::from(*byte) * values / 256) as u8;
+        random(len, seed).iter().map(scaled).collect()
     }
-    &mixed[..piece.len()]
+
+    fn long_repeats(stream: &[u8], values: u64) -> Option<usize> {
+        NoiseDetector::default()
+            .long_repeats(stream, 65_536 / values, 256)
+            .unwrap()
+    }
+
+    #[test]
+    fn words_are_long_enough_that_chance_repeats_none() {
+        assert_eq!(word_len(32 << 10, 65_536 / 256), Some(4), "at least");
+        assert_eq!(word_len(32 << 10, 65_536 / 25), Some(5));
+        assert_eq!(word_len(64 << 10, 65_536 / 25), Some(5));
+        assert_eq!(word_len(64 << 10, 65_536 / 4), Some(11));
+        assert_eq!(word_len(64 << 10, 65_536 / 2), None, "too long");
+    }
+
+    fn shares_short_words(stream: &[u8], values: u32) -> bool {
+        NoiseDetector::default()
+            .shares_short_words(stream, 65_536 / u64::from(values))
+            .unwrap()
+    }
+
+    #[test]
+    fn short_words_are_found_where_bytes_depend_on_each_other() {
+        for len in [16 << 10, 100_003] {
+            for values in [3, 10, 40, 200] {
+                let stream = of(values, len, values.into());
+                let shares = |stream: &[u8]| shares_short_words(stream, values);
+                assert!(!shares(&stream), "{values}");
+                // Each byte up to eight times in a row.
+                let times = of(8, len, 1);
+                let runs = stream.iter().zip(times);
+                let in_runs: Vec<u8> = runs
+                    .flat_map(|(byte, times)| std::iter::repeat_n(*byte, usize::from(times) + 1))
+                    .take(len)
+                    .collect();
+                assert!(shares(&in_runs), "{values}");
+            }
+            assert!(!shares_short_words(&random(len, 7), 256));
+        }
+        assert!(!shares_short_words(&[], 256) && shares_short_words(&[0; 70], 256));
+    }
+
+    #[test]
+    fn independent_bytes_repeat_nothing_and_others_do() {
+        let len = 48 << 10;
+        for values in [4, 8, 25, 100, 200] {
+            let stream = of(values, len, values.into());
+            let chance = long_repeats(&stream, values.into());
+            assert!(matches!(chance, Some(..=5)), "{values}: {chance:?}");
+
+            let mut far = stream.clone();
+            far.copy_within(..len / 4, len / 2);
+            let repeats = long_repeats(&far, values.into()).unwrap();
+            assert!((16..96).contains(&repeats), "{values}: {repeats}");
+
+            let near = stream[..2000].repeat(len / 2000);
+            assert!(long_repeats(&near, values.into()) > Some(200), "{values}");
+        }
+        assert_eq!(long_repeats(&vec![7; len], 1), None);
+    }
 }

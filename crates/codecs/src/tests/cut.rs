@@ -10,7 +10,7 @@ fn check(name: &str, stream: &[u8], nbytes: usize, read: impl FnMut(&[u8]) -> Op
     let mut read = read;
     assert_eq!(read(stream), Some(nbytes), "{name}: the whole stream");
     // All lengths of short streams; of long ones those at the ends, and some between.
-    let is_tried = |len: &usize| *len < 600 || stream.len() - len < 100 || len % 97 == 0;
+    let is_tried = |len: &usize| *len < 600 || stream.len() - len < 100 || len.is_multiple_of(97);
     for len in (0..stream.len()).filter(is_tried) {
         let got = read(&stream[..len]);
         assert_ne!(got, Some(nbytes), "{name}: {len} of {}", stream.len());

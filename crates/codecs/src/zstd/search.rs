@@ -4,17 +4,15 @@
 //! repeated, and where bytes have so few values that a match takes more bits than the entropy codes of its bytes.
 
 use super::super::StreamContent;
-use super::super::noise::{
-    Distribution, NoiseDetector, distribution, has_noise, looks_uniform, takes_turns,
-};
+use super::super::noise::{Distribution, NoiseDetector, distribution, has_noise, takes_turns};
 use core::ffi::c_int;
 use core::ops::RangeInclusive;
 use oxiblosc_error::Result;
 use zstd_sys::ZSTD_strategy::{ZSTD_dfast, ZSTD_greedy, ZSTD_lazy, ZSTD_lazy2};
 use zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
-/// Shorter streams are not sampled, because most of their time is not spent in the search.
-const MIN_SAMPLED: usize = 16 << 10;
+/// For shorter streams nothing is planned, because most of their time is not spent in the search.
+const MIN_PLANNED: usize = 16 << 10;
 /// From this length on a stream is taken for a whole block of many planes of bytes or bits. The streams of split blocks are shorter, by
 /// default. Streams that are longer than the default blocks of a level get another search from the library.
 const BLOCK: usize = 128 << 10;
@@ -35,7 +33,7 @@ fn max_collisions(clevel: u8) -> u64 {
 
 /// The length of the pieces into which a stream is cut, each of which gets blocks of its own: that of some bit planes, and of one of sixteen
 /// planes in a block of half a megabyte. Where two planes with different statistics share entropy codes, these are up to 8 % longer.
-const PIECE: usize = 32 << 10;
+pub(super) const PIECE: usize = 32 << 10;
 
 /// Parameters of a search. The other parameters are those of the level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,39 +54,13 @@ pub(super) enum Plan {
     Level,
     /// Store the stream, since it is random.
     Store,
-    /// Use the parameters of the level, but store literals as they are. Entropy coding would save nothing, and take most of the time.
-    PlainLiterals,
     /// Write entropy-coded literals without a search, since matches would take more bits.
     Literals,
     /// Use this search.
     Search(Search),
-    /// Use this search in pieces, each of which has entropy codes of its own. At the beginning of a piece the search tries every position again.
-    SearchPieces(Search, Pieces),
-}
-
-/// The pieces into which a stream is cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pieces {
-    /// The length of each.
-    pub(super) len: usize,
-    /// Which of them are written as entropy-coded literals, without a search: bit `n` for piece `n`.
-    pub(super) literals: u64,
-}
-
-impl Pieces {
-    /// All pieces are searched.
-    const SEARCHED: Self = Self {
-        len: PIECE,
-        literals: 0,
-    };
-
-    /// The whole stream is one piece, and searched.
-    pub(super) fn whole(stream: &[u8]) -> Self {
-        Self {
-            len: stream.len(),
-            ..Self::SEARCHED
-        }
-    }
+    /// Use this search in pieces of [`PIECE`], each of which has entropy codes of its own. At the beginning of a piece the search tries every position
+    /// again.
+    SearchPieces(Search),
 }
 
 impl Search {
@@ -133,12 +105,11 @@ impl Search {
     }
 }
 
-/// Whether streams of this length are sampled, to choose a search.
-pub(in super::super) fn is_sampled(clevel: u8, len: usize) -> bool {
+/// Whether a search is chosen for streams of this length by what they hold. The fast levels take hardly longer than it would take to look at that.
+pub(in super::super) fn is_planned(clevel: u8, len: usize) -> bool {
     let lengths = match clevel {
-        ..=2 => MIN_SAMPLED..usize::MAX,
-        3 => MIN_SAMPLED..BLOCK + 1,
-        4 | 5 => MIN_SAMPLED..2 * BLOCK + 1,
+        3 => MIN_PLANNED..BLOCK + 1,
+        4 | 5 => MIN_PLANNED..2 * BLOCK + 1,
         7 | 8 => LARGE_BLOCK..usize::MAX,
         _ => 0..0,
     };
@@ -152,7 +123,7 @@ const MIN_SHORT: usize = 128;
 /// The lengths of streams for which the library's table of rows at level 5 has twice as many slots as there are positions.
 const SPARSE_ROWS: RangeInclusive<usize> = BLOCK + 1..=2 * BLOCK;
 
-/// The plan for a stream that is not sampled, or whose samples allow no conclusion.
+/// The plan for a stream of which nothing is known but its length.
 pub(super) fn plan_for_length(clevel: u8, stream: &[u8]) -> Plan {
     match (clevel, stream.len()) {
         // The library would use a binary tree. Hash chains, which are short here, find as much in half the time. But the search with chains
@@ -176,21 +147,14 @@ pub(super) fn plan(
     noise: &mut NoiseDetector,
 ) -> Result<Plan> {
     let len = stream.len();
-    if !is_sampled(clevel, len) {
+    if !is_planned(clevel, len) {
         return Ok(Plan::Level);
     }
     let block = len >= BLOCK || content != StreamContent::Plane;
-    // For these no search is better than the library's. Only random streams are treated in a special way.
-    let only_random = block && [1, 2, 4].contains(&clevel);
-    if only_random && !looks_uniform(stream) {
-        return Ok(Plan::Level);
-    }
     let (distribution, collisions) = distribution(stream);
-    if only_random && distribution != Distribution::Uniform {
+    // For these no search is better than the library's. Only random streams are treated in a special way.
+    if block && clevel == 4 && distribution != Distribution::Uniform {
         return Ok(Plan::Level);
-    }
-    if clevel < 3 {
-        return plan_for_fast_level(stream, distribution, collisions, noise);
     }
     let skewed = match distribution {
         // Shorter searches would find less.
@@ -201,42 +165,43 @@ pub(super) fn plan(
         Distribution::Uniform | Distribution::Even => false,
     };
     if !block && distribution != Distribution::Uniform {
-        let is_sampled = distribution != Distribution::Runs && collisions <= max_collisions(clevel);
-        return plan_for_plane(clevel, stream, skewed, (collisions, is_sampled), noise);
+        let is_searched =
+            distribution != Distribution::Runs && collisions <= max_collisions(clevel);
+        return plan_for_plane(clevel, stream, skewed, (collisions, is_searched), noise);
     }
-    if clevel == 3 && distribution != Distribution::Uniform {
-        return Ok(plan_for_block_at_level_3(
-            noise.repeats(stream, skewed, true, 256)?,
-            collisions,
-        ));
+    let uniform = distribution == Distribution::Uniform;
+    if clevel <= 5 && uniform && may_store && noise.rarely_repeats_anywhere(stream)? {
+        return Ok(Plan::Store);
     }
-    let enough = match block && clevel < 7 {
+    let enough = match block && matches!(clevel, 4 | 5) {
         true => ENOUGH_IN_BLOCK,
         false => 256,
     };
-    let Some(repeats) = noise.repeats(stream, skewed, false, enough)? else {
-        return Ok(Plan::Level);
-    };
+    // Where a search tries several candidates, words of planes of few values that are repeated by chance do not count.
+    let word_len = if clevel == 3 { 5 } else { 8 };
+    let repeats = noise.repeats(stream, word_len, enough)?;
     Ok(match clevel {
-        ..=5 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
-        7.. => plan_for_large_block(clevel, (stream, content), repeats, collisions, noise)?,
+        3 if distribution != Distribution::Uniform => {
+            plan_for_block_at_level_3(repeats, collisions)
+        }
+        7.. => plan_for_large_block(clevel, repeats, collisions),
         _ if block => plan_for_block(clevel, repeats),
         _ => plan_for_repeats_in_plane(clevel, repeats),
     })
 }
 
-/// The plan for a plane whose bytes are not uniformly distributed. Two of its bytes are equal in `collisions` of 65,536 cases; its words are
-/// sampled if `is_sampled`.
+/// The plan for a plane whose bytes are not uniformly distributed. Two of its bytes are equal in `collisions` of 65,536 cases; its long
+/// words are looked up if `is_searched`.
 fn plan_for_plane(
     clevel: u8,
     stream: &[u8],
     skewed: bool,
-    (collisions, is_sampled): (u64, bool),
+    (collisions, is_searched): (u64, bool),
     noise: &mut NoiseDetector,
 ) -> Result<Plan> {
     // More repeated words than this, of 256, do not change the choice.
     let enough = if skewed || clevel == 3 { 32 } else { 256 };
-    let long_repeats = match is_sampled {
+    let long_repeats = match is_searched {
         true => noise.long_repeats(stream, collisions, enough)?,
         false => None,
     };
@@ -259,26 +224,6 @@ fn plan_for_plane(
         (5, _) if skewed => plan_for_skewed_plane(clevel),
         (5, Some(repeats)) => plan_for_repeats_in_plane(5, repeats),
         (4, Some(repeats)) if !skewed => plan_for_repeats_in_plane(5, repeats),
-        _ => Plan::Level,
-    })
-}
-
-/// The plan at the fast levels. Their search takes long only in planes of few values, where it finds many short matches.
-fn plan_for_fast_level(
-    stream: &[u8],
-    distribution: Distribution,
-    collisions: u64,
-    noise: &mut NoiseDetector,
-) -> Result<Plan> {
-    let independent = distribution == Distribution::Skewed
-        && matches!(
-            noise.long_repeats(stream, collisions, INDEPENDENT)?,
-            Some(..=INDEPENDENT)
-        )
-        && !noise.shares_short_words(stream, collisions)?;
-    Ok(match distribution {
-        Distribution::Uniform => Plan::PlainLiterals,
-        _ if independent => Plan::Literals,
         _ => Plan::Level,
     })
 }
@@ -308,13 +253,12 @@ fn plan_for_repeats_in_plane(clevel: u8, repeats: usize) -> Plan {
 
 /// The plan for a block at level 3 that is not random. The double fast search takes larger and larger steps where it finds nothing, and so misses
 /// matches behind that, unless they are in the next piece.
-fn plan_for_block_at_level_3(repeats: Option<usize>, collisions: u64) -> Plan {
+fn plan_for_block_at_level_3(repeats: usize, collisions: u64) -> Plan {
     let few_values = collisions > 65_536 / 11;
     match repeats {
-        Some(..4) => Plan::Search(Search::double_fast(4)),
-        Some(..48) => Plan::SearchPieces(Search::double_fast(4), Pieces::SEARCHED),
-        Some(..200) if few_values => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
-        None if collisions > 65_536 / 3 => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
+        0..4 => Plan::Search(Search::double_fast(4)),
+        4..48 => Plan::SearchPieces(Search::double_fast(4)),
+        48..200 if few_values => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
         _ => Plan::Level,
     }
 }
@@ -332,37 +276,19 @@ fn plan_for_block(clevel: u8, repeats: usize) -> Plan {
 }
 
 /// The plan for a block at the levels that use large blocks. Entropy codes of its own for each piece gain as much as a longer search.
-fn plan_for_large_block(
-    clevel: u8,
-    (stream, content): (&[u8], StreamContent),
-    repeats: usize,
-    collisions: u64,
-    noise: &mut NoiseDetector,
-) -> Result<Plan> {
+fn plan_for_large_block(clevel: u8, repeats: usize, collisions: u64) -> Plan {
     let (many_values, few_values) = (collisions < 65_536 / 22, collisions > 65_536 * 2 / 5);
     // In these blocks longer searches find more.
     if repeats >= 100 && many_values || repeats >= 180 && few_values {
-        return Ok(Plan::Level);
+        return Plan::Level;
     }
     let attempts = match (clevel, repeats) {
         (7, ..77) => 5,
         (7, ..230) => 6,
         (8, ..77) => 6,
-        _ => return Ok(Plan::Level),
+        _ => return Plan::Level,
     };
-    let search = Search::rows(ZSTD_lazy2, attempts, 5);
-    // Planes of bits are often like each other, so that no piece of them is found: looking for one would only take time.
-    let literals = match content {
-        StreamContent::BytePlanes => {
-            noise.literal_parts(stream, PIECE, max_collisions(clevel), INDEPENDENT)?
-        }
-        _ => 0,
-    };
-    let pieces = Pieces {
-        len: PIECE,
-        literals,
-    };
-    Ok(Plan::SearchPieces(search, pieces))
+    Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5))
 }
 
 #[cfg(test)]
@@ -397,13 +323,10 @@ mod tests {
     }
 
     #[test]
-    fn random_streams_are_stored_or_at_least_not_entropy_coded() {
-        for len in [MIN_SAMPLED, 32 << 10, 100_001] {
+    fn random_streams_are_stored() {
+        for len in [MIN_PLANNED, 32 << 10, 100_001] {
             let stream = random(len, 256, 1);
-            assert_eq!(
-                [1, 2].map(|level| plan(level, &stream)),
-                [Plan::PlainLiterals; 2]
-            );
+            assert_eq!([1, 2].map(|level| plan(level, &stream)), [Plan::Level; 2]);
             assert_eq!(
                 [3, 4, 5].map(|level| plan(level, &stream)),
                 [Plan::Store; 3]
@@ -411,7 +334,7 @@ mod tests {
             let mut noise = NoiseDetector::default();
             let roomy = super::plan(3, &stream, StreamContent::Plane, false, &mut noise).unwrap();
             assert!(matches!(roomy, Plan::Search(_)));
-            assert_eq!(plan(3, &stream[..MIN_SAMPLED - 1]), Plan::Level, "short");
+            assert_eq!(plan(3, &stream[..MIN_PLANNED - 1]), Plan::Level, "short");
         }
         // Repeated once, it is searched.
         let twice = random(20_000, 256, 1).repeat(2);
@@ -423,16 +346,9 @@ mod tests {
         let len = 60_000;
         for values in [5, 12, 25, 100] {
             let stream = random(len, values, 1);
-            for clevel in [6, 9] {
+            for clevel in [1, 2, 6, 9] {
                 assert_eq!(plan(clevel, &stream), Plan::Level);
             }
-            // What has many values is searched quickly.
-            let fast = if values < 16 {
-                Plan::Literals
-            } else {
-                Plan::Level
-            };
-            assert_eq!([1, 2].map(|level| plan(level, &stream)), [fast; 2]);
             let plans = [3, 4, 5].map(|level| plan(level, &stream));
             assert_eq!(plans, [Plan::Literals; 3], "{values} values");
             let repetitive = stream[..3000].repeat(20);
@@ -488,7 +404,7 @@ mod tests {
         for piece in pieces {
             piece.copy_within(4096..5120, 10_000);
         }
-        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast, Pieces::SEARCHED));
+        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast));
         let repetitive = random(3000, 100, 1).repeat(BLOCK.div_ceil(3000));
         assert_eq!(plan(3, &repetitive[..BLOCK]), Plan::Level);
         assert_eq!(plan(4, &block(BLOCK)), Plan::Level);
