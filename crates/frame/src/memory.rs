@@ -356,7 +356,7 @@ impl Memory {
                 let header = &mut front[..self.header_len];
                 let any = self.checksums.is_any();
                 let index_crc = any.then(|| fingerprint::of_index(&index));
-                fingerprint::stamp(self.checksums, index_crc, header, trailer);
+                fingerprint::write(self.checksums, index_crc, None, header, trailer);
             }
             self.whole = true;
         }

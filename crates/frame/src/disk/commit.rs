@@ -115,7 +115,6 @@ impl Disk {
         if prepared.live.is_empty() && prepared.dead.is_empty() {
             return Ok(());
         }
-        self.wrote = true;
         let step = match is_append {
             true => self.in_one_step(&prepared, &header, extent.frame_len)?,
             false => None,
@@ -139,6 +138,7 @@ impl Disk {
             }
             None => self.write_with_record(file, prepared, extent.frame_len)?,
         }
+        self.written = None;
         self.view.header = header;
         self.view.extent = extent;
         self.view.forget_index();

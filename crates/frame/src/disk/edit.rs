@@ -366,7 +366,14 @@ impl Disk {
             _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&sizes, crc)),
         };
         let checksums = self.view.checksums;
-        fingerprint::stamp(checksums, index_crc, &mut writes.header, &mut trailer);
+        let stamp = Some(self.view.next_stamp());
+        fingerprint::write(
+            checksums,
+            index_crc,
+            stamp,
+            &mut writes.header,
+            &mut trailer,
+        );
         writes.dead.push((trailer_pos, &trailer))?;
         delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;

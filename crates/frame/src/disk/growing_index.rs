@@ -97,9 +97,10 @@ impl Disk {
             .then(|| crc32c(&index[EXTENDED_HEADER_LENGTH..]));
         let front = &index[..EXTENDED_HEADER_LENGTH];
         let index_crc = offsets_crc.map(|crc| fingerprint::of_index_parts(front, crc));
-        fingerprint::stamp(
+        fingerprint::write(
             self.view.checksums,
             index_crc,
+            Some(self.view.next_stamp()),
             &mut writes.header,
             &mut trailer,
         );
