@@ -17,7 +17,7 @@ use oxiblosc_memory::List;
 use stretches::{adapt_short, merge};
 use words::WordTable;
 
-pub(super) use profile::{Distribution, distribution, has_noise, takes_turns};
+pub(super) use profile::has_noise;
 pub(super) use stretches::{Method, Stretch};
 
 /// The size of a piece in bytes. Pieces are classified one by one. The last piece of a stream may be nearly twice as long.
@@ -71,20 +71,13 @@ pub(super) struct NoiseDetector {
     next: u64,
     stretches: List<Stretch>,
     words: WordTable,
-    /// How often a word of each hash occurs, for [`shares_short_words`](Self::shares_short_words).
-    short_words: List<u16>,
 }
 
 impl NoiseDetector {
     /// Whether all of a stream is incompressible for every codec.
     pub(super) fn is_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
         // The histogram is tested first, as it shows most compressible streams soon.
-        Ok(all_uniform(stream) && self.rarely_repeats_anywhere(stream)?)
-    }
-
-    /// Whether so few words of a stream are repeated that a search would save less than half a percent.
-    pub(super) fn rarely_repeats_anywhere(&mut self, stream: &[u8]) -> Result<bool> {
-        self.rarely_repeats_within(stream, usize::MAX)
+        Ok(all_uniform(stream) && self.rarely_repeats_within(stream, usize::MAX)?)
     }
 
     /// Whether so few words of a stream are repeated within LZ4's window that a codec without entropy coding would save less than half a percent. The

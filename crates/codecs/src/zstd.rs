@@ -6,12 +6,10 @@ mod search;
 use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
 
-use super::StreamContent;
 use super::noise::NoiseDetector;
 use oxiblosc_error::{Error, Result};
 use search::{PIECE, Plan};
 
-pub(super) use search::is_planned;
 use zstd_sys as sys;
 
 /// The library's version, such as "1.5.7".
@@ -138,30 +136,20 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The search is chosen by the length of the
-    /// stream and by `content`; with `noise`, also by what it holds.
+    /// Returns the number of bytes written, or 0 if they do not fit. The search is chosen by the length of the stream, or, with `noise`, by what a
+    /// stream of planes holds.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
-        content: StreamContent,
         noise: Option<&mut NoiseDetector>,
     ) -> Result<usize> {
         let cctx = self.context()?;
         let level = level(clevel);
         let plan = match noise {
-            Some(noise) => {
-                let may_store = dst.len() <= src.len();
-                search::plan(clevel, src, content, may_store, noise)?
-            }
-            None => Plan::Level,
-        };
-        let plan = match plan {
-            Plan::Level if content == StreamContent::Unknown => {
-                search::plan_for_length(clevel, src)
-            }
-            plan => plan,
+            Some(noise) => search::plan(clevel, src, noise)?,
+            None => search::plan_for_length(clevel, src),
         };
         // SAFETY: `self` owns the context, and `&mut self` makes this its only user.
         unsafe { compress_by_plan(cctx, level, plan, src, dst) }
@@ -190,7 +178,7 @@ impl Compressor {
     }
 }
 
-/// Compresses a stream as planned. Returns the bytes written, or 0 if they do not fit or the plan is to store the stream.
+/// Compresses a stream as planned. Returns the bytes written, or 0 if they do not fit.
 ///
 /// # Safety
 /// `cctx` is a context that nothing else uses during the call.
@@ -203,7 +191,6 @@ unsafe fn compress_by_plan(
 ) -> Result<usize> {
     let mut piece = src.len();
     match plan {
-        Plan::Store => return Ok(0),
         Plan::Level => {
             // SAFETY: `cctx` is a context without another user (# Safety). The library reads `src.len()` bytes of `src` and writes at
             // most `dst.len()` bytes of `dst`.
@@ -219,25 +206,7 @@ unsafe fn compress_by_plan(
             };
             return written(n);
         }
-        Plan::Literals => {
-            let level = 1;
-            // SAFETY: `cctx` is a context without another user (# Safety), here and below.
-            unsafe { set_parameters(cctx, level, &[]) };
-            // SAFETY: as for `ZSTD_compressCCtx` above. The number of sequences is 0, so none is read.
-            let n = unsafe {
-                sys::ZSTD_compressSequences(
-                    cctx,
-                    dst.as_mut_ptr().cast(),
-                    dst.len(),
-                    [].as_ptr(),
-                    0,
-                    src.as_ptr().cast(),
-                    src.len(),
-                )
-            };
-            return written(n);
-        }
-        // SAFETY: as above.
+        // SAFETY: `cctx` is a context without another user (# Safety), here and below.
         Plan::Search(search) => unsafe {
             set_parameters(cctx, level, &search.parameters(src.len()))
         },

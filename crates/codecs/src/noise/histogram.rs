@@ -3,7 +3,7 @@
 use super::{Method, PIECE, pieces};
 
 /// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
-pub(super) const PREFIX: usize = 512;
+const PREFIX: usize = 512;
 /// The same of a stream that is one short piece.
 const SHORT_PREFIX: usize = 64;
 
@@ -43,7 +43,7 @@ impl Histogram {
     pub(super) const EMPTY: Self = Self([[0; 256]; 2]);
 
     #[inline(never)]
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    fn add(&mut self, bytes: &[u8]) {
         let (eights, rest) = bytes.as_chunks::<8>();
         for eight in eights {
             let eight = u64::from_le_bytes(*eight);
@@ -71,14 +71,14 @@ impl Histogram {
         self.method()
     }
 
-    pub(super) fn add_to(&self, all: &mut [u32; 256]) {
+    fn add_to(&self, all: &mut [u32; 256]) {
         let [even, odd] = &self.0;
         for ((count, even), odd) in all.iter_mut().zip(even).zip(odd) {
             *count += u32::from(*even) + u32::from(*odd);
         }
     }
 
-    pub(super) fn method(&self) -> Method {
+    fn method(&self) -> Method {
         let mut all = [0; 256];
         self.add_to(&mut all);
         method(&all)
@@ -89,25 +89,21 @@ impl Histogram {
 ///
 /// For random bytes chi-square is 255 on average, whatever `n` is. Where Huffman codes would save 0.023 bits per byte, it is larger by
 /// `n / 32`; so little is not worth the time.
-pub(super) fn is_uniform(n: u64, squares: u64) -> bool {
+fn is_uniform(n: u64, squares: u64) -> bool {
     /// More than five times the standard deviation of 22.6.
     const TOLERANCE: u64 = 128;
     256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
 }
 
-/// The number of bytes, and the sum of the squares of the counts of all values.
-pub(super) fn moments(counts: &[u32; 256]) -> (u64, u64) {
-    counts.iter().fold((0, 0), |(n, squares), count| {
-        let count = u64::from(*count);
-        (n + count, squares + count * count)
-    })
-}
-
 /// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are repeated by chance,
 /// and a search finds some of them.
 #[inline(never)]
-pub(super) fn method(counts: &[u32; 256]) -> Method {
-    let (n, squares) = moments(counts);
+fn method(counts: &[u32; 256]) -> Method {
+    let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+    let squares: u64 = counts
+        .iter()
+        .map(|count| u64::from(*count) * u64::from(*count))
+        .sum();
     if is_uniform(n, squares) {
         Method::Store
     } else if 12 * squares <= n * n {
