@@ -139,7 +139,10 @@ fn follow_each_other(contiguous: bool, chunks: usize, clock: Clock, by_reference
         meta: vec![2; 20],
         ..Content::default()
     };
-    let cparams = blosc2_cparams::defaults();
+    let cparams = blosc2_cparams {
+        typesize: 1,
+        ..blosc2_cparams::defaults()
+    };
     let made = lib.create(contiguous, Some(&path), &cparams, 1, None);
     let made = made.expect("a frame");
     assert_eq!(made.meta_add(c"meta", &content.meta), 0, "{context}");
@@ -148,12 +151,12 @@ fn follow_each_other(contiguous: bool, chunks: usize, clock: Clock, by_reference
         let rc = made.append_buffer(&content.chunks[n], CHUNK as i32);
         assert_eq!(rc, n as i64 + 1, "{context}");
     }
-    assert_eq!(made.vlmeta_add(c"vl", &content.vlmeta), 1, "{context}");
+    assert!(made.vlmeta_add(c"vl", &content.vlmeta) >= 0, "{context}");
     drop(made);
     clock.stamp(&file, 0);
     let open = || lib.open_path(&path).expect(&context);
     let handles = [open(), open(), open()];
-    let rounds = if chunks > 100 { 40 } else { 150 };
+    let rounds = if chunks > 100 { 20 } else { 100 };
     for round in 1..=rounds {
         let writer = random.below(2);
         let by_reference = by_reference && round % 2 == 0;

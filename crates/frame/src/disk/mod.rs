@@ -189,8 +189,10 @@ pub struct Disk {
     held: usize,
     /// The process in which they were made.
     process: u32,
-    /// Whether the view has to be read again, even if header and time are the same.
+    /// Whether the view has to be read again, even if nothing shows that the frame has changed.
     stale: bool,
+    /// Whether a change of this handle failed and could not be undone, so that its record is in the file.
+    has_left_record: bool,
     /// The error of the last check whether the frame is there. With one, the frame cannot be changed.
     missing: Option<Error>,
     /// What was read when the frame was last read again, until [`Self::refresh`] returns it.
@@ -285,6 +287,7 @@ impl Disk {
             held: 0,
             process: oxiblosc_pool::process(),
             stale: false,
+            has_left_record: false,
             missing: None,
             news: None,
             made: None,
@@ -403,6 +406,7 @@ impl Disk {
     /// # Errors
     /// Those of a change. The frame is valid then, but longer than necessary.
     pub fn close(&mut self) -> Result<()> {
+        self.undo_left();
         let mut closed = Ok(());
         if self.space.is_some() && self.is_loose() {
             closed = self.while_locked(|disk| {

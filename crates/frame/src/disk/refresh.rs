@@ -120,6 +120,7 @@ impl Disk {
     /// [`Error::MemoryAlloc`]; [`Error::FileRead`] if reading the file failed. Then it is not known where the chunks are now, and the next call
     /// tries it again.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
+        self.undo_left();
         match self.follow() {
             Ok(()) => self.missing = None,
             Err(NotLoaded { error, is_unknown }) if is_unknown => return Err(error),

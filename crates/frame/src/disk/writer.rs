@@ -340,7 +340,7 @@ impl Disk {
     }
 
     /// Opens the file for a change and locks it against changes by others. Without `waits`, none if others have it locked.
-    fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
+    pub(super) fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
         self.leave_to_parent();
         let backend = &self.options.backend;
         let mut is_new = self.write_handle.is_none();
