@@ -10,11 +10,10 @@
 mod c_driver;
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../common/shim.rs"]
-mod shim;
 
 use common::library::program_with;
 use common::needs::reference_path;
+use common::shim;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -100,15 +99,15 @@ fn null_pointers_are_answered() {
     );
     let standard_streams = shim::compile("null_pointers/standard_streams.c", &folder);
     let mut wrong = Vec::new();
-    for scene in 0..SCENES.len() {
+    for (scene, place) in SCENES.iter().enumerate() {
         let ours = results(&driver, &folder.join("ours"), scene, None, None);
         let reference = reference_path()
             .map(|path| results(&driver, &folder.join("reference"), scene, None, Some(&path)));
         for (how, preload) in [("cancelled", None), ("closed", Some(&*standard_streams))] {
             for (call, result) in results(&driver, &folder.join(how), scene, Some(how), preload) {
                 if ours[&call] != result {
-                    let (function, scene) = (&call.0, SCENES[scene]);
-                    wrong.push(format!("{function} {scene}, {how}: {result}"));
+                    let function = &call.0;
+                    wrong.push(format!("{function} {place}, {how}: {result}"));
                 }
             }
         }
