@@ -7,6 +7,7 @@
 #include "data.h"
 
 #include <b2nd.h>
+#include <blosc2/filters-registry.h>
 
 enum { NITEMS = 60000, NBYTES = NITEMS * 4 };
 
@@ -444,6 +445,124 @@ static void sizes_in_lazy_chunks(void) {
   CHECK_EQ(blosc2_remove_urlpath(path), 0);
 }
 
+/* A chunk that is not there leaves no address behind, and nothing to be freed. */
+static void outputs_of_chunks_that_are_not_there(void) {
+  blosc2_storage storage = BLOSC2_STORAGE_DEFAULTS;
+  blosc2_schunk *schunk = blosc2_schunk_new(&storage);
+  int (*const calls[])(blosc2_schunk *, int64_t, uint8_t **, bool *) = {blosc2_schunk_get_chunk,
+                                                                        blosc2_schunk_get_lazychunk};
+  for (int call = 0; call < 2; call++) {
+    uint8_t *chunk = (uint8_t *)schunk;
+    bool needs_free = true;
+    CHECK(calls[call](schunk, 0, &chunk, &needs_free) < 0);
+    CHECK(chunk == NULL && !needs_free);
+    chunk = (uint8_t *)schunk;
+    needs_free = true;
+    CHECK(calls[call](NULL, 0, &chunk, &needs_free) < 0);
+    CHECK(chunk == NULL && !needs_free);
+  }
+  CHECK_EQ(blosc2_schunk_free(schunk), 0);
+}
+
+/* Bytedelta without a parameter is of as many bytes as the items in the chunk's own header. */
+static void bytedelta_without_its_super_chunk(void) {
+  int32_t *src = ramp(NITEMS), *back = reserve(NBYTES);
+  for (int id = BLOSC_FILTER_BYTEDELTA_BUGGY; id <= BLOSC_FILTER_BYTEDELTA; id++) {
+    blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+    cparams.typesize = 4;
+    cparams.filters[4] = BLOSC_SHUFFLE;
+    cparams.filters[5] = (uint8_t)id;
+    blosc2_storage storage = {.cparams = &cparams};
+    blosc2_schunk *schunk = blosc2_schunk_new(&storage);
+    CHECK_EQ(blosc2_schunk_append_buffer(schunk, src, NBYTES), 1);
+    uint8_t *chunk;
+    bool needs_free;
+    const int cbytes = blosc2_schunk_get_chunk(schunk, 0, &chunk, &needs_free);
+    CHECK(cbytes > 0 && cbytes < NBYTES / 2);
+    CHECK_EQ(decompress_with(1, chunk, cbytes, back, NBYTES), NBYTES);
+    CHECK_BYTES(back, src, NBYTES);
+    if (needs_free) {
+      free(chunk);
+    }
+    CHECK_EQ(blosc2_schunk_free(schunk), 0);
+  }
+  free(src);
+  free(back);
+}
+
+/* Whether an array can be made of a frame in each way that there is; -1 where the ways do not agree. */
+static int is_array(const char *path) {
+  int ways[6], all = 0;
+  b2nd_array_t *array = NULL;
+  ways[0] = b2nd_open(path, &array);
+  if (array != NULL) b2nd_free(array);
+  ways[1] = b2nd_open_offset(path, &array, 0);
+  if (array != NULL) b2nd_free(array);
+  for (int way = 2; way < 6; way++) {
+    blosc2_schunk *schunk = blosc2_schunk_open(path);
+    CHECK(schunk != NULL, -1);
+    if (way == 2) {
+      ways[way] = b2nd_from_schunk(schunk, &array);
+      if (array != NULL) b2nd_free(array), schunk = NULL;
+    } else if (way == 3) {
+      blosc2_storage storage = {.contiguous = false};
+      blosc2_schunk *copy = blosc2_schunk_copy(schunk, &storage);
+      ways[way] = b2nd_from_schunk(copy, &array);
+      if (array != NULL) b2nd_free(array); else blosc2_schunk_free(copy);
+    } else {
+      uint8_t *frame;
+      bool needs_free;
+      const int64_t len = blosc2_schunk_to_buffer(schunk, &frame, &needs_free);
+      uint8_t *own = reserve((size_t)len);
+      memcpy(own, frame, (size_t)len);
+      if (needs_free) free(frame);
+      ways[way] = b2nd_from_cframe(own, len, way == 4, &array);
+      if (array != NULL) b2nd_free(array);
+      free(own);
+    }
+    if (schunk != NULL) blosc2_schunk_free(schunk);
+  }
+  for (int way = 0; way < 6; way++) all += ways[way] == 0;
+  return all == 6 ? 1 : all == 0 ? 0 : -1;
+}
+
+/* The metalayer of an array must go with the chunks and blocks that there are, whichever way the array is opened. */
+static void metalayers_that_contradict_the_chunks(void) {
+  static const struct {
+    int64_t shape[2];
+    int32_t chunk[2], block[2];
+    int is_array;
+  } told[] = {
+      {{40, 40}, {20, 20}, {10, 10}, 1}, {{39, 25}, {20, 20}, {10, 10}, 1}, {{60, 40}, {20, 20}, {10, 10}, 0},
+      {{20, 40}, {20, 20}, {10, 10}, 0}, {{40, 40}, {40, 20}, {10, 10}, 0}, {{40, 40}, {20, 10}, {10, 10}, 0},
+      {{40, 40}, {20, 20}, {20, 10}, 0}, {{40, 40}, {20, 20}, {5, 10}, 0},  {{40, 40}, {20, 20}, {20, 20}, 0},
+      {{40, 40}, {20, 20}, {1, 1}, 0},
+  };
+  const char *path = "contradicting.b2nd";
+  for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+    const int64_t shape[] = {40, 40};
+    const int32_t chunk[] = {20, 20}, block[] = {10, 10};
+    blosc2_remove_urlpath(path);
+    blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+    cparams.typesize = 4;
+    blosc2_storage storage = {.contiguous = i % 2 == 0, .urlpath = (char *)path, .cparams = &cparams};
+    b2nd_context_t *ctx = b2nd_create_ctx(&storage, 2, shape, chunk, block, NULL, 0, NULL, 0);
+    b2nd_array_t *array = NULL;
+    int32_t *items = ramp(1600);
+    CHECK_EQ(b2nd_from_cbuffer(ctx, &array, items, 6400), 0);
+    free(items);
+    uint8_t *content;
+    const int len = b2nd_serialize_meta(2, told[i].shape, told[i].chunk, told[i].block, "<i4", 0, &content);
+    CHECK(len > 0);
+    CHECK_EQ(blosc2_meta_update(array->sc, "b2nd", content, len), 0);
+    free(content);
+    b2nd_free(array);
+    b2nd_free_ctx(ctx);
+    CHECK_EQ(is_array(path), told[i].is_array);
+    blosc2_remove_urlpath(path);
+  }
+}
+
 int main(void) {
   blosc2_init();
   RUN(source_is_only_read);
@@ -462,6 +581,9 @@ int main(void) {
   RUN(metalayer_of_a_handle_that_is_behind);
   RUN(little_left_of_a_directory);
   RUN(sizes_in_lazy_chunks);
+  RUN(outputs_of_chunks_that_are_not_there);
+  RUN(bytedelta_without_its_super_chunk);
+  RUN(metalayers_that_contradict_the_chunks);
   /* qemu-user 7.2 ends such a child by an assertion of its own; toolchains.sh says when it is there. */
   if (getenv("OXIBLOSC_UNDER_QEMU") == NULL) RUN(child_of_a_process_with_threads);
   blosc2_destroy();

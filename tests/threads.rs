@@ -181,3 +181,65 @@ fn contexts_go_on_after_destroy() {
         assert!(pair.decompress(&chunk, data.len()) == data);
     }
 }
+
+/// How many keys of thread-specific data the process can still have.
+#[cfg(target_os = "linux")]
+fn free_keys() -> usize {
+    let mut keys = Vec::new();
+    let mut key = 0;
+    // SAFETY: each key is written, and given back once.
+    unsafe {
+        while libc::pthread_key_create(&mut key, None) == 0 {
+            keys.push(key);
+        }
+        keys.iter()
+            .for_each(|key| assert_eq!(libc::pthread_key_delete(*key), 0));
+    }
+    keys.len()
+}
+
+/// A plugin with the static library in it, which is loaded and unloaded more often than the process has keys.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_unloaded_library_gives_its_key_back() {
+    type New = unsafe extern "C" fn(*mut blosc2_storage) -> *mut blosc2_schunk;
+    type Append = unsafe extern "C" fn(*mut blosc2_schunk, *const u8, i32) -> i64;
+    type Free = unsafe extern "C" fn(*mut blosc2_schunk) -> i32;
+    let _alone = alone();
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let built = test
+        .ancestors()
+        .nth(2)
+        .expect("a folder of what cargo built");
+    let plugin = built.join(format!("plugin-{}.so", std::process::id()));
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let linked = std::process::Command::new(compiler)
+        .args(["-shared", "-Wl,-Bsymbolic", "-o"])
+        .arg(&plugin)
+        .arg("-Wl,--whole-archive")
+        .arg(built.join("libblosc2.a"))
+        .args(["-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"])
+        .status();
+    assert!(
+        linked.is_ok_and(|status| status.success()),
+        "the plugin links"
+    );
+    let before = free_keys();
+    for _ in 0..1100 {
+        // SAFETY: the library has these functions, and nothing of it is used after it is closed.
+        unsafe {
+            let library = libloading::Library::new(&plugin).expect("the plugin");
+            let new = library.get::<New>(b"blosc2_schunk_new").expect("exported");
+            let append = library.get::<Append>(b"blosc2_schunk_append_buffer");
+            let free = library
+                .get::<Free>(b"blosc2_schunk_free")
+                .expect("exported");
+            let schunk = new(&mut blosc2_storage::defaults());
+            assert_eq!(append.expect("exported")(schunk, [1; 64].as_ptr(), 64), 1);
+            assert_eq!(free(schunk), 0);
+            library.close().expect("closes");
+        }
+    }
+    let _ = std::fs::remove_file(&plugin);
+    assert_eq!(free_keys(), before);
+}

@@ -6,7 +6,7 @@ use oxiblosc_io::file::{read_up_to, write_up_to};
 use oxiblosc_io::paths;
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::on_c_heap;
-use oxiblosc_system::streams;
+use oxiblosc_system::{files, streams, thread};
 use std::fs::File;
 use std::mem::ManuallyDrop;
 
@@ -76,7 +76,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_close(stream: *mut c_void) -> c_int
         let Some(file) = file_of(stream) else {
             return -1;
         };
-        let result = libc::fclose(file);
+        let result = thread::without_signals(|| libc::fclose(file));
         libc::free(stream);
         result
     }))
@@ -147,7 +147,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_truncate(stream: *mut c_void, size:
     unsafe_granted!(guard(-1, || {
         let file = descriptor_of(stream);
         match (file, u64::try_from(size)) {
-            (Some(file), Ok(size)) if file.set_len(size).is_ok() => 0,
+            (Some(file), Ok(size)) if files::set_len(&file, size).is_ok() => 0,
             _ => -1,
         }
     }))

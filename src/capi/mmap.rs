@@ -70,6 +70,25 @@ unsafe fn change(
     })
 }
 
+/// Says in the parameters of a super-chunk's map where it is now, after the super-chunk has changed its file.
+///
+/// # Safety
+/// `storage` is null or valid, and has the parameters that its back end expects, which no other thread writes meanwhile.
+pub unsafe fn follow(storage: *const blosc2_storage) {
+    unsafe_granted!({
+        let io = storage.as_ref().and_then(|storage| storage.io.as_ref());
+        let Some(io) = io.filter(|io| c_int::from(io.id) == BLOSC2_IO_FILESYSTEM_MMAP) else {
+            return;
+        };
+        let params = io.params.cast::<blosc2_stdio_mmap>();
+        if !params.is_null()
+            && let Some(map) = map_of(params)
+        {
+            tell(params, &map);
+        }
+    })
+}
+
 /// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there already.
 ///
 /// # Safety

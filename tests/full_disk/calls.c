@@ -1,6 +1,8 @@
 /* Calls each function that changes a frame, when no more can be written to the frame: no file may grow beyond some bytes, or the frame is a map
  * that is only read. Prints a line for each: the storage, the function, and what it returned (0 and -1 for functions that return a
- * pointer or an error). Each call is made in a process of its own, on a frame of its own. The argument is a folder. */
+ * pointer or an error). Each call is made in a process of its own, on a frame of its own. The arguments are a folder, and "ignored" where the
+ * signals that the system sends for such writes are ignored. The last lines are of pipes that nothing reads: of a frame that is written into
+ * one, and of a trace. */
 
 #include "b2nd.h"
 
@@ -122,12 +124,30 @@ static b2nd_array_t *open_map(void) {
 
 static void limit_files(void) {
   struct rlimit limit = {LIMIT, LIMIT};
-  signal(SIGXFSZ, SIG_IGN);
   if (setrlimit(RLIMIT_FSIZE, &limit) != 0) exit(2);
 }
 
+/* Makes `descriptor` a pipe that nothing reads. */
+static void leave(int descriptor) {
+  int ends[2];
+  if (pipe(ends) != 0 || dup2(ends[1], descriptor) < 0 || close(ends[1]) != 0 || close(ends[0]) != 0) exit(2);
+}
+
+static int64_t to_pipe(void) {
+  leave(20);
+  b2nd_array_t *array = make(true);
+  return blosc2_schunk_to_file(array->sc, "/dev/fd/20");
+}
+
+static int64_t trace_to_pipe(void) {
+  leave(2);
+  setenv("BLOSC_TRACE", "1", 1);
+  return blosc2_schunk_to_file(make(true)->sc, "/nowhere/frame");
+}
+
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
+  if (argc == 3) signal(SIGXFSZ, SIG_IGN), signal(SIGPIPE, SIG_IGN);
   blosc2_init();
   for (int i = 0; i < 2 * ITEMS; i++) items[i] = rand();
   const char *storages[] = {"file", "directory", "map"};
@@ -148,6 +168,20 @@ int main(int argc, char **argv) {
       if (child < 0 || waitpid(child, &status, 0) != child) return 2;
       if (status != 0) printf("%s %s died\n", storages[storage], calls[i].name);
     }
+  }
+  int64_t (*pipes[])(void) = {to_pipe, trace_to_pipe};
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/pipe-%d", argv[1], i);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      printf("pipe %d %lld\n", i, (long long)pipes[i]());
+      fflush(stdout);
+      _exit(0);
+    }
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) != child) return 2;
+    if (status != 0) printf("pipe %d died\n", i);
   }
   return 0;
 }

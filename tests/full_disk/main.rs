@@ -1,5 +1,5 @@
 //! A function that cannot write says so, with the reference's code: every function that changes a frame in a file, a directory and a map is called
-//! when nothing more can be written.
+//! when nothing more can be written. None ends the process by a signal that the system sends for such a write.
 //!
 //! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front of our library.
 
@@ -14,10 +14,16 @@ use common::needs::reference_path;
 use std::path::Path;
 
 /// The lines of `calls.c`: what was called, and what it returned.
-fn results(driver: &Path, folder: &Path, preload: Option<&Path>) -> Vec<(String, String)> {
+fn results(
+    driver: &Path,
+    folder: &Path,
+    signals: Option<&str>,
+    preload: Option<&Path>,
+) -> Vec<(String, String)> {
     std::fs::create_dir_all(folder).expect("a folder");
     let output = program_with(driver, preload)
         .arg(folder)
+        .args(signals)
         .output()
         .expect("the driver runs");
     assert!(output.status.success(), "the driver: {}", output.status);
@@ -40,7 +46,10 @@ fn writes_that_fail_are_reported() {
         &root.join("include"),
         [root.join("tests/full_disk/calls.c")],
     );
-    let ours = results(&driver, &folder.join("ours"), None);
+    let ours = results(&driver, &folder.join("ours"), None, None);
+    let ignored = Some("ignored");
+    let same = results(&driver, &folder.join("same"), ignored, None);
+    assert_eq!(ours, same, "with signals, and without");
     for (call, result) in &ours {
         let code = result.parse::<i64>().expect("a code: no call dies");
         assert!(code < 0, "{call}: {code}");
@@ -48,7 +57,7 @@ fn writes_that_fail_are_reported() {
     let Some(reference) = reference_path() else {
         return;
     };
-    let theirs = results(&driver, &folder.join("theirs"), Some(&reference));
+    let theirs = results(&driver, &folder.join("theirs"), ignored, Some(&reference));
     assert_eq!(ours.len(), theirs.len());
     let mut alike = 0;
     for ((call, ours), (_, theirs)) in ours.iter().zip(&theirs) {

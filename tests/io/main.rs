@@ -6,6 +6,7 @@ mod maps;
 mod registry;
 mod stdio;
 
+use blosc2::capi::types::{blosc2_cparams, blosc2_schunk, blosc2_storage};
 use common::library::{Lib, both};
 use common::report::Report;
 use common::table::functions;
@@ -29,6 +30,11 @@ functions! { Io {
     fn blosc2_stdio_mmap_read(*mut *mut c_void, i64, i64, i64, *mut c_void) -> i64;
     fn blosc2_stdio_mmap_truncate(*mut c_void, i64) -> c_int;
     fn blosc2_stdio_mmap_destroy(*mut c_void) -> c_int;
+    fn blosc2_schunk_new(*mut blosc2_storage) -> *mut blosc2_schunk;
+    fn blosc2_schunk_append_buffer(*mut blosc2_schunk, *const c_void, i32) -> i64;
+    fn blosc2_schunk_delete_chunk(*mut blosc2_schunk, i64) -> i64;
+    fn blosc2_schunk_free(*mut blosc2_schunk) -> c_int;
+    fn blosc2_vlmeta_add(*mut blosc2_schunk, *const c_char, *const u8, i32, *mut blosc2_cparams) -> c_int;
     fn blosc2_register_io_cb(*const Callbacks) -> c_int;
     fn blosc2_get_io_cb(u8) -> *mut Callbacks;
     fn blosc2_remove_dir(*const c_char) -> c_int;

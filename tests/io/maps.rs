@@ -1,6 +1,7 @@
 //! Memory maps.
 
 use super::*;
+use blosc2::capi::types::blosc2_io;
 use std::fs;
 use std::ptr::{null, null_mut};
 
@@ -256,6 +257,65 @@ fn maps_that_are_none() {
         }
         told.join("\n")
     });
+}
+
+/// The fields follow the file of a super-chunk, which grows and shrinks.
+#[test]
+fn fields_follow_a_super_chunk() {
+    let Some((ours, reference)) = common::library::both() else {
+        return;
+    };
+    for lib in [ours, reference] {
+        let at = At {
+            // SAFETY: `Io` is declared after the headers.
+            io: unsafe { Io::load(lib.library) }.expect("all are exported"),
+            lib,
+            folder: std::env::temp_dir().join(format!("oxiblosc-follow-{}", std::process::id())),
+        };
+        fs::create_dir_all(at.path("")).expect("made");
+        let (name, io) = (at.c("frame"), &at.io);
+        let mut map = Map::new(c"w+", 100_000);
+        let mut choice = blosc2_io {
+            id: 1,
+            params: map.raw(),
+            ..blosc2_io::defaults()
+        };
+        let mut cparams = blosc2_cparams::defaults();
+        let mut storage = blosc2_storage {
+            contiguous: true,
+            urlpath: name.as_ptr().cast_mut(),
+            cparams: &mut cparams,
+            io: &mut choice,
+            ..blosc2_storage::defaults()
+        };
+        let mut random = Random(3);
+        let data: Vec<u8> = (0..40_000).map(|_| random.below(256) as u8).collect();
+        // SAFETY: the parameters outlive the super-chunk; the buffer is as long as is said.
+        unsafe {
+            let schunk = (io.blosc2_schunk_new)(&mut storage);
+            assert!(!schunk.is_null());
+            for step in 0..9 {
+                let done = match step {
+                    0..6 => (io.blosc2_schunk_append_buffer)(schunk, data.as_ptr().cast(), 40_000),
+                    6 => (io.blosc2_schunk_delete_chunk)(schunk, 2),
+                    _ => {
+                        let name = [c"a", c"b"][step - 7].as_ptr();
+                        let content = data.as_ptr();
+                        (io.blosc2_vlmeta_add)(schunk, name, content, 9000, null_mut()).into()
+                    }
+                };
+                assert!(done >= 0, "{}, {step}", lib.name);
+                let map = std::ptr::read_volatile(&map);
+                let len = fs::metadata(at.path("frame")).expect("there").len();
+                assert_eq!(map.file_size as u64, len, "{}, {step}", lib.name);
+                assert!(map.mapping_size >= map.file_size, "{}, {step}", lib.name);
+                let start = std::slice::from_raw_parts(map.addr, map.file_size);
+                assert!(start == fs::read(at.path("frame")).expect("there"));
+            }
+            assert_eq!((io.blosc2_schunk_free)(schunk), 0);
+        }
+        let _ = fs::remove_dir_all(at.path(""));
+    }
 }
 
 /// What ends the process in the reference: writing where only reading is allowed, copies that outgrow their file, files

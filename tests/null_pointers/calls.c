@@ -1,13 +1,18 @@
 /* Calls every public function with each of its pointers null in turn, and with none, in a forked child each.
 
    calls FOLDER SCENE: prints a line for each call: function, number of the null pointer (-1: none), and what came of it. The scene says
-   where the super-chunk and the array of the calls are, and how their contexts are set up. */
+   where the super-chunk and the array of the calls are, and how their contexts are set up.
+
+   calls FOLDER SCENE cancelled|closed: only the calls with none, on a thread that is to be cancelled, or in a process that has closed its standard
+   streams before. */
 #define _GNU_SOURCE
 #include <b2nd.h>
 #include <blosc2.h>
 #include <blosc2/blosc2-stdio.h>
 #include <oxiblosc.h>
 #include <signal.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -425,15 +430,24 @@ static const struct {
 } TABLE[] = {CALLS(ROW)};
 
 /* Makes the call in a child; what came of it goes to standard output. */
-static void run(const char *name, int64_t (*call)(void)) {
+static void run(const char *name, int64_t (*call)(void), const char *how) {
+  const bool cancelled = strcmp(how, "cancelled") == 0, closed = strcmp(how, "closed") == 0;
   fflush(stdout);
   int ends[2];
   pid_t child = pipe(ends) == 0 ? fork() : -1;
   if (child == 0) {
     alarm(20);
-    need(freopen("/dev/null", "w", stdout) != NULL, "no output");
+    need(closed || freopen("/dev/null", "w", stdout) != NULL, "no output");
+    for (int stream = 0; closed && stream < 3; stream++) {
+      close(stream);
+    }
     prepare();
+    need(!cancelled || pthread_cancel(pthread_self()) == 0, "not to be cancelled");
     int64_t rc = call();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    for (int stream = 0; closed && stream < 3; stream++) {
+      need(fcntl(stream, F_GETFD) < 0, "a standard stream was opened");
+    }
     _exit(write(ends[1], &rc, sizeof rc) == sizeof rc ? 0 : 4);
   }
   int status = 0;
@@ -467,7 +481,7 @@ static bool depends(const char *text) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3 || chdir(argv[1]) != 0) {
+  if (argc < 3 || chdir(argv[1]) != 0) {
     return 2;
   }
   scene = (unsigned)atoi(argv[2]);
@@ -475,8 +489,8 @@ int main(int argc, char **argv) {
     if (scene != IN_MEMORY && !depends(TABLE[i].text)) {
       continue;
     }
-    for (nil = -1; nil < TABLE[i].pointers; nil++) {
-      run(TABLE[i].name, TABLE[i].call);
+    for (nil = -1; nil < (argc == 3 ? TABLE[i].pointers : 0); nil++) {
+      run(TABLE[i].name, TABLE[i].call, argc == 3 ? "" : argv[3]);
     }
   }
   return 0;

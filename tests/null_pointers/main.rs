@@ -1,6 +1,9 @@
 //! A null pointer kills no program: every public function is called with each of its pointers null in turn, in a process of its own
 //! each. Where the reference survives, the return code is the reference's.
 //!
+//! The same calls, with no pointer null, are made on a thread that is to be cancelled, and in a process that has closed its standard streams:
+//! neither changes what they return, and no file is opened as one of those streams (`standard_streams.c`).
+//!
 //! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front of our library.
 
 #[path = "../common/c_driver.rs"]
@@ -10,6 +13,7 @@ mod common;
 
 use common::library::program_with;
 use common::needs::reference_path;
+use common::shim;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -31,12 +35,19 @@ const SCENES: [&str; 7] = [
     "with prefilter and postfilter",
 ];
 
-/// Makes all calls of a scene, with another library in front of ours if there is one.
-fn results(driver: &Path, folder: &Path, scene: usize, preload: Option<&Path>) -> Results {
+/// Makes all calls of a scene, or those without a null pointer in the way that is named, with another library in front of ours if there is one.
+fn results(
+    driver: &Path,
+    folder: &Path,
+    scene: usize,
+    how: Option<&str>,
+    preload: Option<&Path>,
+) -> Results {
     std::fs::create_dir_all(folder).expect("a folder");
     let output = program_with(driver, preload)
         .arg(folder)
         .arg(scene.to_string())
+        .args(how)
         .output()
         .expect("the driver runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -86,11 +97,20 @@ fn null_pointers_are_answered() {
         &root().join("include"),
         [root().join("tests/null_pointers/calls.c")],
     );
+    let standard_streams = shim::compile("null_pointers/standard_streams.c", &folder);
     let mut wrong = Vec::new();
-    for scene in 0..SCENES.len() {
-        let ours = results(&driver, &folder.join("ours"), scene, None);
+    for (scene, place) in SCENES.iter().enumerate() {
+        let ours = results(&driver, &folder.join("ours"), scene, None, None);
         let reference = reference_path()
-            .map(|path| results(&driver, &folder.join("reference"), scene, Some(&path)));
+            .map(|path| results(&driver, &folder.join("reference"), scene, None, Some(&path)));
+        for (how, preload) in [("cancelled", None), ("closed", Some(&*standard_streams))] {
+            for (call, result) in results(&driver, &folder.join(how), scene, Some(how), preload) {
+                if ours[&call] != result {
+                    let function = &call.0;
+                    wrong.push(format!("{function} {place}, {how}: {result}"));
+                }
+            }
+        }
         if scene == 0 {
             wrong.extend(missing(&ours));
         }

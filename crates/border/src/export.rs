@@ -2,13 +2,15 @@
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::{on_caught_panic, trace};
+use oxiblosc_system::thread::NotCancelled;
 use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
-/// Runs the body of an exported function; a panic gives `failed`.
+/// Runs the body of an exported function, in which the thread is not cancelled; a panic gives `failed`.
 pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
+    let _until_return = NotCancelled::new();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         panicked(payload);
         failed

@@ -7,7 +7,7 @@ use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{Bufs, CodecState};
 use super::uncompressed::prefilter;
-use oxiblosc_codecs::{Codec, Dict, StreamContent};
+use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, run_of};
 use std::ops::Range;
@@ -314,19 +314,11 @@ impl BlockEncoder<'_> {
         Ok(Some(4 + cbytes))
     }
 
-    /// What a stream holds, judging by the filters, for codecs that make use of it.
-    fn stream_content(&self, stream: &[u8]) -> StreamContent {
+    /// Whether streams are planes of shuffled numbers.
+    fn is_shuffled(&self) -> bool {
         let stages = self.pipeline.stages();
-        let is = |kind: fn(&Stage) -> bool| stages.iter().any(kind);
-        if is(|stage| matches!(stage, Stage::BitShuffle)) {
-            StreamContent::BitPlanes
-        } else if !is(|stage| matches!(stage, Stage::Shuffle(_))) {
-            StreamContent::Unknown
-        } else if self.split && stream.len() * self.params.typesize == self.params.blocksize {
-            StreamContent::Plane
-        } else {
-            StreamContent::BytePlanes
-        }
+        let shuffles = |stage| matches!(stage, &Stage::BitShuffle | &Stage::Shuffle(_));
+        stages.iter().any(shuffles)
     }
 
     /// Compresses a stream into `body`, which is as long as the stream. Returns 0 if it does not fit.
@@ -337,7 +329,7 @@ impl BlockEncoder<'_> {
         let cbytes = match Codec::from_code(self.params.compcode.into()) {
             Some(known) => {
                 if known == Codec::Zstd {
-                    codec.encoder.content = self.stream_content(stream);
+                    codec.encoder.shuffled = self.is_shuffled();
                 }
                 codec.encoder.release = self.params.release(self.split);
                 codec

@@ -267,7 +267,7 @@ impl Pipeline {
                 },
                 Stage::TruncPrec(_) => out.copy_from_slice(src),
                 Stage::Registered { id, meta } => {
-                    registered::backward((id, meta), src, out, hooks)?;
+                    registered::backward((id, meta), typesize, src, out, hooks)?;
                 }
             }
             place = if place == StageBuffer::Ping {

@@ -6,12 +6,16 @@ use oxiblosc_codecs::{ndlz, zfp};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bytedelta, int_trunc, ndcell, ndmean};
 
-/// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that is 0.
-fn streams(meta: u8, hooks: &dyn Hooks) -> Result<usize> {
+/// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that is 0. A chunk that belongs to none is decompressed by
+/// the `typesize` in its header.
+fn streams(meta: u8, typesize: Option<usize>, hooks: &dyn Hooks) -> Result<usize> {
     if meta != 0 {
         return Ok(meta.into());
     }
-    let typesize = hooks.schunk_typesize().unwrap_or(0);
+    let typesize = match (hooks.schunk_typesize(), typesize) {
+        (None, Some(typesize)) => return Ok(typesize),
+        (of_schunk, _) => of_schunk.unwrap_or(0),
+    };
     match usize::try_from(typesize) {
         Ok(typesize) if typesize > 0 => Ok(typesize),
         _ => Err(Error::Failure),
@@ -38,10 +42,10 @@ pub fn forward(
             block().and_then(|block| ndmean::forward(block, meta, typesize, src, dst))
         }
         filter_id::BYTEDELTA_BUGGY => {
-            streams(meta, hooks).map(|streams| bytedelta::forward_cut(streams, src, dst))
+            streams(meta, None, hooks).map(|streams| bytedelta::forward_cut(streams, src, dst))
         }
         filter_id::BYTEDELTA => {
-            streams(meta, hooks).map(|streams| bytedelta::forward(streams, src, dst))
+            streams(meta, None, hooks).map(|streams| bytedelta::forward(streams, src, dst))
         }
         filter_id::INT_TRUNC => int_trunc::truncate(meta as i8, typesize, src, dst),
         _ => return hooks.filter_forward(id, meta, src, dst),
@@ -49,11 +53,17 @@ pub fn forward(
     result.map_err(|error| error.or(Error::FilterPipeline))
 }
 
-/// Undoes filter `id`; `dst` is as long as `src`.
+/// Undoes filter `id` in a chunk of items of `typesize` bytes; `dst` is as long as `src`.
 ///
 /// # Errors
 /// [`Error::Failure`] if one of the library's own filters fails; otherwise the error of the program's filter.
-pub fn backward((id, meta): (u8, u8), src: &[u8], dst: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
+pub fn backward(
+    (id, meta): (u8, u8),
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+    hooks: &dyn Hooks,
+) -> Result<()> {
     // The filters for arrays use the typesize of the super-chunk, not that of the chunk.
     let array = || {
         let typesize = hooks.schunk_typesize().ok_or(Error::Failure)?;
@@ -70,11 +80,11 @@ pub fn backward((id, meta): (u8, u8), src: &[u8], dst: &mut [u8], hooks: &dyn Ho
             ndmean::backward(block, meta, typesize, src, dst)
         }
         filter_id::BYTEDELTA_BUGGY => {
-            bytedelta::backward_cut(streams(meta, hooks)?, src, dst);
+            bytedelta::backward_cut(streams(meta, Some(typesize), hooks)?, src, dst);
             Ok(())
         }
         filter_id::BYTEDELTA => {
-            bytedelta::backward(streams(meta, hooks)?, src, dst);
+            bytedelta::backward(streams(meta, Some(typesize), hooks)?, src, dst);
             Ok(())
         }
         _ => hooks.filter_backward(id, meta, src, dst),

@@ -42,4 +42,4 @@ pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 pub use names::{Codec, registered_code, registered_name};
 pub use padded::{PADDING, PaddedDst, PaddedSrc};
 pub use release::Release;
-pub use state::{Decoder, Encoder, StreamContent};
+pub use state::{Decoder, Encoder};

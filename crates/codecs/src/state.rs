@@ -6,22 +6,6 @@ use super::{
 };
 use oxiblosc_error::{Error, Result};
 
-/// What streams hold, as far as it helps to choose a search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum StreamContent {
-    /// Any bytes. Zstd writes the same streams as its library would at the level, except for incompressible streams, and at level 5 for
-    /// streams that are short or longer than 128 KB.
-    #[default]
-    Unknown,
-    /// One plane of shuffled numbers: one byte of each number. Zstd samples it, and chooses a search that finds about as much as the
-    /// level's in less time.
-    Plane,
-    /// Several planes of bytes.
-    BytePlanes,
-    /// Several planes of bits.
-    BitPlanes,
-}
-
 /// Compresses streams. One per worker. Earlier streams never influence the bytes of later ones.
 #[derive(Default)]
 pub struct Encoder {
@@ -31,8 +15,10 @@ pub struct Encoder {
     zlib: zlib::Compressor,
     zstd: zstd::Compressor,
     noise: NoiseDetector,
-    /// What the streams hold. Only Zstd uses it.
-    pub content: StreamContent,
+    /// Whether the streams are planes of shuffled numbers: of bytes or of bits. Only Zstd uses it. It writes the same streams as its library would at
+    /// the level, except for incompressible ones, for large blocks of planes at levels 7 and 8, and at level 5 for other streams that are short or
+    /// longer than 128 KB.
+    pub shuffled: bool,
     /// The library whose streams are written.
     pub release: Release,
 }
@@ -68,12 +54,9 @@ impl Encoder {
         // The libraries take lengths as `int`. No stream is longer than that.
         let dst_len = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..dst_len];
-        let sampled = codec == Codec::Zstd
-            && self.content != StreamContent::Unknown
-            && zstd::is_sampled(clevel, src.len());
         // A destination longer than the source may get a stream that is longer too. With a dictionary, even random bytes may have matches.
         let must_shrink = dict.is_none() && dst_len <= src.len();
-        if must_shrink && self.is_known_incompressible(codec, clevel, sampled, src)? {
+        if must_shrink && self.is_known_incompressible(codec, clevel, src)? {
             return Ok(0);
         }
         #[cfg(feature = "blosc1")]
@@ -98,8 +81,8 @@ impl Encoder {
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
             (Codec::Zstd, None) => {
-                let noise = sampled.then_some(&mut self.noise);
-                self.zstd.compress(clevel, src, dst, self.content, noise)
+                let noise = self.shuffled.then_some(&mut self.noise);
+                self.zstd.compress(clevel, src, dst, noise)
             }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
@@ -107,21 +90,13 @@ impl Encoder {
     }
 
     /// Whether a test that takes less time than the search shows that the codec would not make a stream shorter. There is no test where it
-    /// would not save time: fast levels skip incompressible data as quickly, zlib classifies the parts of a stream itself, LZ4HC is fast
-    /// for short streams, and up to level 5 Zstd learns it from the samples that it takes anyway (`sampled`).
-    fn is_known_incompressible(
-        &mut self,
-        codec: Codec,
-        clevel: u8,
-        sampled: bool,
-        src: &[u8],
-    ) -> Result<bool> {
+    /// would not save time: fast levels skip incompressible data as quickly, zlib classifies the parts of a stream itself, and LZ4HC is fast
+    /// for short streams.
+    fn is_known_incompressible(&mut self, codec: Codec, clevel: u8, src: &[u8]) -> Result<bool> {
         let noise = &mut self.noise;
         match codec {
-            Codec::Lz4hc if clevel >= 3 && src.len() >= noise::PIECE => {
-                Ok(noise.is_incompressible(src)? || noise.rarely_repeats(src)?)
-            }
-            Codec::Zstd if clevel > 5 || (clevel == 5 && !sampled) => noise.is_incompressible(src),
+            Codec::Lz4hc if clevel >= 3 && src.len() >= noise::PIECE => noise.rarely_repeats(src),
+            Codec::Zstd if clevel > 5 => noise.is_incompressible(src),
             _ => Ok(false),
         }
     }

@@ -1,9 +1,10 @@
 //! Tests of what all codecs promise.
 
+mod cut;
 mod noise;
 mod reference;
 
-use super::{Codec, Decoder, Dict, Encoder, StreamContent};
+use super::{Codec, Decoder, Dict, Encoder};
 
 /// A small generator of pseudo-random numbers (xorshift), the same in every run.
 pub(super) struct Numbers(pub u64);

@@ -36,12 +36,11 @@ const REDUNDANT_RATIO: usize = 4;
 /// The properties of the search at a level. High levels find matches of three bytes, which also occur by chance. At level 1 a search takes no
 /// longer than Huffman codes without one.
 fn search_params(clevel: u8) -> SearchParams {
-    let (min_match, expected_repeats) = if clevel < 7 { (4, 5) } else { (3, 3) };
     SearchParams {
         window: 1 << WINDOW_BITS,
-        min_match,
-        sampling: 16,
-        expected_repeats,
+        min_match: if clevel < 7 { 4 } else { 3 },
+        // Less than one in a hundred words, each of which saves a byte at most.
+        max_repeats: 32,
         huffman_only: (2..7).contains(&clevel),
     }
 }

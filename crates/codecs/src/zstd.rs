@@ -6,12 +6,10 @@ mod search;
 use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
 
-use super::StreamContent;
 use super::noise::NoiseDetector;
 use oxiblosc_error::{Error, Result};
-use search::{Pieces, Plan};
+use search::{PIECE, Plan};
 
-pub(super) use search::is_sampled;
 use zstd_sys as sys;
 
 /// The library's version, such as "1.5.7".
@@ -138,30 +136,20 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The search is chosen by the length of the
-    /// stream and by `content`; with `noise`, the stream is also sampled.
+    /// Returns the number of bytes written, or 0 if they do not fit. The search is chosen by the length of the stream, or, with `noise`, by what a
+    /// stream of planes holds.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
-        content: StreamContent,
         noise: Option<&mut NoiseDetector>,
     ) -> Result<usize> {
         let cctx = self.context()?;
         let level = level(clevel);
         let plan = match noise {
-            Some(noise) => {
-                let may_store = dst.len() <= src.len();
-                search::plan(clevel, src, content, may_store, noise)?
-            }
-            None => Plan::Level,
-        };
-        let plan = match plan {
-            Plan::Level if content == StreamContent::Unknown => {
-                search::plan_for_length(clevel, src)
-            }
-            plan => plan,
+            Some(noise) => search::plan(clevel, src, noise)?,
+            None => search::plan_for_length(clevel, src),
         };
         // SAFETY: `self` owns the context, and `&mut self` makes this its only user.
         unsafe { compress_by_plan(cctx, level, plan, src, dst) }
@@ -190,7 +178,7 @@ impl Compressor {
     }
 }
 
-/// Compresses a stream as planned. Returns the bytes written, or 0 if they do not fit or the plan is to store the stream.
+/// Compresses a stream as planned. Returns the bytes written, or 0 if they do not fit.
 ///
 /// # Safety
 /// `cctx` is a context that nothing else uses during the call.
@@ -201,9 +189,8 @@ unsafe fn compress_by_plan(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<usize> {
-    let mut pieces = Pieces::whole(src);
+    let mut piece = src.len();
     match plan {
-        Plan::Store => return Ok(0),
         Plan::Level => {
             // SAFETY: `cctx` is a context without another user (# Safety). The library reads `src.len()` bytes of `src` and writes at
             // most `dst.len()` bytes of `dst`.
@@ -220,44 +207,19 @@ unsafe fn compress_by_plan(
             return written(n);
         }
         // SAFETY: `cctx` is a context without another user (# Safety), here and below.
-        Plan::PlainLiterals => unsafe {
-            set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)])
-        },
-        Plan::Literals => {
-            let level = 1;
-            // SAFETY: as above.
-            unsafe { set_parameters(cctx, level, &[]) };
-            // SAFETY: as for `ZSTD_compressCCtx` above. The number of sequences is 0, so none is read.
-            let n = unsafe {
-                sys::ZSTD_compressSequences(
-                    cctx,
-                    dst.as_mut_ptr().cast(),
-                    dst.len(),
-                    [].as_ptr(),
-                    0,
-                    src.as_ptr().cast(),
-                    src.len(),
-                )
-            };
-            return written(n);
-        }
-        // SAFETY: as above.
         Plan::Search(search) => unsafe {
             set_parameters(cctx, level, &search.parameters(src.len()))
         },
-        Plan::SearchPieces(search, cut) => {
+        Plan::SearchPieces(search) => {
             // SAFETY: as above.
             unsafe { set_parameters(cctx, level, &search.parameters(src.len())) };
-            pieces = cut;
+            piece = PIECE;
         }
     }
     // SAFETY: as above, and the plan set the parameters.
-    unsafe { pieces::compress(cctx, pieces, src, dst) }
+    unsafe { pieces::compress(cctx, piece, src, dst) }
 }
 
-/// `ZSTD_c_literalCompressionMode`. The value 2 stores literals as they are.
-const LITERAL_COMPRESSION_MODE: sys::ZSTD_cParameter =
-    sys::ZSTD_cParameter::ZSTD_c_experimentalParam5;
 /// `ZSTD_c_stableInBuffer`: the input does not move between calls, so the library need not copy it.
 const STABLE_IN_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam9;
 /// `ZSTD_c_stableOutBuffer`: the output does not move between calls, so the library need not copy it.

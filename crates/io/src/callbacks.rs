@@ -29,10 +29,13 @@ pub struct IoFunctions {
     pub truncate: Option<unsafe extern "C-unwind" fn(*mut c_void, i64) -> c_int>,
 }
 
-/// Calls a function of the program. Returns `failed` if a C++ exception leaves it.
+/// Calls a function of the program. Returns `failed` if a C++ exception leaves it, or it calls `pthread_exit`, which then does not end the thread.
 pub fn catching_exceptions<T>(failed: T, call: impl FnOnce() -> T) -> T {
     exceptions::caught(call).unwrap_or_else(|| {
-        trace("error", "an exception left a function of the program");
+        trace(
+            "error",
+            "a function of the program did not return: it threw an exception, or called pthread_exit, which it may do after this call of the library",
+        );
         failed
     })
 }

@@ -128,7 +128,7 @@ impl Storage for PlainFile {
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        self.file.set_len(size).map_err(|_| Error::FileTruncate)
+        files::set_len(&self.file, size).map_err(|_| Error::FileTruncate)
     }
 
     fn sync(&self) -> Result<()> {

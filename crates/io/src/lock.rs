@@ -4,7 +4,7 @@
 //! The lock is the system's advisory lock on the whole lock file (`flock`): shared for readers, exclusive for a writer. Eight bytes at offset
 //! 8 of the lock file count the writers, in the machine's byte order: each process that takes the exclusive lock adds one, so a handle that
 //! finds another count than it last saw knows that the frame has changed. In a file that is too short the count is zero. A file that is longer
-//! is no lock file: its name may be a link, and what it leads to must not be overwritten.
+//! is no lock file, and is not overwritten. Neither is a link: where it leads, a reader would make a file, and a writer would write into it.
 
 use super::file::{read_at_least, write_up_to};
 use super::{change_lock, operation, turnstile};
@@ -113,7 +113,27 @@ struct LockFile {
 impl LockFile {
     fn open(path: &CStr) -> Result<Self> {
         let file = files::open(path, How::MADE, NewFileAccess::All);
-        let file = file.map(OwnFile::new).map_err(|_| Error::Lock)?;
+        file.map_err(|_| Error::Lock).and_then(Self::of)
+    }
+
+    /// As [`Self::open`], for readers. None if the file system can only be read and has no such file: then nobody locks by it.
+    fn open_to_share(path: &CStr) -> Result<Option<Self>> {
+        let made = files::open(path, How::MADE, NewFileAccess::All);
+        let is_read_only =
+            matches!(&made, Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem);
+        let there = match is_read_only {
+            true => files::open(path, How::THERE, NewFileAccess::All),
+            false => made,
+        };
+        match there {
+            Ok(file) => Self::of(file).map(Some),
+            Err(error) if is_read_only && error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(_) => Err(Error::Lock),
+        }
+    }
+
+    fn of(file: File) -> Result<Self> {
+        let file = OwnFile::new(file);
         let identity = files::identity(&file).map_err(|_| Error::Lock)?;
         file.keep();
         Ok(Self { file, identity })
@@ -178,6 +198,17 @@ impl SidecarLock {
             return Ok(Attempt::Taken(false));
         }
         self.forget_closed();
+        if !exclusive && self.file.is_none() {
+            match LockFile::open_to_share(&self.path)? {
+                None => {
+                    self.since = Some(Instant::now());
+                    self.depth = 1;
+                    // The file system may be written elsewhere.
+                    return Ok(Attempt::Taken(true));
+                }
+                there => self.file = there,
+            }
+        }
         if after_writers && turnstile::is_closed(&self.file()?.file) {
             return self.busy(exclusive);
         }
@@ -229,7 +260,10 @@ impl SidecarLock {
     /// A waiter for the lock, with a file of its own: the lock and the turn of a writer belong to an open file, and when the lock becomes free,
     /// another thread may be using the handle's file.
     fn busy(&self, exclusive: bool) -> Result<Attempt> {
-        let file = LockFile::open(&self.path)?;
+        let file = match exclusive {
+            true => LockFile::open(&self.path)?,
+            false => LockFile::open_to_share(&self.path)?.ok_or(Error::Lock)?,
+        };
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
 
@@ -469,19 +503,85 @@ mod tests {
     fn what_is_no_lock_file_is_not_written_to() {
         let folder = Folder::new("nolockfile");
         let (name, target) = (folder.path("a.b2lock"), folder.path("text"));
+        let (name_at, target_at) = (path(&name), path(&target));
         for len in 0..40 {
             let text = vec![b'x'; len];
-            std::fs::write(path(&target), &text).expect("writes");
-            let _ = std::fs::remove_file(path(&name));
-            std::os::unix::fs::symlink(path(&target), path(&name)).expect("links");
-            let mut lock = lock_at(&name);
-            for exclusive in [false, true] {
-                let locked = lock.lock(exclusive).map(|_| lock.unlock());
-                let expected = if len > 16 { Err(Error::Lock) } else { Ok(()) };
-                assert_eq!(locked, expected, "{len} bytes");
+            for is_link in [false, true] {
+                let _ = std::fs::remove_file(name_at);
+                std::fs::write(target_at, &text).expect("writes");
+                match is_link {
+                    false => std::fs::hard_link(target_at, name_at),
+                    true => std::os::unix::fs::symlink(target_at, name_at),
+                }
+                .expect("links");
+                let mut lock = lock_at(&name);
+                let is_lock_file = len <= 16 && !is_link;
+                for exclusive in [false, true] {
+                    let locked = lock.lock(exclusive).map(|_| lock.unlock());
+                    let expected = if is_lock_file {
+                        Ok(())
+                    } else {
+                        Err(Error::Lock)
+                    };
+                    assert_eq!(locked, expected, "{len} bytes, a link: {is_link}");
+                }
+                let is_same = std::fs::read(target_at).expect("there") == text;
+                assert_eq!(is_same, !is_lock_file, "{len} bytes, a link: {is_link}");
             }
-            let is_same = std::fs::read(path(&target)).expect("there") == text;
-            assert_eq!(is_same, len > 16, "{len} bytes");
+        }
+        std::fs::remove_file(target_at).expect("removes");
+        for exclusive in [false, true] {
+            assert_eq!(lock_at(&name).lock(exclusive), Err(Error::Lock));
+            assert!(!target_at.exists(), "made where a link leads");
+        }
+    }
+
+    /// Where nobody can write, frames are read without a lock file, or by the one that is there.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_system_that_can_only_be_read() {
+        let folder = Folder::new("readonly");
+        let (with, without) = (folder.path("with"), folder.path("without"));
+        let mut writer = SidecarLock::new(CStrBuf::copy_of(&with).expect("memory"));
+        writer.lock(true).expect("locks");
+        writer.unlock();
+        let place = folder.path("");
+        // SAFETY: the child has mounts of its own, and leaves without unwinding.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let (null, bind) = (std::ptr::null(), libc::MS_BIND | libc::MS_REC);
+                let only_read = libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY;
+                let at = place.as_ptr();
+                let mounted = libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) == 0
+                    && libc::mount(at, at, null, bind, null.cast()) == 0
+                    && libc::mount(at, at, null, only_read, null.cast()) == 0;
+                if !mounted {
+                    libc::_exit(2);
+                }
+                let is_as_expected = std::panic::catch_unwind(|| {
+                    for name in [&with, &without] {
+                        let mut lock = lock_at(name);
+                        assert_eq!(lock.lock(true), Err(Error::Lock));
+                        for _ in 0..2 {
+                            lock.lock(false).expect("a reader");
+                            assert_eq!(lock.lock(false), Ok(false), "nested");
+                            lock.unlock();
+                            lock.unlock();
+                        }
+                        assert_eq!(lock.depth, 0);
+                    }
+                });
+                libc::_exit(i32::from(is_as_expected.is_err()));
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            match libc::WEXITSTATUS(status) {
+                2 if std::env::var_os("CI").is_none() => {
+                    eprintln!("skipped: nothing can be mounted here")
+                }
+                code => assert_eq!((code, libc::WIFEXITED(status)), (0, true)),
+            }
         }
     }
 

@@ -290,6 +290,27 @@ impl Drop for OperationGuard {
     }
 }
 
+/// Where operations on a super-chunk are recorded. When it is dropped, with the super-chunk, those are forgotten that this thread has left by a `longjmp`
+/// out of a callback: another super-chunk may get the id.
+#[derive(Debug)]
+pub struct Records(usize);
+
+impl Records {
+    /// Those of the super-chunk `id`.
+    pub fn of(id: usize) -> Self {
+        Self(id)
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        let is_recorded = |operations: &Operations| operations.position(self.0).is_some();
+        while CURRENT.with(is_recorded) == Some(true) {
+            drop(OperationGuard(self.0, PhantomData));
+        }
+    }
+}
+
 /// Records which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
 #[inline]
 pub fn set_chunk(id: usize, nchunk: usize) {

@@ -1,7 +1,7 @@
 //! Limits how many files the process keeps open between calls: a program may have thousands of open frames, but file descriptors are limited.
 
+use oxiblosc_memory::env::environment;
 use oxiblosc_system::files;
-use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The limit, unless the environment sets one.
@@ -58,13 +58,11 @@ impl FileSlots {
     fn limit(&self) -> usize {
         match self.limit.load(Ordering::Relaxed) {
             0 => {
-                // SAFETY: the name is a C string. `getenv` returns null or a C string, which is used before this block ends.
-                let asked = unsafe {
-                    let value = libc::getenv(c"BLOSC_MAX_CACHED_READERS".as_ptr());
-                    (!value.is_null()).then(|| CStr::from_ptr(value))
-                };
-                let asked = asked.and_then(|value| value.to_str().ok());
-                let limit = limit(asked, files::most_open());
+                let descriptors = files::most_open();
+                let limit = environment(c"BLOSC_MAX_CACHED_READERS", |asked| {
+                    limit(asked.to_str().ok(), descriptors)
+                });
+                let limit = limit.unwrap_or_else(|| self::limit(None, descriptors));
                 self.limit.store(limit.saturating_add(1), Ordering::Relaxed);
                 limit
             }

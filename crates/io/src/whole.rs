@@ -12,7 +12,7 @@ use oxiblosc_system::files::{self, How, NewFileAccess, Rights};
 use oxiblosc_system::random;
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 
 /// How many names are tried for a new file.
 const NAMES: usize = 64;
@@ -116,9 +116,8 @@ fn writable(target: &CStr) -> Result<Old> {
 }
 
 fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
-    let mut file =
-        files::open(target, How::WRITE, NewFileAccess::All).map_err(|_| Error::FileOpen)?;
-    file.write_all(bytes).map_err(|_| Error::FileWrite)
+    let file = files::open(target, How::WRITE, NewFileAccess::All).map_err(|_| Error::FileOpen)?;
+    files::write_all(&file, bytes).map_err(|_| Error::FileWrite)
 }
 
 /// Makes a new file like the old one, and closes both: Windows does not replace an open file. The bytes are written last, so that the system clears

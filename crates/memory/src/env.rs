@@ -1,6 +1,8 @@
 //! Environment variables, read without allocating. They are read by the C library's function, since C programs change them through the C library.
+//! In a program that has more rights than its user none is set.
 
 use super::text::Stderr;
+pub use oxiblosc_system::process::environment;
 use std::ffi::CStr;
 use std::fmt::{Arguments, Display};
 
@@ -9,15 +11,7 @@ pub const INVALID_UTF8: &str = "\u{FFFD}";
 
 /// The result of `read` for the value of a variable; none if it is not set.
 pub fn get<T>(name: &CStr, read: impl FnOnce(&str) -> T) -> Option<T> {
-    // SAFETY: the name is a C string.
-    let value = unsafe { libc::getenv(name.as_ptr()) };
-    if value.is_null() {
-        return None;
-    }
-    // SAFETY: `getenv` returned a C string that is not null. It is used before this function returns; as with every use of `getenv`, the program
-    // must not change the environment at the same time.
-    let value = unsafe { CStr::from_ptr(value) };
-    Some(read(value.to_str().unwrap_or(INVALID_UTF8)))
+    environment(name, |value| read(value.to_str().unwrap_or(INVALID_UTF8)))
 }
 
 /// Whether a variable is set, to whatever value.

@@ -3,8 +3,10 @@
 use super::Buffer;
 use super::list::List;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_system::thread::without_signals;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
+use std::io::ErrorKind;
 use std::ops::Deref;
 
 /// An owned C string: like `CString`, but creating it can fail.
@@ -159,10 +161,15 @@ impl Stderr {
         let mut left = self.0.as_bytes();
         while !left.is_empty() {
             // SAFETY: pointer and length are those of a slice.
-            let written = unsafe { libc::write(STDERR, left.as_ptr().cast(), left.len() as _) };
-            match usize::try_from(written) {
+            let written = without_signals(|| unsafe {
+                match libc::write(STDERR, left.as_ptr().cast(), left.len() as _) {
+                    ..0 => Err(std::io::Error::last_os_error()),
+                    written => Ok(written as usize),
+                }
+            });
+            match written {
                 Ok(written) if written > 0 => left = &left[written.min(left.len())..],
-                Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 _ => break,
             }
         }

@@ -250,6 +250,68 @@ mod tests {
         drop((held, list));
     }
 
+    /// Of a program that gets rights from its file, whose user is another, no `PATH` counts and no other variable.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_user_sets_counts_nothing_in_a_program_with_more_rights() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        use std::process::Command;
+        const MARK: &str = "OXIBLOSC_TEST_MARK";
+        let Ok(mark) = std::env::var(MARK) else {
+            return as_user_and_with_more_rights(MARK);
+        };
+        // SAFETY: a call with a number.
+        let has_more_rights = unsafe { libc::getauxval(libc::AT_SECURE) != 0 };
+        assert!(functions("not_there_at_all", 2, &|_| {}).unwrap().is_none());
+        let asked = std::path::Path::new(&mark).exists();
+        assert_eq!(asked, !has_more_rights);
+        for name in [c"PATH", c"BLOSC_TRACE"] {
+            assert_eq!(oxiblosc_memory::env::is_set(name), !has_more_rights);
+        }
+
+        /// Runs this test in a process that is the user's alone, and in one with another user's rights.
+        fn as_user_and_with_more_rights(mark_name: &str) {
+            // SAFETY: a call that takes nothing.
+            if unsafe { libc::getuid() } != 0 {
+                assert!(
+                    std::env::var_os("CI").is_none(),
+                    "only root can make such a program"
+                );
+                eprintln!("skipped: only root can make a program that has another user's rights");
+                return;
+            }
+            let name = format!("oxiblosc-rights-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            let (program, mark) = (folder.join("program"), folder.join("mark"));
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            let python = format!("#!/bin/sh\ntouch {}\n", mark.display());
+            std::fs::write(folder.join("python"), python).unwrap();
+            std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+            for (file, mode) in [(&folder, 0o777), (&folder.join("python"), 0o755)] {
+                std::fs::set_permissions(file, PermissionsExt::from_mode(mode)).unwrap();
+            }
+            for more_rights in [false, true] {
+                let _ = std::fs::remove_file(&mark);
+                let mode = if more_rights { 0o4755 } else { 0o755 };
+                let nobody = more_rights.then_some(65534);
+                chown(&program, nobody, nobody).unwrap();
+                std::fs::set_permissions(&program, PermissionsExt::from_mode(mode)).unwrap();
+                let test = "tests::what_a_user_sets_counts_nothing_in_a_program_with_more_rights";
+                let output = Command::new(&program)
+                    .args(["--exact", test])
+                    .env(mark_name, &mark)
+                    .env("BLOSC_TRACE", "1")
+                    .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
+                    .output();
+                let output = output.unwrap();
+                assert!(output.status.success(), "{more_rights}: {output:?}");
+                assert_eq!(mark.exists(), !more_rights);
+            }
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+    }
+
     #[test]
     fn a_library_without_info_is_no_plugin() {
         let of_the_system = if cfg!(windows) {

@@ -4,10 +4,13 @@
 //! absolute directories of `PATH`, and starts in its isolated mode, in which it imports nothing from the current
 //! directory. This mode finds packages of a virtual environment, but ignores `PYTHONPATH` and the user's own packages. The line of Python
 //! adds the absolute directories of the former, and the latter outside of virtual environments, which is safe.
+//!
+//! A program that has more rights than its user has no `PATH`, so Python is not asked.
 
 use oxiblosc_error::Result;
 use oxiblosc_io::paths;
 use oxiblosc_memory::CStrBuf;
+use oxiblosc_memory::env::environment;
 use oxiblosc_system::process::{self, PATH_SEPARATOR, PROGRAM_SUFFIX, is_absolute};
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
@@ -49,13 +52,8 @@ pub fn ask(name: &str) -> Result<Option<CStrBuf>> {
 
 /// The first program of this name in an absolute directory of `PATH`.
 fn in_path(program: &str) -> Result<Option<CStrBuf>> {
-    // SAFETY: the value, if any, is a C string, copied at once.
-    let path = unsafe {
-        let value = libc::getenv(c"PATH".as_ptr());
-        if value.is_null() {
-            return Ok(None);
-        }
-        CStrBuf::copy_of(CStr::from_ptr(value))?
+    let Some(path) = environment(c"PATH", CStrBuf::copy_of).transpose()? else {
+        return Ok(None);
     };
     let directories = path.to_bytes().split(|byte| *byte == PATH_SEPARATOR);
     for directory in directories.filter(|directory| is_absolute(directory)) {

@@ -3,6 +3,7 @@
 use super::{Job, job_slots};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List, Published};
+use oxiblosc_system::float::FloatState;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -99,6 +100,8 @@ pub unsafe fn run(
 ) -> Result<()> {
     // As in the reference, one job for each thread that was asked for.
     let numjobs = c_int::try_from(nthreads).map_err(|_| Error::InvalidParam)?;
+    let floats = FloatState::of_this_thread();
+    let job: &Job<'_> = &|worker| floats.during(|| job(worker));
     let share = |tid| Share {
         job,
         tid,

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 use oxiblosc_memory::Text;
+#[cfg(target_os = "linux")]
+use oxiblosc_system::files::{self, How, NewFileAccess};
 use oxiblosc_system::thread::processors;
 #[cfg(target_os = "linux")]
 use std::ffi::CStr;
@@ -103,17 +105,9 @@ fn allowance(line: &[u8]) -> Option<usize> {
 /// Reads the start of a file, as much as fits into `buffer`.
 #[cfg(target_os = "linux")]
 fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    // SAFETY: the path is nul-terminated, at most `buffer.len()` bytes are written to `buffer`, and the descriptor is closed once.
-    let got = unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return None;
-        }
-        let got = libc::read(file, buffer.as_mut_ptr().cast(), buffer.len());
-        libc::close(file);
-        got
-    };
-    buffer.get(..usize::try_from(got).ok()?)
+    let file = files::open(path, How::READ, NewFileAccess::All).ok()?;
+    let got = files::read_at(&file, buffer, 0).ok()?;
+    buffer.get(..got)
 }
 
 #[cfg(test)]

@@ -49,10 +49,12 @@ mod tests;
 pub use cores::recent_count as processors;
 pub use fork::process;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_system::float::FloatState;
 use thread_pool::ThreadPool;
 
 /// The work of one parallel run, called with a worker index.
 ///
+/// - All workers have the floating-point state of the caller: results do not depend on their number.
 /// - The caller of [`run`] is worker 0. Each worker thread that joins gets the next index, and no index is given twice in one run, so
 ///   it can select the worker's own scratch buffers.
 /// - A call may return only when no work is left to claim: after the first return no further worker joins.
@@ -80,6 +82,8 @@ pub fn run_tasks(nthreads: usize, tasks: usize, job: &Job<'_>) -> Result<()> {
     let done = if nthreads <= 1 || tasks <= 1 {
         job_slots::call(job, 0)
     } else {
+        let floats = FloatState::of_this_thread();
+        let job: &Job<'_> = &|worker| floats.during(|| job(worker));
         match registry::pool(nthreads) {
             Some(pool) => pool.run(tasks - 1, job),
             None => job_slots::call(job, 0),

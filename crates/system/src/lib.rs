@@ -2,7 +2,7 @@
 //! modules, and the same items in them, so that no other crate asks what it runs on.
 //!
 //! - `files`: paths and open files; `attributes`: extended attributes of these
-//! - `exceptions`: C++ exceptions
+//! - `exceptions`: C++ exceptions; `float`: the floating-point state of threads
 //! - `locks`: locks between processes
 //! - `map`: memory maps
 //! - `streams`: the streams of the C library, which programs see
@@ -29,6 +29,8 @@
 pub mod attributes;
 /// C++ exceptions that leave a function of the program.
 pub mod exceptions;
+/// The floating-point state of threads.
+pub mod float;
 /// Random numbers.
 pub mod random;
 mod region;

@@ -83,11 +83,11 @@ fn items(meta: u8, block: BlockShape, typesize: usize, mut input: Input) {
     let len = block.nbytes(typesize) as usize;
     let mut whole = vec![0xff; len].into_boxed_slice();
     let mode = (zfp::CompressionMode::Rate, meta);
-    let result = zfp::decompress(mode, block, typesize, &stream, &mut whole);
+    // A stream that is cut is no block, but has the items before.
+    let _ = zfp::decompress(mode, block, typesize, &stream, &mut whole);
     let mut part = vec![0x55; count * typesize].into_boxed_slice();
     let got = zfp::decompress_items(meta, block, typesize, &stream, first, &mut part);
     if got == Ok(true) {
-        assert_eq!(result, Ok(()));
         let at = first * typesize;
         assert!(
             part[..] == whole[at..at + count * typesize],

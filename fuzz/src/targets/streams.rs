@@ -4,7 +4,7 @@ use super::super::calls::c_len;
 use super::super::numbers::Input;
 use super::super::recipe;
 use blosc2::capi::filters::*;
-use oxiblosc_codecs::{Codec, Decoder, Dict, Encoder, StreamContent};
+use oxiblosc_codecs::{Codec, Decoder, Dict, Encoder};
 
 /// A byte that says what to do, numbers for it, then a stream or data.
 pub fn run(data: &[u8]) {
@@ -73,12 +73,7 @@ fn encode(codec: Codec, mut input: Input) {
         None
     };
     let mut encoder = Encoder::new();
-    encoder.content = [
-        StreamContent::Unknown,
-        StreamContent::Plane,
-        StreamContent::BytePlanes,
-        StreamContent::BitPlanes,
-    ][usize::from(how >> 4 & 3)];
+    encoder.shuffled = how >> 4 & 1 == 1;
     let mut first = vec![0x00; room].into_boxed_slice();
     let mut second = vec![0xff; room].into_boxed_slice();
     let n = encoder.compress(codec, clevel, dict.as_ref(), &data, &mut first);

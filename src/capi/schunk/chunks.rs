@@ -133,22 +133,26 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
 }
 
-/// Gets a chunk, whole or lazy, and hands it to C; gives its size.
+/// Gets a chunk, whole or lazy, and hands it to C; gives its size. After an error there is none, and nothing to be freed.
 ///
 /// # Safety
-/// The pointers are null or can be written.
+/// The pointers are null or can be written; `schunk` is null or valid.
 unsafe fn get(
-    schunk: &SuperChunk,
+    schunk: *mut blosc2_schunk,
     nchunk: i64,
     chunk: *mut *mut u8,
     needs_free: *mut bool,
     lazy: bool,
 ) -> Result<usize> {
+    unsafe_granted!({
+        give(chunk, null_mut());
+        give(needs_free, false);
+    });
+    let schunk = &unsafe_granted!(Through::from_c(schunk))?;
     let (state, nchunk) = (schunk.read()?, index(nchunk));
     state.check_index(nchunk)?;
     schunk.set_current(nchunk);
     not_null!(chunk, needs_free)?;
-    unsafe_granted!((*chunk, *needs_free) = (null_mut(), false));
     let bytes = match lazy {
         true => state.lazy_chunk(nchunk)?,
         false => state.chunk(nchunk)?,
@@ -174,7 +178,6 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
     get(schunk, nchunk, chunk, needs_free, false)
 }
 
@@ -191,7 +194,6 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
     get(schunk, nchunk, chunk, needs_free, true)
 }
 

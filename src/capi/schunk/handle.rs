@@ -3,6 +3,7 @@
 use super::mirror::{Layer, Mirror};
 use super::storage::Storage;
 use crate::capi::io;
+use crate::capi::mmap;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::coder::Host;
@@ -101,7 +102,9 @@ impl Unfinished {
     }
 
     /// The handle of a super-chunk that was made with [`Self::host`].
-    pub fn finish(self, schunk: SuperChunk) -> *mut blosc2_schunk {
+    pub fn finish(mut self, schunk: SuperChunk) -> *mut blosc2_schunk {
+        // SAFETY: the storage that `with_storage` has set, whose parameters the program keeps valid.
+        unsafe { mmap::follow(self.fields().storage) };
         self.finish_with(Content::Own(schunk))
     }
 

@@ -1,6 +1,7 @@
 //! The public structure of a super-chunk: a window in which programs see its state, and set some parameters.
 
 use crate::capi::context::request_of;
+use crate::capi::mmap;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::coder::{
@@ -170,6 +171,8 @@ impl Host for Mirror {
             c.nmetalayers = state.metalayers().len().min(most[0]) as u16;
             c.nvlmetalayers = state.vlmetalayers().len().min(most[1]) as i16;
         }
+        // SAFETY: the storage is null, or that of the handle, whose parameters the program keeps valid; this thread alone changes the file.
+        unsafe { mmap::follow(c.storage) };
     }
 
     fn at_chunk(&self, nchunk: usize) {

@@ -3,37 +3,37 @@
 use super::{Method, PIECE, pieces};
 
 /// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
-pub(super) const PREFIX: usize = 512;
-/// From this length of a stream on, only samples are counted for the histogram.
-pub(super) const MIN_SAMPLED: usize = 16 * PIECE;
-/// The size of one sample in bytes.
-pub(super) const SAMPLE: usize = 64;
+const PREFIX: usize = 512;
+/// The same of a stream that is one short piece.
+const SHORT_PREFIX: usize = 64;
 
-/// Whether the bytes of each piece are uniformly distributed. In a long stream only a quarter of the bytes is counted. There the test of each
-/// piece is followed by a test of all of them together, which is more sensitive.
+/// Whether the bytes of each piece are uniformly distributed.
 #[inline(never)]
 pub(super) fn all_uniform(stream: &[u8]) -> bool {
-    if stream.len() < MIN_SAMPLED {
-        return pieces(stream).rev().all(|piece| {
-            let mut histogram = Histogram::EMPTY;
-            histogram.add_prefix(piece) == Method::Store
-                && histogram.add_rest(piece) == Method::Store
-        });
+    if stream.len() < 2 * PIECE {
+        return is_short_uniform(stream);
     }
-    let mut all = [0; 256];
-    let uniform = pieces(stream).rev().all(|piece| {
+    // From the last piece on: there lie the high bytes of numbers, which show most compressible streams.
+    pieces(stream).rev().all(|piece| {
         let mut histogram = Histogram::EMPTY;
-        // Take one sample of four, at irregular positions, so that they do not coincide with a period in the data.
-        let (groups, rest) = piece.as_chunks::<{ 4 * SAMPLE }>();
-        for (group, i) in groups.iter().zip(0_u32..) {
-            let sample = (i.wrapping_mul(0x9E37_79B9) >> 30) as usize;
-            histogram.add(&group[sample * SAMPLE..][..SAMPLE]);
+        histogram.add_prefix(piece) == Method::Store && histogram.add_rest(piece) == Method::Store
+    })
+}
+
+/// Whether the bytes of a short stream are uniformly distributed.
+fn is_short_uniform(stream: &[u8]) -> bool {
+    let mut counts = [0_u16; 256];
+    let (mut n, mut squares) = (0, 0);
+    let (prefix, rest) = stream.split_at(stream.len().min(SHORT_PREFIX));
+    [prefix, rest].into_iter().all(|part| {
+        for &byte in part {
+            let count = &mut counts[usize::from(byte)];
+            squares += 2 * u64::from(*count) + 1;
+            *count += 1;
         }
-        histogram.add(rest);
-        histogram.add_to(&mut all);
-        histogram.method() == Method::Store
-    });
-    uniform && method(&all) == Method::Store
+        n += part.len() as u64;
+        is_uniform(n, squares)
+    })
 }
 
 /// A byte histogram. Alternate bytes are counted in two tables, because loading a count that was just stored stalls.
@@ -43,7 +43,7 @@ impl Histogram {
     pub(super) const EMPTY: Self = Self([[0; 256]; 2]);
 
     #[inline(never)]
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    fn add(&mut self, bytes: &[u8]) {
         let (eights, rest) = bytes.as_chunks::<8>();
         for eight in eights {
             let eight = u64::from_le_bytes(*eight);
@@ -71,14 +71,14 @@ impl Histogram {
         self.method()
     }
 
-    pub(super) fn add_to(&self, all: &mut [u32; 256]) {
+    fn add_to(&self, all: &mut [u32; 256]) {
         let [even, odd] = &self.0;
         for ((count, even), odd) in all.iter_mut().zip(even).zip(odd) {
             *count += u32::from(*even) + u32::from(*odd);
         }
     }
 
-    pub(super) fn method(&self) -> Method {
+    fn method(&self) -> Method {
         let mut all = [0; 256];
         self.add_to(&mut all);
         method(&all)
@@ -89,7 +89,7 @@ impl Histogram {
 ///
 /// For random bytes chi-square is 255 on average, whatever `n` is. Where Huffman codes would save 0.023 bits per byte, it is larger by
 /// `n / 32`; so little is not worth the time.
-pub(super) fn is_uniform(n: u64, squares: u64) -> bool {
+fn is_uniform(n: u64, squares: u64) -> bool {
     /// More than five times the standard deviation of 22.6.
     const TOLERANCE: u64 = 128;
     256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
@@ -98,7 +98,7 @@ pub(super) fn is_uniform(n: u64, squares: u64) -> bool {
 /// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are repeated by chance,
 /// and a search finds some of them.
 #[inline(never)]
-pub(super) fn method(counts: &[u32; 256]) -> Method {
+fn method(counts: &[u32; 256]) -> Method {
     let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let squares: u64 = counts
         .iter()

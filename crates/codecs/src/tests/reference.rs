@@ -266,12 +266,12 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
         for (name, data) in kinds.iter().chain(&runs) {
             let (mut kind_ours, mut kind_theirs) = (0, 0);
             let block = shuffled(data, 8);
-            let (content, len) = if clevel < 6 {
-                (StreamContent::Plane, block.len() / 8)
+            let len = if clevel < 6 {
+                block.len() / 8
             } else {
-                (StreamContent::BytePlanes, block.len())
+                block.len()
             };
-            encoder.content = content;
+            encoder.shuffled = true;
             for stream in block.chunks(len) {
                 // An odd length, too.
                 for stream in [stream, &stream[..len - 5]] {
@@ -297,7 +297,7 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
                 }
             }
             assert!(
-                kind_ours <= kind_theirs * 1020 / 1000,
+                kind_ours <= kind_theirs * 1010 / 1000,
                 "{clevel} {name}: {kind_ours} bytes, the reference {kind_theirs}"
             );
             ours += kind_ours;

@@ -111,6 +111,16 @@ impl<'a> BitReader<'a> {
         self.at += count;
     }
 
+    /// Whether all that was read so far lies in the buffer.
+    pub fn is_within(&self) -> bool {
+        self.at <= 8 * self.bytes.len()
+    }
+
+    /// Whether it also has the zeros behind that which fill a word of 64 bits.
+    pub fn is_within_words(&self) -> bool {
+        self.at.next_multiple_of(64) <= 8 * self.bytes.len()
+    }
+
     /// Reads the next `count` (0 to 64) bits.
     #[inline(always)]
     pub fn take(&mut self, count: u32) -> u64 {

@@ -238,17 +238,22 @@ struct Decompress<'a> {
 }
 
 impl BlockTask for Decompress<'_> {
-    type Output = ();
+    /// Whether the stream does not end before.
+    type Output = bool;
 
     #[inline(always)]
-    fn run<R: Real, const N: usize, const W: usize>(self, coder: impl PlaneCoder, cells: &Cells) {
+    fn run<R: Real, const N: usize, const W: usize>(
+        self,
+        coder: impl PlaneCoder,
+        cells: &Cells,
+    ) -> bool {
         let begin = self
             .only
             .map_or(0, |(ncell, _)| ncell * self.params.max_bits);
         let mut input = BitReader::new(self.src, begin);
         let mut items = [R::default(); N];
         let Some(coefficients) = self.coefficients.first_chunk_mut() else {
-            return;
+            return false;
         };
         let mut walk = cells.walk();
         while let Some(cell) = walk.advance() {
@@ -258,10 +263,11 @@ impl BlockTask for Decompress<'_> {
                 for (to, from) in wanted.zip(&items[first..]) {
                     from.write(to);
                 }
-                return;
+                return input.is_within();
             }
             scatter(cell, &items, self.dst);
         }
+        input.is_within_words()
     }
 }
 
@@ -365,7 +371,7 @@ pub fn compress(
 /// Decompresses a block of items of `typesize` bytes into the front of `dst`, and fills the rest of `dst` with zeros.
 ///
 /// # Errors
-/// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks larger than `dst`.
+/// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, blocks larger than `dst`, and a stream that is cut.
 pub fn decompress(
     (mode, meta): (CompressionMode, u8),
     block: BlockShape,
@@ -389,8 +395,10 @@ pub fn decompress(
             dst,
             coefficients,
         };
-        run(task, &cells, typesize, dims);
-    })
+        run(task, &cells, typesize, dims)
+    })?
+    .then_some(())
+    .ok_or(Error::Failure)
 }
 
 /// Decompresses the items of a block from item `first` on that fill `dst`. The block must have been compressed with [`CompressionMode::Rate`]. Returns
@@ -436,7 +444,8 @@ pub fn decompress_items(
             dst,
             coefficients,
         };
-        run(task, &cells, typesize, dims);
-        true
-    })
+        run(task, &cells, typesize, dims)
+    })?
+    .then_some(true)
+    .ok_or(Error::Data)
 }

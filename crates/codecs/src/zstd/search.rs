@@ -1,41 +1,21 @@
 //! Chooses the library's search that suits a stream.
 //!
-//! The library chooses a search by level and length alone. So it tries as many candidates where they do not pay as elsewhere: where nothing is
-//! repeated, and where bytes have so few values that a match takes more bits than the entropy codes of its bytes.
+//! The library chooses a search by level and length alone. At the levels that use large blocks it tries as many candidates where they do not pay as
+//! elsewhere: where nothing is repeated.
 
-use super::super::StreamContent;
-use super::super::noise::{
-    Distribution, NoiseDetector, distribution, has_noise, looks_uniform, takes_turns,
-};
+use super::super::noise::{NoiseDetector, has_noise};
 use core::ffi::c_int;
 use core::ops::RangeInclusive;
 use oxiblosc_error::Result;
-use zstd_sys::ZSTD_strategy::{ZSTD_dfast, ZSTD_greedy, ZSTD_lazy, ZSTD_lazy2};
+use zstd_sys::ZSTD_strategy::ZSTD_lazy2;
 use zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
-/// Shorter streams are not sampled, because most of their time is not spent in the search.
-const MIN_SAMPLED: usize = 16 << 10;
-/// From this length on a stream is taken for a whole block of many planes of bytes or bits. The streams of split blocks are shorter, by
-/// default. Streams that are longer than the default blocks of a level get another search from the library.
-const BLOCK: usize = 128 << 10;
-/// The length of whole blocks at levels 7 and 8.
+/// The lengths of whole blocks of many planes of bytes or bits at levels 7 and 8. The streams of split blocks are shorter, by default.
 const LARGE_BLOCK: usize = 512 << 10;
-
-/// If no more than this many of 256 long words are repeated, the bytes of a stream are independent of each other.
-const INDEPENDENT: usize = 2;
-
-/// If two bytes of a stream of independent bytes are equal in at most this many of 65,536 cases, entropy codes alone are as small as what the
-/// level's search finds. Where more are equal, matches save something, since a code takes at least one bit.
-fn max_collisions(clevel: u8) -> u64 {
-    match clevel {
-        ..=3 => 65_536 / 2,
-        _ => 65_536 * 4 / 15,
-    }
-}
 
 /// The length of the pieces into which a stream is cut, each of which gets blocks of its own: that of some bit planes, and of one of sixteen
 /// planes in a block of half a megabyte. Where two planes with different statistics share entropy codes, these are up to 8 % longer.
-const PIECE: usize = 32 << 10;
+pub(super) const PIECE: usize = 32 << 10;
 
 /// Parameters of a search. The other parameters are those of the level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,48 +34,14 @@ pub(super) struct Search {
 pub(super) enum Plan {
     /// Use the parameters of the level.
     Level,
-    /// Store the stream, since it is random.
-    Store,
-    /// Use the parameters of the level, but store literals as they are. Entropy coding would save nothing, and take most of the time.
-    PlainLiterals,
-    /// Write entropy-coded literals without a search, since matches would take more bits.
-    Literals,
     /// Use this search.
     Search(Search),
-    /// Use this search in pieces, each of which has entropy codes of its own. At the beginning of a piece the search tries every position again.
-    SearchPieces(Search, Pieces),
-}
-
-/// The pieces into which a stream is cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pieces {
-    /// The length of each.
-    pub(super) len: usize,
-    /// Which of them are written as entropy-coded literals, without a search: bit `n` for piece `n`.
-    pub(super) literals: u64,
-}
-
-impl Pieces {
-    /// All pieces are searched.
-    const SEARCHED: Self = Self {
-        len: PIECE,
-        literals: 0,
-    };
-
-    /// The whole stream is one piece, and searched.
-    pub(super) fn whole(stream: &[u8]) -> Self {
-        Self {
-            len: stream.len(),
-            ..Self::SEARCHED
-        }
-    }
+    /// Use this search in pieces of [`PIECE`], each of which has entropy codes of its own. At the beginning of a piece the search tries every position
+    /// again.
+    SearchPieces(Search),
 }
 
 impl Search {
-    const fn double_fast(min_match: c_int) -> Self {
-        Self::chains(ZSTD_dfast, 1, min_match)
-    }
-
     const fn chains(strategy: ZSTD_strategy, attempts: c_int, min_match: c_int) -> Self {
         Self {
             strategy,
@@ -133,16 +79,9 @@ impl Search {
     }
 }
 
-/// Whether streams of this length are sampled, to choose a search.
-pub(in super::super) fn is_sampled(clevel: u8, len: usize) -> bool {
-    let lengths = match clevel {
-        ..=2 => MIN_SAMPLED..usize::MAX,
-        3 => MIN_SAMPLED..BLOCK + 1,
-        4 | 5 => MIN_SAMPLED..2 * BLOCK + 1,
-        7 | 8 => LARGE_BLOCK..usize::MAX,
-        _ => 0..0,
-    };
-    lengths.contains(&len)
+/// Whether a search is chosen for streams of this length by what they hold. At lower levels it would take as long to look at that as it saves.
+fn is_planned(clevel: u8, len: usize) -> bool {
+    matches!(clevel, 7 | 8) && len >= LARGE_BLOCK
 }
 
 /// The longest streams for which the library has special parameters.
@@ -150,9 +89,9 @@ const SHORT: usize = 16 << 10;
 /// The shortest streams for which setting other parameters pays.
 const MIN_SHORT: usize = 128;
 /// The lengths of streams for which the library's table of rows at level 5 has twice as many slots as there are positions.
-const SPARSE_ROWS: RangeInclusive<usize> = BLOCK + 1..=2 * BLOCK;
+const SPARSE_ROWS: RangeInclusive<usize> = (128 << 10) + 1..=256 << 10;
 
-/// The plan for a stream that is not sampled, or whose samples allow no conclusion.
+/// The plan for a stream of which nothing is known but its length.
 pub(super) fn plan_for_length(clevel: u8, stream: &[u8]) -> Plan {
     match (clevel, stream.len()) {
         // The library would use a binary tree. Hash chains, which are short here, find as much in half the time. But the search with chains
@@ -166,203 +105,18 @@ pub(super) fn plan_for_length(clevel: u8, stream: &[u8]) -> Plan {
     }
 }
 
-/// Plans the compression of a stream that is one plane of bytes or several planes. Stores it only with `may_store`.
+/// If fewer of 256 words are repeated, shorter searches in pieces find as much as the level's, since entropy codes of its own for each piece gain
+/// as much as a longer search.
+const FEW_REPEATS: usize = 77;
+
+/// Plans the compression of a block of several planes.
 #[inline(never)]
-pub(super) fn plan(
-    clevel: u8,
-    stream: &[u8],
-    content: StreamContent,
-    may_store: bool,
-    noise: &mut NoiseDetector,
-) -> Result<Plan> {
-    let len = stream.len();
-    if !is_sampled(clevel, len) {
+pub(super) fn plan(clevel: u8, stream: &[u8], noise: &mut NoiseDetector) -> Result<Plan> {
+    if !is_planned(clevel, stream.len()) || noise.repeats(stream, FEW_REPEATS)? >= FEW_REPEATS {
         return Ok(Plan::Level);
     }
-    let block = len >= BLOCK || content != StreamContent::Plane;
-    // For these no search is better than the library's. Only random streams are treated in a special way.
-    let only_random = block && [1, 2, 4].contains(&clevel);
-    if only_random && !looks_uniform(stream) {
-        return Ok(Plan::Level);
-    }
-    let (distribution, collisions) = distribution(stream);
-    if only_random && distribution != Distribution::Uniform {
-        return Ok(Plan::Level);
-    }
-    if clevel < 3 {
-        return plan_for_fast_level(stream, distribution, collisions, noise);
-    }
-    let skewed = match distribution {
-        // Shorter searches would find less.
-        Distribution::Sparse => return Ok(Plan::Level),
-        // The level's search is fast here.
-        Distribution::Runs if block || clevel == 3 => return Ok(Plan::Level),
-        Distribution::Runs | Distribution::Skewed => true,
-        Distribution::Uniform | Distribution::Even => false,
-    };
-    if !block && distribution != Distribution::Uniform {
-        let is_sampled = distribution != Distribution::Runs && collisions <= max_collisions(clevel);
-        return plan_for_plane(clevel, stream, skewed, (collisions, is_sampled), noise);
-    }
-    if clevel == 3 && distribution != Distribution::Uniform {
-        return Ok(plan_for_block_at_level_3(
-            noise.repeats(stream, skewed, true, 256)?,
-            collisions,
-        ));
-    }
-    let enough = match block && clevel < 7 {
-        true => ENOUGH_IN_BLOCK,
-        false => 256,
-    };
-    let Some(repeats) = noise.repeats(stream, skewed, false, enough)? else {
-        return Ok(Plan::Level);
-    };
-    Ok(match clevel {
-        ..=5 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
-        7.. => plan_for_large_block(clevel, (stream, content), repeats, collisions, noise)?,
-        _ if block => plan_for_block(clevel, repeats),
-        _ => plan_for_repeats_in_plane(clevel, repeats),
-    })
-}
-
-/// The plan for a plane whose bytes are not uniformly distributed. Two of its bytes are equal in `collisions` of 65,536 cases; its words are
-/// sampled if `is_sampled`.
-fn plan_for_plane(
-    clevel: u8,
-    stream: &[u8],
-    skewed: bool,
-    (collisions, is_sampled): (u64, bool),
-    noise: &mut NoiseDetector,
-) -> Result<Plan> {
-    // More repeated words than this, of 256, do not change the choice.
-    let enough = if skewed || clevel == 3 { 32 } else { 256 };
-    let long_repeats = match is_sampled {
-        true => noise.long_repeats(stream, collisions, enough)?,
-        false => None,
-    };
-    let plan = match long_repeats {
-        Some(..=INDEPENDENT) => Plan::Literals,
-        Some(230..) | None if clevel == 3 => Plan::Level,
-        _ if skewed => plan_for_skewed_plane(clevel),
-        Some(repeats) => plan_for_repeats_in_plane(clevel, repeats),
-        None => Plan::Level,
-    };
-    if plan == Plan::Level || !noise.shares_short_words(stream, collisions)? {
-        return Ok(plan);
-    }
-    // Codes of single bytes would take more bits. At levels 3 and 4 the faster searches would miss these words, too.
-    Ok(match (clevel, long_repeats) {
-        // Many matches are short here, and there is often a longer one a byte or two later. With fewer values most are long.
-        (4 | 5, _) if collisions < 65_536 / 8 && takes_turns(stream) => {
-            Plan::Search(Search::rows(ZSTD_lazy2, 3, 4))
-        }
-        (5, _) if skewed => plan_for_skewed_plane(clevel),
-        (5, Some(repeats)) => plan_for_repeats_in_plane(5, repeats),
-        (4, Some(repeats)) if !skewed => plan_for_repeats_in_plane(5, repeats),
-        _ => Plan::Level,
-    })
-}
-
-/// The plan at the fast levels. Their search takes long only in planes of few values, where it finds many short matches.
-fn plan_for_fast_level(
-    stream: &[u8],
-    distribution: Distribution,
-    collisions: u64,
-    noise: &mut NoiseDetector,
-) -> Result<Plan> {
-    let independent = distribution == Distribution::Skewed
-        && matches!(
-            noise.long_repeats(stream, collisions, INDEPENDENT)?,
-            Some(..=INDEPENDENT)
-        )
-        && !noise.shares_short_words(stream, collisions)?;
-    Ok(match distribution {
-        Distribution::Uniform => Plan::PlainLiterals,
-        _ if independent => Plan::Literals,
-        _ => Plan::Level,
-    })
-}
-
-/// The plan for a plane in which a few values are frequent.
-fn plan_for_skewed_plane(clevel: u8) -> Plan {
-    Plan::Search(match clevel {
-        3 => Search::chains(ZSTD_greedy, 2, 5),
-        4 => Search::chains(ZSTD_lazy, 3, 5),
-        5 => Search::chains(ZSTD_lazy, 4, 5),
-        _ => return Plan::Level,
-    })
-}
-
-/// The plan for another plane, of which `repeats` of 256 words are repeated.
-fn plan_for_repeats_in_plane(clevel: u8, repeats: usize) -> Plan {
-    Plan::Search(match (clevel, repeats) {
-        (3, 0) => Search::double_fast(5),
-        (3, ..20) => Search::double_fast(4),
-        (4, 0) => Search::chains(ZSTD_lazy, 3, 5),
-        (4, ..230) => Search::chains(ZSTD_greedy, 3, 4),
-        (5, 0) => Search::chains(ZSTD_lazy, 4, 5),
-        (5, ..230) => Search::rows(ZSTD_lazy, 4, 4),
-        _ => return Plan::Level,
-    })
-}
-
-/// The plan for a block at level 3 that is not random. The double fast search takes larger and larger steps where it finds nothing, and so misses
-/// matches behind that, unless they are in the next piece.
-fn plan_for_block_at_level_3(repeats: Option<usize>, collisions: u64) -> Plan {
-    let few_values = collisions > 65_536 / 11;
-    match repeats {
-        Some(..4) => Plan::Search(Search::double_fast(4)),
-        Some(..48) => Plan::SearchPieces(Search::double_fast(4), Pieces::SEARCHED),
-        Some(..200) if few_values => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
-        None if collisions > 65_536 / 3 => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
-        _ => Plan::Level,
-    }
-}
-
-/// If this many of 256 words in a block are repeated, the level's search pays; see [`plan_for_block`].
-const ENOUGH_IN_BLOCK: usize = 77;
-
-/// The plan for a block of planes of bits or bytes, of which `repeats` of 256 words are repeated.
-fn plan_for_block(clevel: u8, repeats: usize) -> Plan {
-    Plan::Search(match (clevel, repeats) {
-        (5, ..26) => Search::chains(ZSTD_greedy, 4, 4),
-        (5, ..ENOUGH_IN_BLOCK) => Search::rows(ZSTD_lazy, 4, 4),
-        _ => return Plan::Level,
-    })
-}
-
-/// The plan for a block at the levels that use large blocks. Entropy codes of its own for each piece gain as much as a longer search.
-fn plan_for_large_block(
-    clevel: u8,
-    (stream, content): (&[u8], StreamContent),
-    repeats: usize,
-    collisions: u64,
-    noise: &mut NoiseDetector,
-) -> Result<Plan> {
-    let (many_values, few_values) = (collisions < 65_536 / 22, collisions > 65_536 * 2 / 5);
-    // In these blocks longer searches find more.
-    if repeats >= 100 && many_values || repeats >= 180 && few_values {
-        return Ok(Plan::Level);
-    }
-    let attempts = match (clevel, repeats) {
-        (7, ..77) => 5,
-        (7, ..230) => 6,
-        (8, ..77) => 6,
-        _ => return Ok(Plan::Level),
-    };
-    let search = Search::rows(ZSTD_lazy2, attempts, 5);
-    // Planes of bits are often like each other, so that no piece of them is found: looking for one would only take time.
-    let literals = match content {
-        StreamContent::BytePlanes => {
-            noise.literal_parts(stream, PIECE, max_collisions(clevel), INDEPENDENT)?
-        }
-        _ => 0,
-    };
-    let pieces = Pieces {
-        len: PIECE,
-        literals,
-    };
-    Ok(Plan::SearchPieces(search, pieces))
+    let attempts = if clevel == 7 { 5 } else { 6 };
+    Ok(Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5)))
 }
 
 #[cfg(test)]
@@ -382,81 +136,6 @@ mod tests {
         runs.take(len).collect()
     }
 
-    fn plan(clevel: u8, stream: &[u8]) -> Plan {
-        super::plan(
-            clevel,
-            stream,
-            match stream.len() < BLOCK {
-                true => StreamContent::Plane,
-                false => StreamContent::BytePlanes,
-            },
-            true,
-            &mut NoiseDetector::default(),
-        )
-        .unwrap()
-    }
-
-    #[test]
-    fn random_streams_are_stored_or_at_least_not_entropy_coded() {
-        for len in [MIN_SAMPLED, 32 << 10, 100_001] {
-            let stream = random(len, 256, 1);
-            assert_eq!(
-                [1, 2].map(|level| plan(level, &stream)),
-                [Plan::PlainLiterals; 2]
-            );
-            assert_eq!(
-                [3, 4, 5].map(|level| plan(level, &stream)),
-                [Plan::Store; 3]
-            );
-            let mut noise = NoiseDetector::default();
-            let roomy = super::plan(3, &stream, StreamContent::Plane, false, &mut noise).unwrap();
-            assert!(matches!(roomy, Plan::Search(_)));
-            assert_eq!(plan(3, &stream[..MIN_SAMPLED - 1]), Plan::Level, "short");
-        }
-        // Repeated once, it is searched.
-        let twice = random(20_000, 256, 1).repeat(2);
-        assert!(!matches!(plan(3, &twice), Plan::Store));
-    }
-
-    #[test]
-    fn independent_bytes_are_hardly_searched() {
-        let len = 60_000;
-        for values in [5, 12, 25, 100] {
-            let stream = random(len, values, 1);
-            for clevel in [6, 9] {
-                assert_eq!(plan(clevel, &stream), Plan::Level);
-            }
-            // What has many values is searched quickly.
-            let fast = if values < 16 {
-                Plan::Literals
-            } else {
-                Plan::Level
-            };
-            assert_eq!([1, 2].map(|level| plan(level, &stream)), [fast; 2]);
-            let plans = [3, 4, 5].map(|level| plan(level, &stream));
-            assert_eq!(plans, [Plan::Literals; 3], "{values} values");
-            let repetitive = stream[..3000].repeat(20);
-            let plans = [1, 2, 3, 4, 5].map(|level| plan(level, &repetitive));
-            assert!(!plans.contains(&Plan::Literals), "{values} values");
-            let of_planes = |level| {
-                super::plan(
-                    level,
-                    &stream,
-                    StreamContent::BytePlanes,
-                    true,
-                    &mut NoiseDetector::default(),
-                )
-            };
-            let plans = [1, 2, 3, 4, 5].map(|level| of_planes(level).unwrap());
-            assert!(!plans.contains(&Plan::Literals), "{values} values");
-        }
-        // Codes for three values are hardly shorter than what level 5 finds.
-        let three = random(len, 3, 1);
-        assert_eq!(plan(3, &three), Plan::Literals);
-        assert!(matches!(plan(5, &three), Plan::Search(_)));
-        assert_eq!(plan(3, &random(len, 256, 100)), Plan::Level, "runs");
-    }
-
     #[test]
     fn short_streams_without_noise_follow_chains_at_level_5() {
         let text = random(SHORT, 20, 3);
@@ -474,30 +153,21 @@ mod tests {
     }
 
     #[test]
-    fn blocks_have_plans_of_their_own() {
+    fn large_blocks_in_which_little_is_repeated_are_searched_in_pieces() {
         let block = |len: usize| {
             let planes = [(256, 1), (200, 1), (9, 1), (5, 40)];
             planes
                 .map(|(values, run)| random(len / 4, values, run))
                 .concat()
         };
-        let fast = Search::double_fast(4);
-        assert_eq!(plan(3, &random(BLOCK, 100, 1)), Plan::Search(fast));
-        let mut mixed = random(BLOCK, 100, 1);
-        let pieces = mixed.chunks_mut(PIECE);
-        for piece in pieces {
-            piece.copy_within(4096..5120, 10_000);
-        }
-        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast, Pieces::SEARCHED));
-        let repetitive = random(3000, 100, 1).repeat(BLOCK.div_ceil(3000));
-        assert_eq!(plan(3, &repetitive[..BLOCK]), Plan::Level);
-        assert_eq!(plan(4, &block(BLOCK)), Plan::Level);
-        for clevel in [7, 8] {
-            assert!(matches!(
-                plan(clevel, &block(LARGE_BLOCK)),
-                Plan::SearchPieces(..)
-            ));
-            assert_eq!(plan(clevel, &block(LARGE_BLOCK - 4)), Plan::Level);
+        let plan = |clevel, stream: &[u8]| plan(clevel, stream, &mut NoiseDetector::default());
+        for clevel in 1..=9 {
+            let planned = plan(clevel, &block(LARGE_BLOCK)).unwrap();
+            let in_pieces = matches!(planned, Plan::SearchPieces(..));
+            assert_eq!(in_pieces, matches!(clevel, 7 | 8), "{clevel}");
+            for other in [block(LARGE_BLOCK - 4), vec![7; LARGE_BLOCK]] {
+                assert_eq!(plan(clevel, &other), Ok(Plan::Level));
+            }
         }
     }
 }

@@ -95,22 +95,24 @@ impl ArrayRef<'_> {
         })
     }
 
-    /// Checks that number and size of the chunks of a frame are those of an array with these shapes. A super-chunk without chunks is accepted,
-    /// as they may be added later.
+    /// Checks that number and size of the chunks are those of an array with these shapes, and that the size of the blocks is not another in both the
+    /// frame's header and the first chunk. A super-chunk without chunks is accepted, as they may be added later.
     ///
     /// # Errors
     /// [`Error::Data`] if they are not.
     pub fn check_chunks(state: &State, geometry: &Geometry) -> Result<()> {
-        let counts = state.counts();
-        if counts.nchunks == 0 || !state.is_frame() {
+        let (counts, parameters) = (state.counts(), state.parameters());
+        if counts.nchunks == 0 {
             return Ok(());
         }
-        let chunk = geometry.chunk_nbytes(state.parameters().typesize)?;
-        let nchunks = geometry.nchunks()?;
-        if i64::from(counts.chunksize) == chunk as i64 && counts.nchunks == nchunks {
-            Ok(())
-        } else {
-            Err(Error::Data)
-        }
+        let chunk = geometry.chunk_nbytes(parameters.typesize)?;
+        let block = geometry.block_nbytes(parameters.typesize);
+        let has_blocks = parameters.blocksize == 0
+            || parameters.blocksize as usize == block
+            || state.first_blocksize().is_none_or(|first| first == block);
+        let is_as_stored = i64::from(counts.chunksize) == chunk as i64
+            && counts.nchunks == geometry.nchunks()?
+            && has_blocks;
+        is_as_stored.then_some(()).ok_or(Error::Data)
     }
 }

@@ -223,6 +223,16 @@ impl State {
         })
     }
 
+    /// The block size in the header of the first chunk, if that has bytes that can be read.
+    pub(crate) fn first_blocksize(&self) -> Option<usize> {
+        let header = match self.store.find_in(0, false).ok()? {
+            Location::Memory(bytes, _) => ChunkHeader::parse(bytes).ok()?,
+            Location::File(stored) => stored.header().ok()?,
+            Location::Special(_) => return None,
+        };
+        Some(header.blocksize_field())
+    }
+
     /// A chunk of special values, with `nbytes` bytes of data.
     pub(crate) fn special_chunk(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
         let Parameters {

@@ -47,6 +47,7 @@ pub struct SuperChunk {
     host: Box<dyn Host>,
     /// Identifies this super-chunk in the list of a thread's operations.
     id: usize,
+    _records: operation::Records,
     /// How many calls of [`Self::lock`] have not been followed by [`Self::unlock`].
     program_locks: AtomicUsize,
     /// The number of a transaction that has to be abandoned before the next operation; 0 if there is none.
@@ -74,6 +75,7 @@ impl SuperChunk {
             lock: StateLock::new(state),
             host,
             id,
+            _records: operation::Records::of(id),
             program_locks: AtomicUsize::new(0),
             given_up: AtomicU64::new(0),
         }

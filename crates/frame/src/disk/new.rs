@@ -78,7 +78,12 @@ pub fn make(
         let made = NewFrame::planned(path, kind, options.locking)?;
         paths::create_dir(path)?;
         let mut made = made.created();
-        let opened = backend.open(file, Mode::Create);
+        // Another user may have put something into the directory, such as a link.
+        let mode = match backend.is_filesystem() {
+            true => Mode::New,
+            false => Mode::Create,
+        };
+        let opened = backend.open(file, mode);
         let storage = opened.inspect_err(|_| made.remove())?;
         return Ok((storage, Some(made)));
     }

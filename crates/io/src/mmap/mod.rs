@@ -330,7 +330,7 @@ impl Storage for Map {
         }
         if write_up_to(file, pos, buf) < buf.len() {
             // Removes what a partial write has added to the file. If this fails, nothing more can be done.
-            let _ = file.set_len(before);
+            let _ = files::set_len(file, before);
             return Err(Error::FileWrite);
         }
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
@@ -371,7 +371,7 @@ impl Storage for Map {
         if self.access != OpenMode::Copy {
             let file = self.file().map_err(|_| Error::FileTruncate)?;
             region.release();
-            let cut = file.set_len(size as u64);
+            let cut = files::set_len(file, size as u64);
             if cut.is_ok() {
                 region.size = size;
             }

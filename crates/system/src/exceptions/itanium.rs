@@ -22,8 +22,10 @@ const CPP: [u64; 2] = [
 
 /// The stack is searched for a function that catches the exception.
 const SEARCH_PHASE: c_int = 1;
-/// No exception, but the end of a thread: nothing may catch it.
+/// No exception, but the end of a thread, by `pthread_exit` or a cancellation.
 const FORCE_UNWIND: c_int = 8;
+/// Set in the address of what ends a thread.
+const ENDS_THREAD: usize = 1;
 
 const HANDLER_FOUND: c_int = 6;
 const INSTALL_CONTEXT: c_int = 7;
@@ -35,7 +37,8 @@ unsafe extern "C" {
     fn _Unwind_DeleteException(exception: *mut Exception);
 }
 
-/// Decides for [`call`]: any exception is caught, by going on in [`landing`].
+/// Decides for [`call`]: any exception is caught, by going on in [`landing`]. So is the end of a thread, which would go on through functions that drop
+/// values; the standard library ends the process at the first of them. The thread does not end then.
 unsafe extern "C" fn personality(
     _version: c_int,
     actions: c_int,
@@ -43,16 +46,20 @@ unsafe extern "C" fn personality(
     exception: *mut Exception,
     context: *mut c_void,
 ) -> c_int {
-    if class == RUST || actions & FORCE_UNWIND != 0 {
+    if class == RUST {
         return CONTINUE_UNWIND;
     }
+    let thrown = match actions & FORCE_UNWIND {
+        0 => exception,
+        _ => exception.map_addr(|address| address | ENDS_THREAD),
+    };
     if actions & SEARCH_PHASE != 0 {
         return HANDLER_FOUND;
     }
     // SAFETY: the unwinder passes its context, and restores the stack of `call`, which `landing` expects. Register 0 is that of a
     // function's result on both processors.
     unsafe {
-        _Unwind_SetGR(context, 0, exception as usize);
+        _Unwind_SetGR(context, 0, thrown as usize);
         _Unwind_SetIP(context, landing as *const () as usize);
     }
     INSTALL_CONTEXT
@@ -120,8 +127,11 @@ unsafe extern "C-unwind" fn landing() {
     naked_asm!("ldp x29, x30, [sp], #16", "ret");
 }
 
-/// Ends the life of an exception that was caught.
+/// Ends the life of an exception that was caught. What ends a thread belongs to the C library, which takes a call of its cleanup for an error.
 fn dispose(exception: *mut Exception) {
+    if exception.addr() & ENDS_THREAD != 0 {
+        return;
+    }
     // SAFETY: `call` returned it.
     let class = unsafe { (*exception).class };
     if CPP.contains(&(class & !0xff)) {
@@ -145,7 +155,7 @@ fn dispose(exception: *mut Exception) {
     unsafe { _Unwind_DeleteException(exception) };
 }
 
-/// Calls a function. None if an exception left it.
+/// Calls a function. None if an exception left it, or it wanted to end the thread.
 pub fn caught<T, F: FnOnce() -> T>(function: F) -> Option<T> {
     struct Call<F, T> {
         function: Option<F>,

@@ -1,6 +1,7 @@
 //! The system's calls on paths and open files.
 
 pub use super::entries::each_entry;
+use super::thread::without_signals;
 pub use super::versions::{
     FileVersion, Written, identity, identity_at, identity_if_named, identity_of, is_open, version,
     version_of, written,
@@ -8,9 +9,9 @@ pub use super::versions::{
 use crate::attributes;
 use std::ffi::{CStr, c_int};
 use std::fs::{File, Metadata, Permissions};
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind, IoSlice, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
@@ -47,8 +48,10 @@ impl How {
     pub const EMPTIED: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC);
     /// Reading and writing a file that is not there yet.
     pub const NEW: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL);
-    /// Reading and writing a file, which is made where there is none.
-    pub const MADE: Self = Self(libc::O_RDWR | libc::O_CREAT);
+    /// Reading and writing a file, which is made where there is none; links are refused.
+    pub const MADE: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW);
+    /// Reading a file that is there; links are refused.
+    pub const THERE: Self = Self(libc::O_RDONLY | libc::O_NOFOLLOW);
     /// Writing what is there, whatever it is.
     pub const WRITE: Self = Self(libc::O_WRONLY);
     /// Writing a file that is there; links are refused, and nothing is waited for.
@@ -100,6 +103,23 @@ pub(super) fn done(rc: c_int) -> io::Result<()> {
     }
 }
 
+/// The lowest descriptor that is no standard stream's.
+pub(super) const FIRST: RawFd = 3;
+
+/// The same open file, not as one of the standard streams: where the program has closed these, it would read and write the file as one.
+pub(super) fn not_standard(file: OwnedFd) -> io::Result<OwnedFd> {
+    if file.as_raw_fd() >= FIRST {
+        return Ok(file);
+    }
+    // SAFETY: an open descriptor; the new one is owned by nothing else.
+    unsafe {
+        match libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST) {
+            ..0 => Err(io::Error::last_os_error()),
+            new => Ok(OwnedFd::from_raw_fd(new)),
+        }
+    }
+}
+
 /// Opens a file, which child processes that run another program do not inherit. Opening a pipe does not wait for a writer.
 pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
     let mut flags = how.0 | libc::O_CLOEXEC;
@@ -115,7 +135,7 @@ pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
         let fd = unsafe { open64(path.as_ptr(), flags, mode) };
         if fd >= 0 {
             // SAFETY: just opened, and owned by nothing else.
-            return Ok(unsafe { File::from_raw_fd(fd) });
+            return not_standard(unsafe { OwnedFd::from_raw_fd(fd) }).map(File::from);
         }
         let error = io::Error::last_os_error();
         match error.kind() {
@@ -280,16 +300,45 @@ pub fn read_new_at(file: &File, room: &mut [MaybeUninit<u8>], pos: u64) -> io::R
 
 /// Writes from `pos` on, once; how many bytes that were.
 pub fn write_at(file: &File, buf: &[u8], pos: u64) -> io::Result<usize> {
-    file.write_at(buf, pos)
+    quietly(pos, buf.len(), || file.write_at(buf, pos))
+}
+
+/// Makes a file `len` bytes long.
+pub fn set_len(file: &File, len: u64) -> io::Result<()> {
+    quietly(len, 0, || file.set_len(len))
+}
+
+/// Writes all of `buf` to what has no positions, such as a pipe.
+pub fn write_all(mut file: &File, buf: &[u8]) -> io::Result<()> {
+    without_signals(|| file.write_all(buf))
+}
+
+/// Makes a call that lets a file reach `len` bytes behind `pos`. Where the process may write no files of that length, the system would send it a
+/// signal for the call, and end it.
+fn quietly<T>(pos: u64, len: usize, call: impl FnOnce() -> T) -> T {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: `limit` is a struct for the call to fill. Where that fails, there is no limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    match pos.saturating_add(len as u64) > limit.rlim_cur {
+        true => without_signals(call),
+        false => call(),
+    }
 }
 
 /// As [`write_at`], parts one after another.
 pub fn write_parts_at(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io::Result<usize> {
     let at = libc::off_t::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
-    let count = parts.len().min(MAX_PARTS) as c_int;
+    let parts = &parts[..parts.len().min(MAX_PARTS)];
+    let len = parts.iter().map(|part| part.len()).sum();
     // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of these borrows
     // bytes that outlive the call; the descriptor is open.
-    let written = unsafe { libc::pwritev(file.as_raw_fd(), parts.as_ptr().cast(), count, at) };
+    let written = quietly(pos, len, || unsafe {
+        let count = parts.len() as c_int;
+        libc::pwritev(file.as_raw_fd(), parts.as_ptr().cast(), count, at)
+    });
     usize::try_from(written).map_err(|_| io::Error::last_os_error())
 }
 
@@ -303,7 +352,7 @@ pub fn read_exact_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<()> {
 
 /// Writes all of `buf` from `pos` on.
 pub fn write_all_at(file: &File, buf: &[u8], pos: u64) -> io::Result<()> {
-    file.write_all_at(buf, pos)
+    quietly(pos, buf.len(), || file.write_all_at(buf, pos))
 }
 
 /// Closes a file. Some file systems write only now, and report only here that they could not.

@@ -1,5 +1,6 @@
 //! Forks, and programs that are started.
 
+use super::files::not_standard;
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
@@ -14,6 +15,27 @@ pub const PROGRAM_SUFFIX: &str = "";
 /// Whether a path starts at a root.
 pub fn is_absolute(path: &[u8]) -> bool {
     path.first() == Some(&b'/')
+}
+
+/// The result of `read` for the value of an environment variable; none if it is not set. For a program that has more rights than its user,
+/// none is: the user has made them.
+///
+/// As with every use of `getenv`, the program must not change the environment at the same time.
+pub fn environment<T>(name: &CStr, read: impl FnOnce(&CStr) -> T) -> Option<T> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: a call with a number.
+    let has_more_rights = unsafe { libc::getauxval(libc::AT_SECURE) != 0 };
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    // SAFETY: a call that takes nothing.
+    let has_more_rights = unsafe { libc::issetugid() != 0 };
+    if has_more_rights {
+        return None;
+    }
+    // SAFETY: the name is a C string. The value is null or one, and is used before this function returns.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| read(CStr::from_ptr(value)))
+    }
 }
 
 /// From now on calls `in_child` in the child of each fork, before `fork` returns there. False if the C library refuses (no memory).
@@ -33,6 +55,8 @@ pub fn output(
 ) -> Option<usize> {
     // The standard library's way to start a process would make this library 40 KB larger.
     let (output, input) = std::io::pipe().ok()?;
+    let output = not_standard(output.into()).ok()?;
+    let input = not_standard(input.into()).ok()?;
     let child = spawn(program, arguments, input.as_raw_fd())?;
     drop(input);
     let len = read_until(output.as_raw_fd(), room, until);

@@ -1,6 +1,7 @@
 //! The streams of the C library, which programs see.
 
 use super::files;
+use super::thread::without_signals;
 use libc::FILE;
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::File;
@@ -21,23 +22,45 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
     }
     room[..mode.len()].copy_from_slice(mode);
     room[mode.len()..][..closed.len()].copy_from_slice(closed);
-    // SAFETY: two C strings: `path` by `# Safety`, and the mode, behind which all is 0.
-    unsafe { libc::fopen(path, room.as_ptr().cast()) }
+    // SAFETY: two C strings: `path` by `# Safety`, and the mode, behind which all is 0. A stream is open; of one that would be a
+    // standard stream, the file goes on as another.
+    unsafe {
+        let stream = libc::fopen(path, room.as_ptr().cast());
+        if stream.is_null() || libc::fileno(stream) >= files::FIRST {
+            return stream;
+        }
+        let fd = libc::fcntl(libc::fileno(stream), libc::F_DUPFD_CLOEXEC, files::FIRST);
+        libc::fclose(stream);
+        of_descriptor(fd, room.as_ptr().cast())
+    }
+}
+
+/// A stream for a descriptor, which becomes its own, or is closed. Null for an invalid one, and where there is no memory.
+///
+/// # Safety
+/// The descriptor is invalid, or open and no other's. `mode` is a C string.
+unsafe fn of_descriptor(fd: c_int, mode: *const c_char) -> *mut FILE {
+    // SAFETY: by `# Safety`.
+    unsafe {
+        let stream = libc::fdopen(fd, mode);
+        if stream.is_null() && fd >= 0 {
+            libc::close(fd);
+        }
+        stream
+    }
 }
 
 /// A stream of its own for an open file.
 pub fn of_file(file: &File, writes: bool) -> io::Result<*mut FILE> {
     let mode = if writes { c"rb+" } else { c"rb" };
-    // SAFETY: an open descriptor; the new one becomes the stream's, or is closed.
-    unsafe {
-        let fd = libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 0);
-        let stream = libc::fdopen(fd, mode.as_ptr());
-        if stream.is_null() {
-            let error = io::Error::last_os_error();
-            libc::close(fd);
-            return Err(error);
-        }
-        Ok(stream)
+    // SAFETY: an open descriptor, of which the new one is a copy.
+    let stream = unsafe {
+        let fd = libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, files::FIRST);
+        of_descriptor(fd, mode.as_ptr())
+    };
+    match stream.is_null() {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(stream),
     }
 }
 
@@ -58,7 +81,7 @@ pub unsafe fn close(stream: *mut FILE, identity: Option<(u64, u64)>) -> bool {
             (Some(file), Some(identity)) => files::is_open(&file, identity),
             _ => true,
         };
-        !is_open || libc::fclose(stream) == 0
+        !is_open || without_signals(|| libc::fclose(stream)) == 0
     }
 }
 

@@ -2,8 +2,10 @@
 //! there is none.
 
 use oxiblosc_error::{Error, Result};
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// What a thread does.
 pub trait Work: Send + 'static {
@@ -79,6 +81,8 @@ impl Drop for Thread {
 }
 
 extern "C" fn begin<W: Work>(work: *mut c_void) -> *mut c_void {
+    // For good: nothing but what it calls knows this thread.
+    std::mem::forget(NotCancelled::new());
     // SAFETY: `Thread::start` got the pointer from a box of this type, and left it to this thread.
     unsafe { Box::from_raw(work.cast::<W>()) }.run();
     std::ptr::null_mut()
@@ -156,6 +160,87 @@ impl Drop for SignalsBlocked {
     }
 }
 
+/// Makes a call that writes, and takes back the signals that the system sends for such calls, of which the call returns an error as well: those for a
+/// pipe that nothing reads, and for a file that is longer than the process may write.
+pub fn without_signals<T>(call: impl FnOnce() -> T) -> T {
+    const SENT: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+    let (mut block, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: a set is initialised before it is used, and calls that get valid sets and signals cannot fail. A signal that is
+    // waited for is pending, and blocked on this thread.
+    unsafe {
+        let pending = || {
+            let mut set = MaybeUninit::uninit();
+            libc::sigpending(set.as_mut_ptr());
+            SENT.map(|signal| libc::sigismember(set.as_ptr(), signal) == 1)
+        };
+        libc::sigemptyset(block.as_mut_ptr());
+        for signal in SENT {
+            libc::sigaddset(block.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, block.as_ptr(), before.as_mut_ptr());
+        let earlier = pending();
+        let result = call();
+        for ((signal, earlier), now) in SENT.into_iter().zip(earlier).zip(pending()) {
+            if now && !earlier {
+                let mut one = MaybeUninit::uninit();
+                libc::sigemptyset(one.as_mut_ptr());
+                libc::sigaddset(one.as_mut_ptr(), signal);
+                libc::sigwait(one.as_ptr(), &mut 0);
+            }
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+        result
+    }
+}
+
+#[cfg(not(target_os = "android"))]
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+/// The calling thread is not cancelled while this lives: a cancellation stays pending. It would unwind the stack without giving back what the
+/// library has locked, which ends the process at the first function that drops a value.
+pub struct NotCancelled {
+    #[cfg(not(target_os = "android"))]
+    before: c_int,
+    /// It belongs to the thread that made it.
+    _here: std::marker::PhantomData<*const ()>,
+}
+
+impl NotCancelled {
+    /// From now on.
+    #[inline]
+    #[expect(
+        clippy::new_without_default,
+        reason = "nothing would make one by default"
+    )]
+    pub fn new() -> Self {
+        #[cfg(not(target_os = "android"))]
+        let before = {
+            /// `PTHREAD_CANCEL_DISABLE`, whose number is each system's own.
+            const DISABLE: c_int = if cfg!(target_vendor = "apple") { 0 } else { 1 };
+            let mut before = 0;
+            // SAFETY: a state, and room for one.
+            unsafe { pthread_setcancelstate(DISABLE, &mut before) };
+            before
+        };
+        Self {
+            #[cfg(not(target_os = "android"))]
+            before,
+            _here: std::marker::PhantomData,
+        }
+    }
+}
+
+#[cfg(not(target_os = "android"))]
+impl Drop for NotCancelled {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the state that this thread had.
+        unsafe { pthread_setcancelstate(self.before, &mut 0) };
+    }
+}
+
 /// Frees a value when its thread ends. This is the system's function itself: a thread may outlive this library.
 #[cfg(not(miri))]
 const FREE: unsafe extern "C" fn(*mut c_void) = libc::free;
@@ -171,31 +256,115 @@ const FREE: unsafe extern "C" fn(*mut c_void) = {
 };
 
 /// A pointer that each thread has of its own, null at first. When a thread ends, what its pointer leads to is freed.
-#[derive(Clone, Copy)]
-pub struct Key(libc::pthread_key_t);
+pub struct Key {
+    /// Not asked for yet, none, or the system's number and [`Self::FIRST`].
+    state: AtomicU64,
+    /// The key that was made before this one.
+    next: AtomicPtr<Self>,
+}
+
+/// The key that was made last.
+static MADE: AtomicPtr<Key> = AtomicPtr::new(null_mut());
+
+/// Gives back all keys when the library is unloaded, or the process ends, and what the calling thread has under them.
+extern "C" fn give_back() {
+    let mut made = MADE.load(Ordering::Acquire);
+    // SAFETY: the keys in the list are statics.
+    while let Some(key) = unsafe { made.as_ref() } {
+        made = key.next.load(Ordering::Relaxed);
+        if let Some(key) = Key::number(key.state.swap(Key::NONE, Ordering::AcqRel)) {
+            // SAFETY: as `set` was promised, the pointer is null or from `malloc`, and no call of the library is going on in this thread.
+            unsafe {
+                libc::free(libc::pthread_getspecific(key));
+                libc::pthread_key_delete(key);
+            }
+        }
+    }
+}
 
 impl Key {
-    /// A new one; none where the system has no more.
-    pub fn new() -> Option<Self> {
-        let mut key = 0;
-        // SAFETY: the key is written; `FREE` takes what `set` was promised.
-        let rc = unsafe { libc::pthread_key_create(&raw mut key, Some(FREE)) };
-        (rc == 0).then_some(Self(key))
+    const UNKNOWN: u64 = 0;
+    const NONE: u64 = 1;
+    const FIRST: u64 = 2;
+
+    /// A key that is made when it is first used, and given back when the library is unloaded.
+    pub const fn unmade() -> Self {
+        Self {
+            state: AtomicU64::new(Self::UNKNOWN),
+            next: AtomicPtr::new(null_mut()),
+        }
     }
 
-    /// The pointer of this thread.
     #[inline]
-    pub fn get(self) -> *mut c_void {
+    fn number(state: u64) -> Option<libc::pthread_key_t> {
+        let number = state.checked_sub(Self::FIRST)?;
+        Some(number as libc::pthread_key_t)
+    }
+
+    /// The system's number of the key; none where the system has no more.
+    #[inline]
+    fn made(&'static self) -> Option<libc::pthread_key_t> {
+        Self::number(match self.state.load(Ordering::Acquire) {
+            Self::UNKNOWN => self.make(),
+            known => known,
+        })
+    }
+
+    /// Makes the key, and returns the state.
+    #[cold]
+    fn make(&'static self) -> u64 {
+        let mut key = 0;
+        // SAFETY: the key is written; `FREE` takes what `set` was promised.
+        let made = match unsafe { libc::pthread_key_create(&raw mut key, Some(FREE)) } {
+            0 => Self::FIRST + u64::from(key),
+            _ => Self::NONE,
+        };
+        let (order, failed) = (Ordering::AcqRel, Ordering::Acquire);
+        let known = self
+            .state
+            .compare_exchange(Self::UNKNOWN, made, order, failed);
+        match (known, made) {
+            (Ok(_), Self::NONE) => {}
+            (Ok(_), _) => {
+                let this = (&raw const *self).cast_mut();
+                let mut before = MADE.load(Ordering::Relaxed);
+                loop {
+                    self.next.store(before, Ordering::Relaxed);
+                    match MADE.compare_exchange(before, this, order, failed) {
+                        Ok(_) => break,
+                        Err(other) => before = other,
+                    }
+                }
+                if before.is_null() {
+                    // SAFETY: the function may be called at any time. Where the C library has no memory for it, the keys stay.
+                    unsafe { libc::atexit(give_back) };
+                }
+            }
+            (Err(known), made) => {
+                if let Some(key) = Self::number(made) {
+                    // SAFETY: made above, and known to nothing else.
+                    unsafe { libc::pthread_key_delete(key) };
+                }
+                return known;
+            }
+        }
+        made
+    }
+
+    /// The pointer of this thread; none where there is no key.
+    #[inline]
+    pub fn get(&'static self) -> Option<*mut c_void> {
         // SAFETY: any key will do.
-        unsafe { libc::pthread_getspecific(self.0) }
+        Some(unsafe { libc::pthread_getspecific(self.made()?) })
     }
 
     /// Sets the pointer of this thread; whether that could be done.
     ///
     /// # Safety
     /// The pointer is null, or came from `malloc`, and nothing frees what it leads to as long as it is set.
-    pub unsafe fn set(self, pointer: *mut c_void) -> bool {
+    pub unsafe fn set(&'static self, pointer: *mut c_void) -> bool {
         // SAFETY: a key of this process, and a pointer that `FREE` takes.
-        unsafe { libc::pthread_setspecific(self.0, pointer) == 0 }
+        self.made()
+            .is_some_and(|key| unsafe { libc::pthread_setspecific(key, pointer) == 0 })
     }
 }

@@ -57,6 +57,8 @@ impl How {
     };
     /// Reading and writing a file that is not there yet.
     pub const NEW: Self = Self::new(GENERIC_READ | GENERIC_WRITE, CREATE_NEW, 0);
+    /// Reading a file that is there.
+    pub const THERE: Self = Self::READ;
     /// Reading and writing a file, which is made where there is none.
     pub const MADE: Self = Self::new(GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, 0);
     /// Writing what is there, whatever it is.
@@ -433,6 +435,16 @@ pub fn read_new_at(file: &File, room: &mut [MaybeUninit<u8>], pos: u64) -> io::R
 pub fn write_at(file: &File, buf: &[u8], pos: u64) -> io::Result<usize> {
     i64::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
     file.seek_write(buf, pos)
+}
+
+/// Makes a file `len` bytes long.
+pub fn set_len(file: &File, len: u64) -> io::Result<()> {
+    file.set_len(len)
+}
+
+/// Writes all of `buf` to what has no positions, such as a pipe.
+pub fn write_all(mut file: &File, buf: &[u8]) -> io::Result<()> {
+    file.write_all(buf)
 }
 
 /// As [`write_at`], the first part that is not empty.

@@ -30,6 +30,17 @@ pub fn is_absolute(path: &[u8]) -> bool {
     }
 }
 
+/// The result of `read` for the value of an environment variable; none if it is not set.
+///
+/// As with every use of `getenv`, the program must not change the environment at the same time.
+pub fn environment<T>(name: &CStr, read: impl FnOnce(&CStr) -> T) -> Option<T> {
+    // SAFETY: the name is a C string. The value is null or one, and is used before this function returns.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| read(CStr::from_ptr(value)))
+    }
+}
+
 /// Processes are not forked here: nothing is ever called.
 pub fn on_fork(_in_child: extern "C" fn()) -> bool {
     true

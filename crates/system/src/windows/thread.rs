@@ -3,6 +3,7 @@
 use oxiblosc_error::{Error, Result};
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use windows_sys::Win32::Foundation::{CloseHandle, HANDLE};
 use windows_sys::Win32::System::LibraryLoader::{
     GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleHandleExW,
@@ -115,6 +116,25 @@ impl SignalsBlocked {
     }
 }
 
+/// Makes a call that writes: the system sends no signals here.
+pub fn without_signals<T>(call: impl FnOnce() -> T) -> T {
+    call()
+}
+
+/// Threads are not cancelled here.
+pub struct NotCancelled;
+
+impl NotCancelled {
+    /// Does nothing.
+    #[expect(
+        clippy::new_without_default,
+        reason = "nothing would make one by default"
+    )]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
 /// The library stays loaded: threads run in it, or free their values by it when they end.
 fn stay_loaded() {
     let own: fn() = stay_loaded;
@@ -125,8 +145,7 @@ fn stay_loaded() {
 }
 
 /// A pointer that each thread has of its own, null at first. When a thread ends, what its pointer leads to is freed.
-#[derive(Clone, Copy)]
-pub struct Key(u32);
+pub struct Key(OnceLock<Option<u32>>);
 
 unsafe extern "system" fn free(value: *const c_void) {
     // SAFETY: `Key::set` was promised such a pointer.
@@ -134,26 +153,34 @@ unsafe extern "system" fn free(value: *const c_void) {
 }
 
 impl Key {
-    /// A new one; none where the system has no more.
-    pub fn new() -> Option<Self> {
-        stay_loaded();
-        // SAFETY: the function stays where it is.
-        let key = unsafe { FlsAlloc(Some(free)) };
-        (key != FLS_OUT_OF_INDEXES).then_some(Self(key))
+    /// A key that is made when it is first used.
+    pub const fn unmade() -> Self {
+        Self(OnceLock::new())
     }
 
-    /// The pointer of this thread.
-    pub fn get(self) -> *mut c_void {
+    /// The system's number of the key; none where the system has no more.
+    fn made(&self) -> Option<u32> {
+        *self.0.get_or_init(|| {
+            stay_loaded();
+            // SAFETY: the function stays where it is.
+            let key = unsafe { FlsAlloc(Some(free)) };
+            (key != FLS_OUT_OF_INDEXES).then_some(key)
+        })
+    }
+
+    /// The pointer of this thread; none where there is no key.
+    pub fn get(&'static self) -> Option<*mut c_void> {
         // SAFETY: any key will do.
-        unsafe { FlsGetValue(self.0) }
+        Some(unsafe { FlsGetValue(self.made()?) })
     }
 
     /// Sets the pointer of this thread; whether that could be done.
     ///
     /// # Safety
     /// The pointer is null, or came from `malloc`, and nothing frees what it leads to as long as it is set.
-    pub unsafe fn set(self, pointer: *mut c_void) -> bool {
+    pub unsafe fn set(&'static self, pointer: *mut c_void) -> bool {
         // SAFETY: a key of this process, and a pointer that `free` takes.
-        unsafe { FlsSetValue(self.0, pointer) != 0 }
+        self.made()
+            .is_some_and(|key| unsafe { FlsSetValue(key, pointer) != 0 })
     }
 }

@@ -6,6 +6,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, LockState};
 use oxiblosc_io::operation::{self, LockLevel, Standing};
 use oxiblosc_memory::Reserved;
+use oxiblosc_memory::env::trace;
 use std::sync::atomic::Ordering;
 
 impl SuperChunk {
@@ -33,7 +34,14 @@ impl SuperChunk {
                     begun: None,
                 });
             }
-            Standing::Within(_) => return Err(Error::Lock),
+            Standing::Within(_) => {
+                trace(
+                    "error",
+                    "a callback may not change the super-chunk that it was called for, nor leave by longjmp: after that the super-chunk can only be \
+                     read and freed",
+                );
+                return Err(Error::Lock);
+            }
             Standing::Idle | Standing::Elsewhere => {}
         }
         let reserved = self.reserve_with(&mut None, operation::timeout(0))?;

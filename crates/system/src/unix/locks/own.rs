@@ -139,8 +139,15 @@ const BLOCKS: usize = 1 << 10;
 type Block = [AtomicU32; PLACES];
 
 /// Notes for all descriptors that Linux gives to a process unless its administrator allows more; for others nothing is noted. A block is
-/// made for the first of its descriptors, and never freed, since a `fork` may happen while another thread changes a place.
-static NOTED: [AtomicPtr<Block>; BLOCKS] = [const { AtomicPtr::new(null_mut()) }; BLOCKS];
+/// made for the first of its descriptors, but for that of the lowest, and never freed, since a `fork` may happen while another thread changes a place.
+static NOTED: [AtomicPtr<Block>; BLOCKS] = {
+    let mut blocks = [const { AtomicPtr::new(null_mut()) }; BLOCKS];
+    blocks[0] = AtomicPtr::new((&raw const FIRST).cast_mut());
+    blocks
+};
+
+/// The block that most processes need alone. It takes no memory that would be left when the library is unloaded.
+static FIRST: Block = [const { AtomicU32::new(FREE) }; PLACES];
 
 /// Where it is noted which file has a descriptor; none if nothing ever was.
 fn place(descriptor: RawFd) -> Option<&'static AtomicU32> {
@@ -228,6 +235,7 @@ pub(super) fn open_anew(descriptor: RawFd) {
             return;
         }
         let access = libc::fcntl(descriptor, libc::F_GETFL) & libc::O_ACCMODE;
+        // Where it is one of the standard streams' descriptors, no other thread of this process can use it meanwhile: there is none yet.
         let new = libc::open64(path.as_ptr().cast(), access | libc::O_CLOEXEC);
         if new >= 0 {
             let position = libc::lseek64(descriptor, 0, libc::SEEK_CUR);
