@@ -78,7 +78,7 @@ fn what_lies_in_a_directory_leads_nowhere_else() {
             let s = lib.create(false, Some(&frame), &blosc2_cparams::defaults(), 1, None);
             let s = s.expect("a new frame");
             for seed in 1..4 {
-                assert_eq!(s.append_buffer(&chunk(seed), CHUNK as i32), seed.into());
+                assert_eq!(s.append_buffer(&chunk(seed), CHUNK as i32), i64::from(seed));
             }
             drop(s);
             fs::write(&there, STRANGER).expect("a file");

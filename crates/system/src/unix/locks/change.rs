@@ -24,7 +24,7 @@ pub enum Blocked {
 #[cfg(target_os = "linux")]
 const BYTE: (i64, i64) = (1 << 62, 1);
 
-/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. To take it exclusively, the file must be open for writing.
+/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. Exclusively it keeps others out only if the file is open for writing.
 ///
 /// # Errors
 /// Why it was not granted.
@@ -38,6 +38,8 @@ pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
         Some(libc::EAGAIN | libc::EACCES) => Err(who(file, kind)),
         // The system does not know these commands.
         Some(libc::EINVAL) => try_whole(file, alone),
+        // The file is open for reading only, so nothing can be changed through it: that is the error of whoever tries.
+        Some(libc::EBADF) => Ok(()),
         _ => Err(Blocked::Unsupported),
     }
 }
