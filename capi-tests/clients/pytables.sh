@@ -9,13 +9,14 @@
 source "$(dirname "$0")/common.sh"
 need_packages gcc python3 python3-venv libc6-dev libhdf5-dev
 python_with setuptools wheel 'numpy>=2' 'Cython>=3.1' numexpr py-cpuinfo packaging typing-extensions
+# The reference renamed BLOSC2_MAX_DIM with 3.0, which PyTables does not know yet.
+export PYTABLES_NO_BLOSC2_WHEEL=1 BLOSC2_DIR=$prefix CFLAGS="-O1 -DBLOSC2_MAX_DIM=B2ND_MAX_DIM"
 source_of tables 3.11.1
 headers=$(cat "$prefix"/include/*.h "$prefix"/include/blosc2/*.h | sha256sum)
 if [ "$(cat "$work/built" 2>/dev/null)" != "$headers" ]; then
   step "Build PyTables on this library's headers"
-  # The reference renamed BLOSC2_MAX_DIM with 3.0, which PyTables does not know yet.
-  PYTABLES_NO_BLOSC2_WHEEL=1 BLOSC2_DIR=$prefix CFLAGS="-O1 -DBLOSC2_MAX_DIM=B2ND_MAX_DIM" "$work/venv/bin/pip" install --quiet \
-    --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps "$source_dir" || die "PyTables does not build"
+  "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps "$source_dir" ||
+    die "PyTables does not build"
   echo "$headers" >"$work/built"
 fi
 wheel=$work/wheel/bin/python
