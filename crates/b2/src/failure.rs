@@ -1,5 +1,6 @@
 //! How a command ends, and the error messages.
 
+use crate::paths::shown;
 use oxiblosc_error::Error;
 use std::fmt;
 use std::io;
@@ -44,7 +45,7 @@ impl Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::BrokenPipe;
         }
-        Self::Message(format!("{}: {}", path.display(), explain(error)))
+        Self::Message(format!("{}: {}", shown(path).display(), explain(error)))
     }
 }
 

@@ -383,6 +383,72 @@ mod tests {
         assert_eq!(kind(&a), Ok(None));
     }
 
+    /// The directory that the environment names is removed: run by the next test, in a process of its own.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn the_named_directory_goes() {
+        if let Some(named) = std::env::var_os("OXIBLOSC_REMOVED") {
+            let named = CStrBuf::new(path_bytes(named.as_ref()).expect("plain")).expect("memory");
+            let _ = remove_dir_with_files(&named);
+        }
+    }
+
+    /// Another user puts a link in the place of the directory, or of the one that holds it, between any two calls.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn nothing_goes_where_a_link_leads() {
+        const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/common/exchange.c");
+        let folder = Folder::new("exchanged");
+        let at = |name: &str| path(&folder.path(name)).to_path_buf();
+        let shim = crate::shim::compile(SOURCE, &at(""));
+        let mut swept = 0;
+        // A link that is there when the path is looked up is followed, so that the first call counts as before it.
+        for (old, decoy) in [("theirs/frame", "kept/frame"), ("theirs", "kept")] {
+            for call in 0.. {
+                let _ = fs::remove_dir_all(at("theirs"));
+                let _ = fs::remove_dir_all(at("theirs~"));
+                let _ = fs::remove_file(at("theirs"));
+                let _ = fs::remove_dir_all(at("kept"));
+                for home in ["theirs", "kept"] {
+                    fs::create_dir_all(at(home).join("frame")).expect("made");
+                    for name in ["chunks.b2frame", "00000000.chunk", "00000001.chunk"] {
+                        fs::write(at(home).join("frame").join(name), b"x").expect("written");
+                    }
+                }
+                let mut removing = std::process::Command::new(std::env::current_exe().expect("it"));
+                removing.args(["--exact", "paths::tests::the_named_directory_goes"]);
+                removing.env("OXIBLOSC_REMOVED", at("theirs/frame"));
+                removing
+                    .env("LD_PRELOAD", &shim)
+                    .env("EXCHANGE_FOLDER", at("theirs"));
+                removing
+                    .env("EXCHANGE_OLD", at(old))
+                    .env("EXCHANGE_DECOY", at(decoy));
+                removing.env("EXCHANGE_AT", call.to_string());
+                removing.env("EXCHANGE_COUNT", at("count"));
+                assert!(removing.output().expect("runs").status.success());
+                let calls = fs::read_to_string(at("count")).expect("written");
+                let calls: usize = calls.trim().parse().expect("a number");
+                let left = |home: &str| fs::read_dir(at(home)).map_or(0, Iterator::count);
+                let (kept, theirs) = (left("kept/frame"), left("theirs/frame"));
+                let aside = left("theirs~/frame") + left("theirs/frame~");
+                match call {
+                    0 => assert_eq!((kept, theirs), (3, 0), "nothing was exchanged"),
+                    // Before or after the directory was opened, all of one of both went.
+                    _ => assert!(
+                        kept == 3 || aside == 3,
+                        "{old}, call {call}: {kept}, {aside}"
+                    ),
+                }
+                swept += 1;
+                if call >= calls {
+                    break;
+                }
+            }
+        }
+        assert!(swept > 12, "only {swept} calls");
+    }
+
     #[cfg(unix)]
     #[test]
     fn directories_go_with_their_files_and_nothing_else() {

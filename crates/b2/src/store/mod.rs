@@ -21,7 +21,7 @@ pub use contents::{Kind, kind_of};
 use crate::failure::{Failure, Result};
 use crate::faults::Faults;
 use crate::input::Input;
-use crate::paths::is_file;
+use crate::paths::{is_file, shown};
 use crate::source::Frame;
 use archive::{Archive, Entry, Unreadable};
 use embedded::Embedded;
@@ -116,7 +116,8 @@ impl Store {
     /// Opens `input` if it is a store; `None` if it is something else.
     pub fn open(input: &Input) -> Result<Option<Self>> {
         let path = input.path();
-        let has_ending = |ending: &str| path.extension().is_some_and(|known| known == ending);
+        let has_ending =
+            |ending: &str| shown(path).extension().is_some_and(|known| known == ending);
         if input.is_dir()? {
             let is_there = |file: &Path| is_file(file).map_err(|error| Failure::at(file, &error));
             let is_frame = is_there(&input.frame_file()?)?;

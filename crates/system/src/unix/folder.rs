@@ -7,7 +7,7 @@ use oxiblosc_error::Result;
 use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// An open directory. Names in it are those of its entries, without a separator; links are not followed.
 #[derive(Debug)]
@@ -135,5 +135,11 @@ impl Folder {
 
     fn fd(&self) -> c_int {
         self.0.as_raw_fd()
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
