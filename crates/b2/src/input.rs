@@ -1,6 +1,6 @@
 //! What a command reads: a file, a directory, or a pipe.
 
-use crate::failure::{Failure, Result, describe};
+use crate::failure::{Failure, Result, describe, is_damage};
 use crate::faults::Faults;
 use crate::library::zeros;
 use crate::memory;
@@ -242,7 +242,7 @@ impl Input {
     /// Fails if the data do not match their checksum in the archive.
     pub fn refuse_altered(&self) -> Result<()> {
         match self.altered {
-            true => Err(Failure::message(format!(
+            true => Err(Failure::damaged(format!(
                 "{}: {ALTERED} ({REPAIR})",
                 self.name
             ))),
@@ -258,6 +258,9 @@ impl Input {
     /// The failure of a command that needed what could not be read. `what` says which part it was.
     pub fn failure(&self, what: &str, error: Error) -> Failure {
         match self.faults.damage(error) {
+            Ok(error) if is_damage(error) => {
+                Failure::damaged(format!("{}: {what}{}", self.name, describe(error)))
+            }
             Ok(error) => Failure::message(format!("{}: {what}{}", self.name, describe(error))),
             Err(failure) => failure,
         }

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::paths::{HEADER, Place, parent};
-use crate::placing::{OTHER_THINGS, is_frame_or_empty, place};
+use crate::placing::{OTHER_THINGS, is_frame, is_frame_or_empty, place};
 use crate::scratch::{NEW, ScratchFolder};
 use crate::system::{self, GivenRights};
 use oxiblosc_error::Error;
@@ -140,6 +140,19 @@ impl Output {
     pub fn public(mut self) -> Self {
         self.source = None;
         self
+    }
+
+    /// Fails if a file would replace an empty directory, which only a directory does.
+    pub fn of_file(self) -> Result<Self> {
+        // What is no directory is what it was when this was made, or is looked at again when the output is done.
+        if let Target::Path { to, shown, .. } = &self.target
+            && let Ok(folder) = to.open_folder()
+            && !is_frame(&folder).map_err(|error| Failure::at(shown, &error))?
+        {
+            let name = &self.name;
+            return Err(Failure::message(format!("{name}: {OTHER_THINGS}")));
+        }
+        Ok(self)
     }
 
     /// The path in the scratch folder at which to make it.

@@ -5,7 +5,7 @@ use crate::system;
 use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::files::Stat;
 use oxiblosc_system::folder::Folder;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub struct Place {
     /// The directory.
     pub folder: Arc<Folder>,
     /// The name in it.
-    pub name: CString,
+    pub name: Arc<CStr>,
 }
 
 impl Place {
@@ -28,7 +28,7 @@ impl Place {
         let name = path.file_name().ok_or(ErrorKind::IsADirectory)?;
         Ok(Self {
             folder: Arc::new(Folder::open_to_search(&as_c(&parent(path))?)?),
-            name: (*as_c(Path::new(name))?).to_owned(),
+            name: Arc::from(&*as_c(Path::new(name))?),
         })
     }
 

@@ -14,14 +14,20 @@ use std::io;
 use std::path::Path;
 
 /// The message for a directory that is not replaced.
-pub const OTHER_THINGS: &str = "is a directory with other things in it than a frame";
+pub const OTHER_THINGS: &str =
+    "is a directory, and those are replaced that hold a frame and no other things";
 /// The name of the lock file in the directory of a frame.
 const LOCK: &CStr = c".b2lock";
 
-/// Whether a directory may be replaced: it is empty, or contains a frame and nothing else.
+/// Whether a directory may be replaced by a file: it contains a frame and nothing else.
+pub fn is_frame(folder: &Folder) -> io::Result<bool> {
+    let has_header = folder.stat(HEADER).is_ok_and(Stat::is_file);
+    Ok(has_header && has_only_files_of_frame(folder)?)
+}
+
+/// Whether a directory may be replaced by another one: it may also be empty.
 pub fn is_frame_or_empty(folder: &Folder) -> io::Result<bool> {
-    let is_frame = folder.stat(HEADER).is_ok_and(Stat::is_file);
-    every_entry(folder, |name| is_frame && is_of_frame(folder, name))
+    Ok(is_frame(folder)? || every_entry(folder, |_| false)?)
 }
 
 /// Whether nothing is in a directory but files of a frame, perhaps not all of them.
@@ -107,7 +113,11 @@ fn put(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
         return move_there();
     }
     let exchange = || from.exchange(NEW, &to.folder, &to.name);
-    if there.is_dir() && !is_frame_or_empty(&to.open_folder()?)? {
+    let may_go = match is_new_file {
+        true => is_frame,
+        false => is_frame_or_empty,
+    };
+    if there.is_dir() && !may_go(&to.open_folder()?)? {
         // Something has been created there meanwhile.
         return Err(io::Error::other(OTHER_THINGS));
     }
@@ -115,7 +125,7 @@ fn put(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
         return move_aside(scratch, to, |old, from, to, new| from.rename(old, to, new));
     }
     // What came out is removed with the scratch folder: it must not be anything that came there since.
-    if from.stat(NEW)?.is_dir() && !is_frame_or_empty(&from.folder(NEW)?)? {
+    if from.stat(NEW)?.is_dir() && !may_go(&from.folder(NEW)?)? {
         exchange()?;
         return Err(io::Error::other(OTHER_THINGS));
     }

@@ -31,6 +31,10 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     let threads = args.threads.count();
     let plain = plain_contexts(threads).map_err(|error| input.failure("", error))?;
     let sparse = input.is_dir()?;
+    let output = match sparse {
+        true => output,
+        false => output.of_file()?,
+    };
     let file_name = input.frame_file()?;
     let mut notes = Vec::new();
     if input.is_altered() {
@@ -42,7 +46,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         Err(error) => {
             let error = faults.damage(error)?;
             if !sparse {
-                return Err(Failure::of(file_name.display(), error));
+                return Err(Failure::unread(input.name(), error));
             }
             notes.push("the file with header and index is missing".to_string());
             None
@@ -119,7 +123,7 @@ fn rebuild(
     threads: i16,
 ) -> Result<Vec<Verdict>> {
     let header = &salvage.header;
-    let failed = |error| Failure::of(output.name(), error);
+    let failed = |error| Failure::unwritten(output.name(), error);
     let faults = chunks.faults();
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let templates = salvage::templates(&salvage.locations, chunks);
@@ -209,7 +213,7 @@ fn copy_vlmetalayers(
         match vlmeta_content(contexts, layer, i32::MAX as usize) {
             Ok(content) => {
                 let added = frame.add_vlmeta(&layer.name, &content);
-                added.map_err(|error| Failure::of(name, error))?;
+                added.map_err(|error| Failure::unwritten(name, error))?;
             }
             Err(error) => salvage.lost.push(format!(
                 "variable-length metalayer '{}' is lost: {}",

@@ -83,7 +83,7 @@ impl ScratchFolder {
             let shown = shown.join(format!("{FRONT}{number:0DIGITS$x}{ending}"));
             let place = Place {
                 folder: parent.clone(),
-                name: (*as_c(Path::new(shown.file_name().unwrap_or_default()))?).to_owned(),
+                name: Arc::from(&*as_c(Path::new(shown.file_name().unwrap_or_default()))?),
             };
             let (listed, opened) = (place.clone(), Opened::default());
             let mut folders = folders();

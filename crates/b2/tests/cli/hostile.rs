@@ -96,9 +96,10 @@ fn an_array_may_claim_any_shape() {
         bytes[shape..shape + 8].copy_from_slice(&length.to_be_bytes());
         let changed = folder.write("changed", &bytes);
         b2(&["verify", &changed]).ended(1);
-        b2(&["decompress", &changed, "-o", &folder.path("to")]).failed();
-        b2(&["decompress", &changed, "-o", "-", "--raw"]).failed();
-        b2(&["convert", &changed, &folder.path("to"), "--chunks", "3,2"]).failed();
+        // Some are more than there can be, and some contradict what is there.
+        b2(&["decompress", &changed, "-o", &folder.path("to")]).told();
+        b2(&["decompress", &changed, "-o", "-", "--raw"]).told();
+        b2(&["convert", &changed, &folder.path("to"), "--chunks", "3,2"]).told();
         assert_eq!(folder.count(), 2);
     }
 }

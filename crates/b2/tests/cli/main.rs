@@ -16,6 +16,7 @@ mod faults;
 mod fixtures;
 mod headers;
 mod hostile;
+mod messages;
 #[cfg(unix)]
 mod pipes;
 use oxiblosc_testing::needs;
