@@ -373,7 +373,7 @@ fn append(s: &Schunk, n: u32) -> i64 {
 fn is_free(path: &Path) -> bool {
     let name = CString::new(path.to_str().expect("is text")).expect("no zero inside");
     let file = Filesystem.open(&name, Mode::ReadWrite).expect("opens");
-    file.try_lock_exclusive()
+    file.try_lock_exclusive().is_some()
 }
 
 /// A child that ends what its parent began, or goes on with it, takes nothing from the parent.
@@ -402,8 +402,18 @@ fn a_child_does_not_unlock_what_its_parent_locked() {
     }
 }
 
-/// Who locks a file with `flock` does not keep its changes waiting, and who locks all its bytes with `fcntl` does so once, for two seconds: it
-/// may be the program itself. Beside that, too, changes of two handles are one after the other.
+/// Asks for a lock of `len` bytes from `start` on (0: all that follow), or gives it back.
+fn fcntl(file: &File, command: i32, kind: i32, (start, len): (i64, i64)) {
+    // SAFETY: every field of the struct is a number, for which zero is a value. The descriptor is open.
+    unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        (lock.l_type, lock.l_start, lock.l_len) = (kind as libc::c_short, start, len);
+        assert_eq!(libc::fcntl(file.as_raw_fd(), command, &raw const lock), 0);
+    }
+}
+
+/// Who locks a file with `flock` does not keep its changes waiting. Who shares a lock of its bytes does so once, for two seconds: to
+/// read the file is enough for that. So does the program itself. Beside these, too, changes of two handles are one after the other.
 #[test]
 fn strangers_that_lock_a_file_keep_nobody_for_ever() {
     let folder = Folder::new("locking-strangers");
@@ -414,42 +424,79 @@ fn strangers_that_lock_a_file_keep_nobody_for_ever() {
     let stranger = stranger.expect("opens");
     stranger.lock().expect("locks");
     let since = Instant::now();
-    assert_eq!(append(&s, 1), 2);
+    assert_eq!(append(&s, 0), 2);
     assert!(since.elapsed() < Duration::from_secs(1));
     stranger.unlock().expect("unlocks");
 
-    let lock = |kind: i32| {
-        // SAFETY: every field of the struct is a number, for which zero is a value: it stands for all bytes. The descriptor is open.
-        unsafe {
-            let mut all: libc::flock = std::mem::zeroed();
-            all.l_type = kind as libc::c_short;
-            assert_eq!(
-                libc::fcntl(stranger.as_raw_fd(), libc::F_OFD_SETLK, &raw const all),
-                0
-            );
-        }
-    };
-    lock(libc::F_WRLCK);
-    let since = Instant::now();
-    assert_eq!(append(&s, 2), 3);
-    assert!(since.elapsed() < Duration::from_secs(4));
-    let since = Instant::now();
-    assert_eq!(append(&s, 3), 4);
-    assert!(since.elapsed() < Duration::from_secs(1));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let other = our_schunks().open_path(&path).expect("it opens");
-                for _ in 0..50 {
-                    assert!(append(&other, 4) > 0);
-                }
-            });
+    let locks = [
+        (libc::F_OFD_SETLK, libc::F_RDLCK, (0, 0)),
+        (libc::F_OFD_SETLK, libc::F_RDLCK, (1 << 62, 1)),
+        (libc::F_SETLK, libc::F_WRLCK, (0, 0)),
+    ];
+    for (round, (command, kind, bytes)) in locks.into_iter().enumerate() {
+        let before = s.get().nchunks;
+        fcntl(&stranger, command, kind, bytes);
+        let since = Instant::now();
+        assert_eq!(append(&s, 2), before + 1, "{round}");
+        let waited = since.elapsed();
+        assert!(
+            waited > Duration::from_secs(1) && waited < Duration::from_secs(4),
+            "{round}: {waited:?}"
+        );
+        let since = Instant::now();
+        assert_eq!(append(&s, 3), before + 2, "{round}");
+        assert!(since.elapsed() < Duration::from_secs(1), "{round}");
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let other = our_schunks().open_path(&path).expect("it opens");
+                    for _ in 0..50 {
+                        assert!(append(&other, 4) > 0);
+                    }
+                });
+            }
+        });
+        fcntl(&stranger, command, libc::F_UNLCK, (0, 0));
+        assert_eq!(append(&s, 5), before + 103, "{round}");
+        let again = our_schunks().open_path(&path).expect("it opens");
+        let last = before + 102;
+        assert_eq!(
+            (again.get().nchunks, read(&again, last)),
+            (last + 1, Ok((0, 5)))
+        );
+    }
+}
+
+/// Who may write a file may keep all others from changing it, until the time that the environment gives is over.
+#[test]
+fn a_stranger_that_locks_a_file_exclusively_is_waited_for_up_to_a_limit() {
+    let folder = Folder::new("locking-limit");
+    let path = folder.join("frame.b2frame");
+    small(&path);
+    let stranger = File::options().read(true).write(true).open(&path);
+    let stranger = stranger.expect("opens");
+    fcntl(&stranger, libc::F_OFD_SETLK, libc::F_WRLCK, (0, 0));
+    let told = isolated(20, || {
+        // SAFETY: the process has one thread.
+        unsafe { std::env::set_var("BLOSC_LOCK_TIMEOUT", "1") };
+        let s = our_schunks().open_path(&path).ok_or("does not open")?;
+        let since = Instant::now();
+        let rc = append(&s, 1);
+        match (rc, since.elapsed().as_secs()) {
+            (-37, 1..3) if read(&s, 0) == Ok((0, 0)) => Ok(()),
+            other => Err(format!("{other:?}")),
         }
     });
-    lock(libc::F_UNLCK);
-    assert_eq!(append(&s, 5), 105);
-    let again = our_schunks().open_path(&path).expect("it opens");
-    assert_eq!((again.get().nchunks, read(&again, 104)), (105, Ok((0, 5))));
+    assert_eq!(told, Ok(()));
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let s = our_schunks().open_path(&path).expect("it opens");
+            append(&s, 1)
+        });
+        std::thread::sleep(Duration::from_millis(2500));
+        fcntl(&stranger, libc::F_OFD_SETLK, libc::F_UNLCK, (0, 0));
+        assert_eq!(waits.join().expect("a result"), 2);
+    });
 }
 
 /// Without locking, the locks that a program takes itself have no effect, as in the reference: a program with two handles does not wait.

@@ -122,3 +122,74 @@ fn copies_into_files_need_little_memory() {
         .unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
     }
 }
+
+/// An array of very many chunks without bytes is changed at the cost of what is there: each change needs the memory of the chunks that have bytes,
+/// and of a compressed index.
+#[test]
+fn very_many_chunks_without_bytes_are_changed() {
+    const CHUNKS: i64 = 20_000_000;
+    const CHUNK: i64 = 10;
+    let folder = Folder::new("very-many");
+    let cut = Chunking {
+        chunks: &[CHUNK as i32],
+        blocks: &[CHUNK as i32],
+    };
+    let items = |from: u8, len: usize| (0..4 * len).map(|i| from ^ i as u8).collect::<Vec<_>>();
+    let (file, directory) = (folder.join("file.b2nd"), folder.join("directory.b2nd"));
+    let places = [
+        Place::Frame,
+        Place::File(&file),
+        Place::Directory(&directory),
+    ];
+    for (n, place) in places.into_iter().enumerate() {
+        isolated(100, || {
+            forget_peaks();
+            let before = status("VmRSS");
+            let failed = |what: &'static str| move |error: Error| format!("{n}: {what}: {error:?}");
+            let shape = [CHUNKS * CHUNK];
+            let array = Array::zeros(&layout(&shape, cut), storage(place));
+            let array = array.map_err(failed("zeros"))?;
+            let middle = shape[0] / 2 + 5;
+            let first = items(3, 20);
+            array
+                .write(&[middle], &[middle + 20], &first)
+                .map_err(failed("write"))?;
+            // Written again, items find their chunks.
+            array
+                .write(&[middle + 3], &[middle + 4], &items(9, 1))
+                .map_err(failed("write again"))?;
+            array.append(&items(5, 25), 0).map_err(failed("append"))?;
+            // Near the end: all chunks behind those that go are listed.
+            array
+                .delete(0, shape[0] - 9 * CHUNK, 2 * CHUNK)
+                .map_err(failed("delete"))?;
+            let now = shape[0] + 25 - 2 * CHUNK;
+            array.resize(&[now + 2 * CHUNK]).map_err(failed("grow"))?;
+            array.resize(&[now]).map_err(failed("shrink"))?;
+            let array = match place {
+                Place::File(path) | Place::Directory(path) => {
+                    drop(array);
+                    Array::open(path, 1, Default::default()).map_err(failed("open"))?
+                }
+                _ => array,
+            };
+            let mut found = vec![0; 4 * 25];
+            array
+                .read(&[now - 25], &[now], &mut found)
+                .map_err(failed("read the end"))?;
+            let mut expected = items(5, 25);
+            let is_end = found == expected;
+            array
+                .read(&[middle - 5], &[middle + 20], &mut found)
+                .map_err(failed("read the middle"))?;
+            expected = [vec![0; 20], first].concat();
+            expected[20 + 12..][..4].copy_from_slice(&items(9, 1));
+            let grown = status("VmHWM").saturating_sub(before);
+            match (is_end && found == expected, grown < 60 << 20) {
+                (true, true) => Ok(()),
+                other => Err(format!("{n}: {other:?}, {grown} bytes")),
+            }
+        })
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+}

@@ -23,20 +23,20 @@ enum Left {
     Old,
     /// Nothing.
     Nothing,
-    /// Nothing, or the first chunks: a copy is made chunk by chunk.
-    Part,
 }
 
-/// Something that is made of a frame in memory at a path; gives an error code, or where in the file it begins.
+/// Something that is made of a frame at a path; gives an error code, or where in the file it begins.
 struct Making {
     name: &'static str,
     left: Left,
     /// Whether the frame that was there stays in front.
     appends: bool,
+    /// Whether the frame that it is made of lies on a disk.
+    from_disk: bool,
     make: fn(&Schunk, &Path) -> i64,
 }
 
-static MAKINGS: [Making; 6] = [
+static MAKINGS: [Making; 10] = [
     making("to_file", Left::Nothing, false, |s, to| s.to_file(to)),
     making("to_file over a frame", Left::Old, false, |s, to| {
         s.to_file(to)
@@ -47,13 +47,46 @@ static MAKINGS: [Making; 6] = [
     making("append_file behind a frame", Left::Old, true, |s, to| {
         s.append_file(to)
     }),
-    making("copy to a file", Left::Part, false, |s, to| {
+    making("copy to a file", Left::Nothing, false, |s, to| {
         copied(s, true, to)
     }),
-    making("copy to a directory", Left::Part, false, |s, to| {
+    making("copy to a directory", Left::Nothing, false, |s, to| {
         copied(s, false, to)
     }),
+    making("to_file", Left::Nothing, false, |s, to| s.to_file(to)).of_a_frame_on_disk(),
+    making("append_file", Left::Nothing, true, |s, to| {
+        s.append_file(to)
+    })
+    .of_a_frame_on_disk(),
+    making("copy to a file", Left::Nothing, false, |s, to| {
+        copied(s, true, to)
+    })
+    .of_a_frame_on_disk(),
+    making("copy to a directory", Left::Nothing, false, |s, to| {
+        copied(s, false, to)
+    })
+    .of_a_frame_on_disk(),
 ];
+
+impl Making {
+    const fn of_a_frame_on_disk(self) -> Self {
+        Self {
+            from_disk: true,
+            ..self
+        }
+    }
+
+    /// What is copied: in memory, or in a folder beside that of `path`.
+    fn source(&self, lib: &'static SchunkLib, path: &Path) -> Schunk {
+        if !self.from_disk {
+            return source(lib);
+        }
+        let folder = path.parent().and_then(Path::parent).expect("a folder");
+        let path = folder.join("source");
+        lib.open_path(&path)
+            .unwrap_or_else(|| frame(lib, Some(&path), 3))
+    }
+}
 
 const fn making(
     name: &'static str,
@@ -65,6 +98,7 @@ const fn making(
         name,
         left,
         appends,
+        from_disk: false,
         make,
     }
 }
@@ -110,7 +144,7 @@ fn make(
     act: c_int,
     path: &Path,
 ) -> Result<(c_int, c_int), String> {
-    let source = source(our_schunks());
+    let source = MAKINGS[number].source(our_schunks(), path);
     let (rc, calls) = counted((at, act), path, |_| (MAKINGS[number].make)(&source, path))?;
     match rc {
         0.. => Ok((calls, calls)),
@@ -169,7 +203,6 @@ impl Case {
             (None, left) => left != Left::Old,
             (Some(seen), Left::Old) if *seen == self.old => true,
             (Some(_), Left::Old) if is_first => false,
-            (Some(seen), Left::Part) => self.new.chunks.starts_with(&seen.chunks),
             (Some(seen), _) => *seen == self.new,
         };
         match fine {
@@ -178,13 +211,13 @@ impl Case {
         }
     }
 
-    /// It can be made again; a part of a copy is removed first.
+    /// It can be made again, unless all of it is there.
     fn again(&self) -> Result<(), String> {
-        if self.making.left == Left::Part {
-            let _ = std::fs::remove_file(&self.path);
-            let _ = std::fs::remove_dir_all(&self.path);
+        if self.making.left == Left::Nothing && !self.making.appends && self.path.exists() {
+            return Ok(());
         }
-        let rc = (self.making.make)(&source(self.libs[0]), &self.path);
+        let source = self.making.source(self.libs[0], &self.path);
+        let rc = (self.making.make)(&source, &self.path);
         if rc < 0 {
             return Err(format!("made again it returns {rc}"));
         }

@@ -294,10 +294,11 @@ impl Case {
         }
         let said = |(kind, wrong): Wrong| (kind, format!("returns {rc}; {wrong}"));
         let work = sweep.work();
+        // A change that could not be undone is undone by the next call.
+        self.shows(&own, &[is]).map_err(said)?;
         sweep
             .look(self.storage, &work, &[&is.state])
             .map_err(said)?;
-        self.shows(&own, &[is]).map_err(said)?;
         if done.is_err() {
             let again = run(&own);
             check(again.as_ref() == Ok(&self.answer), "bad handle", || {

@@ -1,7 +1,7 @@
 //! Changing, reading, opening and closing frames that are there.
 
 use super::changes::{CHANGES, Change, Start, make, prepare};
-use super::faults::{Class, Fault, shim};
+use super::faults::{Class, Fault, Lasts, shim};
 use super::place::{BEFORE, STORAGES, Storage, clear, copy, tree};
 use super::sweep::{Sweep, Variant, Wrong, check};
 use crate::common::data::Kind;
@@ -164,11 +164,13 @@ impl Case {
             (after, before)
         };
         let said = |(kind, wrong): Wrong| (kind, format!("returns {rc}; {wrong}"));
-        self.look(sweep, is, is_not).map_err(said)?;
+        // A change that could not be undone is undone by the next call.
+        let _ = s.refresh();
         let shown = read(&s);
         check(shown == *is, "bad handle", || {
             format!("returns {rc}; the handle shows something else")
         })?;
+        self.look(sweep, is, is_not).map_err(said)?;
         if rc < 0 {
             let mut now = s.fields();
             now.current_nchunk = fields.current_nchunk;
@@ -213,8 +215,13 @@ impl Case {
                 .note("the last sync failed, and nothing could be taken back");
         }
         drop(s);
-        sweep.look_ours(self.storage, &work, &[&shown])?;
-        // Whoever changes the frame next puts it in order for all.
+        self.lives_on(sweep, &shown)
+    }
+
+    /// Our library finds this state, and whoever changes the frame next puts it in order for all.
+    fn lives_on(&self, sweep: &Sweep, is: &State) -> Result<(), Wrong> {
+        let work = sweep.work();
+        sweep.look_ours(self.storage, &work, &[is])?;
         let s = self.storage.open(sweep.lib, &work);
         let s = s.ok_or(("corrupt", "it does not open".to_owned()))?;
         let rc = s.vlmeta_add(c"afterwards", b"alive");
@@ -243,7 +250,11 @@ impl Case {
         let rc = (self.change.run)(&s);
         check(rc >= 0, "without a fault", || format!("returns {rc}"))?;
         shim().failing(&sweep.root, fault, || drop(s));
-        self.look(sweep, &self.after, &self.before)
+        match fault.lasts {
+            Lasts::Once => self.look(sweep, &self.after, &self.before),
+            // What was begun could not be undone, and nobody is left who would.
+            Lasts::Class | Lasts::All => self.lives_on(sweep, &self.after),
+        }
     }
 }
 

@@ -273,6 +273,8 @@ int lstat(const char *path, struct stat *to) { WHOLE(STAT, inside(path), -1, REA
 int lstat64(const char *path, struct stat64 *to) { WHOLE(STAT, inside(path), -1, REAL(lstat64)(path, to)); }
 int fstat(int fd, struct stat *to) { WHOLE(STAT, inside_fd(fd), -1, REAL(fstat)(fd, to)); }
 int fstat64(int fd, struct stat64 *to) { WHOLE(STAT, inside_fd(fd), -1, REAL(fstat64)(fd, to)); }
+off_t lseek(int fd, off_t by, int from) { WHOLE(STAT, inside_fd(fd), -1, REAL(lseek)(fd, by, from)); }
+off64_t lseek64(int fd, off64_t by, int from) { WHOLE(STAT, inside_fd(fd), -1, REAL(lseek64)(fd, by, from)); }
 int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict to) {
   /* Some programs pass null to find out whether the call exists, although the header tells the compiler that the argument is never null. */
   const char *volatile given = path;

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result, explain};
 use crate::paths::{is_dir, shown};
 use oxiblosc_error::Error;
 use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::{Backend, Mode, Storage, Written};
+use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Written};
 use oxiblosc_memory::{Buffer, Shared, shared_dyn};
 use oxiblosc_system::files::stat;
 use std::ffi::CStr;
@@ -195,12 +195,16 @@ impl Storage for WatchedFile {
         Ok(())
     }
 
-    fn lock_exclusive(&self) -> std::result::Result<(), Error> {
+    fn lock_exclusive(&self) -> std::result::Result<Exclusion, Error> {
         self.file.lock_exclusive()
     }
 
-    fn try_lock_exclusive(&self) -> bool {
+    fn try_lock_exclusive(&self) -> Option<Exclusion> {
         self.file.try_lock_exclusive()
+    }
+
+    fn complete_lock(&self) -> bool {
+        self.file.complete_lock()
     }
 
     fn lock_shared(&self, timeout: Duration) -> bool {

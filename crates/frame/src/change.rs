@@ -6,9 +6,6 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
 
-/// The most offsets in another form than a list that a change may turn into one, or write as an index: these forms may take much less memory.
-const MAX_LISTED: usize = 1 << 23;
-
 /// A chunk that is added to a frame or changed in it.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangedChunk<'a> {
@@ -81,6 +78,10 @@ pub enum Delta {
     Set(usize, i64),
     /// From this position on, they are replaced by these.
     From(usize, List<i64>),
+    /// The ones at these positions are replaced. Only of offsets that are no list.
+    Sets(List<(usize, i64)>),
+    /// From this position on so many are replaced by these. Only of offsets that are no list.
+    Splice(usize, usize, List<i64>),
     /// All are replaced: this one, so many times.
     All(i64, usize),
 }
@@ -89,21 +90,22 @@ impl Delta {
     /// The number of offsets after the change, if there are `count` now.
     pub fn count(&self, count: usize) -> usize {
         match self {
-            Self::Same | Self::Set(..) => count,
+            Self::Same | Self::Set(..) | Self::Sets(_) => count,
+            Self::Splice(_, removed, new) => count - removed + new.len(),
             Self::Push(_) => count + 1,
             Self::From(from, list) => from + list.len(),
             Self::All(_, count) => *count,
         }
     }
 
-    /// Allocates the memory that [`Self::apply`] needs, which then does not fail.
+    /// Makes the offsets a list if they can be one, and allocates the memory that [`Self::apply`] needs, which then does not fail.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
     #[inline(never)]
     pub fn reserve(&self, offsets: &mut Offsets) -> Result<()> {
         let count = offsets.len();
-        if matches!(self, Self::Same | Self::All(..)) {
+        if matches!(self, Self::Same | Self::All(..)) || !offsets.is_listable() {
             return Ok(());
         }
         let list = offsets.list_mut()?;
@@ -114,9 +116,12 @@ impl Delta {
     /// Changes the offsets.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; none after [`Self::reserve`].
+    /// [`Error::MemoryAlloc`]; none for a list after [`Self::reserve`].
     #[inline(never)]
     pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
+        if !offsets.is_listable() {
+            return self.apply_to_runs(offsets);
+        }
         match self {
             Self::Same => {}
             Self::Push(offset) => {
@@ -130,26 +135,40 @@ impl Delta {
                 list.extend_from_slice(&tail)?;
             }
             Self::All(offset, count) => *offsets = Offsets::Repeated { offset, count },
+            Self::Sets(_) | Self::Splice(..) => return Err(Error::Failure),
         }
         Ok(())
     }
+
+    fn apply_to_runs(self, offsets: &mut Offsets) -> Result<()> {
+        let count = offsets.len();
+        match self {
+            Self::Same => Ok(()),
+            Self::All(offset, count) => {
+                *offsets = Offsets::Repeated { offset, count };
+                Ok(())
+            }
+            Self::Push(offset) => offsets.runs_mut()?.splice(count, 0, &[offset]),
+            Self::Set(nchunk, offset) => offsets.runs_mut()?.splice(nchunk, 1, &[offset]),
+            Self::From(from, tail) => offsets.runs_mut()?.splice(from, count - from, &tail),
+            Self::Splice(from, removed, new) => offsets.runs_mut()?.splice(from, removed, &new),
+            Self::Sets(list) => {
+                let runs = offsets.runs_mut()?;
+                list.iter()
+                    .try_for_each(|(nchunk, offset)| runs.splice(*nchunk, 1, &[*offset]))
+            }
+        }
+    }
 }
 
-/// Checks that one of the offsets can be changed, which takes a list of all of them.
+/// Checks that each of the offsets can be listed.
 ///
 /// # Errors
-/// [`Error::MaxBufsizeExceeded`] if there are too many for a list.
+/// [`Error::MaxBufsizeExceeded`] if a list of them is out of proportion.
 pub fn check_listable(offsets: &Offsets) -> Result<()> {
-    // Chunks that lie one behind the other have more bytes than a list of their offsets.
-    let list_len = size_of::<i64>() as u64 * offsets.len() as u64;
-    let is_larger = || offsets.real().1.is_none_or(|last| last < list_len);
-    match offsets {
-        Offsets::Repeated { .. } | Offsets::Runs(_)
-            if offsets.len() > MAX_LISTED && is_larger() =>
-        {
-            Err(Error::MaxBufsizeExceeded)
-        }
-        _ => Ok(()),
+    match offsets.is_listable() {
+        true => Ok(()),
+        false => Err(Error::MaxBufsizeExceeded),
     }
 }
 
@@ -215,17 +234,12 @@ impl<'a> Change<'a> {
     /// Checks that the change can be made to the chunks with these offsets.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for positions out of range; [`Error::MaxBufsizeExceeded`] as for [`check_listable`]: even a small index may
-    /// have very many offsets.
+    /// [`Error::InvalidParam`] for positions out of range.
     #[inline(never)]
     pub fn check(&self, offsets: &Offsets) -> Result<()> {
-        if !self.fits(offsets.len()) {
-            return Err(Error::InvalidParam);
-        }
-        match (self, offsets) {
-            // The index of equal offsets is written without a list.
-            (Self::Nothing, Offsets::Repeated { .. }) | (Self::Fill(..), _) => Ok(()),
-            _ => check_listable(offsets),
+        match self.fits(offsets.len()) {
+            true => Ok(()),
+            false => Err(Error::InvalidParam),
         }
     }
 
@@ -238,7 +252,7 @@ impl<'a> Change<'a> {
                     ArrangedChunk::Old(from) => Some(*from),
                     ArrangedChunk::New(_) => None,
                 });
-                (0..kept).chain(old).any(stored)
+                offsets.has_stored_before(kept) || old.into_iter().any(stored)
             }
             _ => offsets.places().next().is_some(),
         }
@@ -268,6 +282,14 @@ impl<'a> Change<'a> {
             Self::Nothing => Delta::Same,
             Self::Update(items) if items.iter().all(|(_, item)| item.stays()) => Delta::Same,
             Self::Append(_) => Delta::Push(new[0]),
+            Self::Insert(nchunk, _) if !offsets.is_listable() => {
+                Delta::Splice(nchunk, 0, [new[0]].into_iter().list()?)
+            }
+            Self::Delete(nchunk) if !offsets.is_listable() => Delta::Splice(nchunk, 1, List::new()),
+            Self::Update(items) if !offsets.is_listable() => {
+                let places = items.iter().map(|(nchunk, _)| *nchunk);
+                Delta::Sets(places.zip(new.iter().copied()).list()?)
+            }
             Self::Insert(nchunk, _) => {
                 Delta::From(nchunk, [new[0]].into_iter().chain(tail(nchunk)).list()?)
             }
@@ -318,6 +340,7 @@ impl<'a> Change<'a> {
         if placed.len() == 0 {
             return self.delta(offsets, new);
         }
+        check_listable(offsets)?;
         let mut offsets = offsets.try_clone()?;
         let list = offsets.list_mut()?;
         for (nchunk, offset) in placed {
@@ -331,6 +354,7 @@ impl<'a> Change<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offsets::MAX_LISTED;
     use crate::runs::Runs;
 
     #[test]
@@ -396,11 +420,50 @@ mod tests {
         let check = |change: Change, count| change.check(&alike(count));
         assert_eq!(check(Change::Delete(0), 100), Ok(()));
         assert_eq!(check(Change::Delete(100), 100), Err(Error::InvalidParam));
-        assert_eq!(check(Change::Nothing, usize::MAX), Ok(()));
+    }
+
+    /// A few chunks with bytes among very many without.
+    #[test]
+    fn very_many_offsets_are_changed_as_runs() {
+        let zeros = i64::MIN | 1 << 56;
+        let count = 200_000_000;
+        let mut offsets = Offsets::Repeated {
+            offset: zeros,
+            count,
+        };
+        assert_eq!(check_listable(&offsets), Err(Error::MaxBufsizeExceeded));
+        let item = ChangedChunk::Stored(&[]);
+        let mut change = |change: Change, new: &[i64]| {
+            assert_eq!(change.check(&offsets), Ok(()));
+            let delta = change.delta(&offsets, new).unwrap();
+            let after = delta.count(offsets.len());
+            delta.reserve(&mut offsets).unwrap();
+            delta.apply(&mut offsets).unwrap();
+            assert_eq!(offsets.len(), after);
+            offsets.try_clone().unwrap()
+        };
+        change(Change::Append(item), &[7]);
+        change(Change::Insert(1_000_000, item), &[100]);
+        change(Change::Update(&[(5, item), (6, item)]), &[200, 300]);
+        change(Change::Delete(4), &[]);
+        let slots = [ArrangedChunk::New(item), ArrangedChunk::Old(count)];
+        let left = [count - 1, count - 2];
+        let arranged = Change::Arrange {
+            kept: count - 2,
+            slots: &slots,
+            left: &left,
+        };
+        let after = change(arranged, &[400]);
+        assert!(matches!(after, Offsets::Runs(_)));
+        assert_eq!(after.len(), count);
+        let found = |at: usize| after.get(at).unwrap();
         assert_eq!(
-            check(Change::Delete(0), 1 << 27),
-            Err(Error::MaxBufsizeExceeded)
+            [4, 5, 999_999, count - 2, count - 1].map(found),
+            [200, 300, 100, 400, 7]
         );
+        assert_eq!([0, 3, 6, 1_000_000, count - 3].map(found), [zeros; 5]);
+        assert_eq!(after.places().collect::<Vec<_>>(), [200, 300, 100, 400, 7]);
+        assert!(after.has_stored_before(5) && !after.has_stored_before(4));
     }
 
     #[test]
@@ -413,12 +476,9 @@ mod tests {
             apart.push(40 * nchunk).unwrap();
         }
         let apart = Offsets::Runs(apart);
-        let item = ChangedChunk::Stored(&[]);
-        for change in [Change::Nothing, Change::Delete(0), Change::Append(item)] {
-            assert_eq!(change.check(&runs(few)), Ok(()));
-            let refused = change.check(&runs(few + 1));
-            assert_eq!(refused, Err(Error::MaxBufsizeExceeded));
-            assert_eq!(change.check(&apart), Ok(()));
-        }
+        assert_eq!(check_listable(&runs(few)), Ok(()));
+        let refused = check_listable(&runs(few + 1));
+        assert_eq!(refused, Err(Error::MaxBufsizeExceeded));
+        assert_eq!(check_listable(&apart), Ok(()));
     }
 }

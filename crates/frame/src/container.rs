@@ -25,7 +25,7 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
     if !backend.is_filesystem() {
         let there = backend.open(path, Mode::ReadWrite);
         let file = there.or_else(|_| backend.open(path, Mode::New))?;
-        let _lock = StorageLock::exclusive(&*file)?;
+        let _lock = StorageLock::exclusive(&*file, false)?;
         let (file, made) = (&*file, None);
         return Container { file, made }.append(None, frame, durable);
     }
@@ -33,7 +33,7 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
         let (file, made) = open_or_make(backend, path)?;
         let (file, made) = (&*file, made.as_ref());
         let container = Container { file, made };
-        let lock = StorageLock::exclusive(file);
+        let lock = StorageLock::exclusive(file, made.is_some());
         if lock.is_ok() && file.identity() == backend.identity(path) {
             return container.append(Some(path), frame, durable);
         }
@@ -105,7 +105,7 @@ impl Container<'_> {
         let mut end = None;
         let appended = (|| {
             // The undo record of a change that was not committed is at the end of the file. Before the new frame it would not be found.
-            journal::roll_back(file, None, durable, None)?;
+            journal::roll_back(file, None, durable)?;
             let pos = *end.insert(file.size()?);
             self.write(pos, frame, durable)?;
             // Another process may have created the file and not synced its directory.

@@ -1,8 +1,15 @@
-//! Checksums of the parts of a frame other than its chunks. They are stored in the fingerprint of the trailer.
+//! The fingerprint at the end of a trailer: a number that tells the states of a frame apart, and checksums of header, index and trailer.
 //!
-//! The trailer ends with a fingerprint, a type and 16 bytes, which other libraries do not use: they set it to zero with every change of
-//! chunks or of variable-length metalayers, and ignore it when reading. In a frame with checksums it has a type of its own, and four CRC-32C: of
-//! the header, of the index (of no bytes if there is no index), of the trailer before the type, and of these three.
+//! The format reserves these bytes, a type and 16 more. Other libraries ignore them when they read, and set them to zero with every change of
+//! chunks or of variable-length metalayers. This library writes one of three types with each change of a frame on disk:
+//!
+//! | type | bytes 0 to 3 | 4 to 7 | 8 to 11 | 12 to 15 |
+//! |---|---|---|---|---|
+//! | [`TYPE_OF_STAMP`] | origin | origin | origin | count of changes |
+//! | [`TYPE`], [`TYPE_OF_ALL`] | CRC-32C of the header | of the index | of the trailer and this fingerprint, without these 4 bytes | count of changes |
+//!
+//! The checksum of no index is that of no bytes. The numbers are little-endian. A handle compares the whole fingerprint to see whether another one has
+//! changed the frame ([`Stamp`]): times of files tell less, as a clock may stand still, or go in steps of seconds.
 //!
 //! When a fixed-length metalayer changes, other writers rewrite only the header. So a header with a valid checksum has a mark in a byte that
 //! they set to zero. Without the mark, the checksum of the header is out of date, which is not damage. The chunks have [checksums of their
@@ -12,9 +19,14 @@ use crate::header::MARK;
 use oxiblosc_chunk::checksum::{crc32c, extended, shifted};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_system::random;
 
 /// Bytes at the end of a trailer: a marker, the type, and the fingerprint.
-const LEN: usize = 2 + 16;
+pub const LEN: usize = 2 + 16;
+/// Where the count of changes begins in these bytes, the last of them.
+const COUNT: usize = LEN - 4;
+/// Where the checksum of the trailer begins.
+const TRAILER_SUM: usize = LEN - 8;
 /// The marker of 16 bytes with a type.
 const MARKER: u8 = 0xd8;
 /// The type of a fingerprint with checksums. No change of one bit turns it, or [`TYPE_OF_ALL`], into the other or into a type
@@ -22,6 +34,8 @@ const MARKER: u8 = 0xd8;
 const TYPE: u8 = 0x5c;
 /// The type in a frame in which all chunks have checksums, too.
 const TYPE_OF_ALL: u8 = 0x63;
+/// The type of a fingerprint without checksums. As far from the others as they are from each other.
+const TYPE_OF_STAMP: u8 = 0x36;
 /// The mark of a header with a valid checksum.
 const MARKED: u8 = 0x5c;
 
@@ -132,15 +146,22 @@ pub struct Sums {
     pub trailer: u32,
 }
 
-/// The checksums at the end of a frame or trailer. None if there are none, or their own checksum is wrong.
+/// The checksums at the end of a frame or trailer, if there are any. [`trailer_sum`] tells whether they are right themselves.
 pub fn sums(end: &[u8]) -> Option<Sums> {
     let fingerprint = is_in(end).then(|| end.last_chunk::<LEN>()).flatten()?;
     let sums = &fingerprint[2..];
-    (crc32c(&sums[..12]) == word(sums, 3)).then(|| Sums {
+    Some(Sums {
         header: word(sums, 0),
         index: word(sums, 1),
         trailer: word(sums, 2),
     })
+}
+
+/// The checksum of a trailer and of all of its fingerprint but that checksum.
+pub fn trailer_sum(trailer: &[u8]) -> u32 {
+    let at = trailer.len().saturating_sub(LEN) + TRAILER_SUM;
+    let (before, rest) = trailer.split_at(at.min(trailer.len()));
+    extended(crc32c(before), rest.get(4..).unwrap_or_default())
 }
 
 /// A trailer without its fingerprint.
@@ -148,19 +169,68 @@ pub fn without(trailer: &[u8]) -> &[u8] {
     &trailer[..trailer.len().saturating_sub(LEN)]
 }
 
+/// What tells the states of a frame on disk apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Counts the changes.
+    count: u32,
+    /// Where counting began. Frames that this library created have zeros; others a random number, as another library removes the stamp, and
+    /// a count that began again would show a state that a handle may know from before. Not kept where there are checksums instead.
+    origin: [u8; 12],
+}
+
+impl Stamp {
+    /// The stamp in a trailer. None if another library has written it.
+    pub fn of(trailer: &[u8]) -> Option<Self> {
+        let fingerprint = trailer.last_chunk::<LEN>()?;
+        let mut origin = [0; 12];
+        match *fingerprint {
+            [MARKER, TYPE_OF_STAMP, ..] => origin.copy_from_slice(&fingerprint[2..COUNT]),
+            [MARKER, TYPE | TYPE_OF_ALL, ..] => {}
+            _ => return None,
+        }
+        let count = word(&fingerprint[COUNT..], 0);
+        Some(Self { count, origin })
+    }
+
+    /// The first stamp of a frame that may have been changed without any.
+    pub fn random() -> Self {
+        let (a, b) = (random::number(), random::number());
+        let mut origin = [0; 12];
+        origin[..8].copy_from_slice(&a.to_le_bytes());
+        origin[8..].copy_from_slice(&b.to_le_bytes()[..4]);
+        let count = (b >> 32) as u32;
+        Self { count, origin }
+    }
+
+    /// The stamp after another change.
+    pub fn next(self) -> Self {
+        Self {
+            count: self.count.wrapping_add(1),
+            ..self
+        }
+    }
+}
+
 /// Writes the fingerprint into a trailer, and the mark into the header. The rest of both must be final. If `index_crc`, the checksum of the
-/// index, is none, the fingerprint and the mark are removed.
-pub fn stamp(
+/// index, is none, there are no checksums; without a stamp there is nothing then.
+pub fn write(
     checksums: ChecksumScope,
     index_crc: Option<u32>,
+    stamp: Option<Stamp>,
     header: &mut [u8],
     trailer: &mut [u8],
 ) {
     let end = trailer.len() - LEN;
-    let (before, fingerprint) = trailer.split_at_mut(end);
+    let fingerprint = &mut trailer[end..];
     fingerprint.fill(0);
     fingerprint[0] = MARKER;
     header[MARK] = 0;
+    if let Some(stamp) = stamp {
+        fingerprint[1] = TYPE_OF_STAMP;
+        fingerprint[2..COUNT].copy_from_slice(&stamp.origin);
+        fingerprint[COUNT..].copy_from_slice(&stamp.count.to_le_bytes());
+    }
     let Some(index_crc) = index_crc else {
         return;
     };
@@ -169,12 +239,10 @@ pub fn stamp(
         ChecksumScope::All => TYPE_OF_ALL,
         _ => TYPE,
     };
-    let sums = [crc32c(header), index_crc, crc32c(before)];
-    for (place, sum) in fingerprint[2..].chunks_exact_mut(4).zip(sums) {
-        place.copy_from_slice(&sum.to_le_bytes());
-    }
-    let sum = crc32c(&fingerprint[2..LEN - 4]);
-    fingerprint[LEN - 4..].copy_from_slice(&sum.to_le_bytes());
+    fingerprint[2..6].copy_from_slice(&crc32c(header).to_le_bytes());
+    fingerprint[6..TRAILER_SUM].copy_from_slice(&index_crc.to_le_bytes());
+    let sum = trailer_sum(trailer).to_le_bytes();
+    trailer[end + TRAILER_SUM..end + COUNT].copy_from_slice(&sum);
 }
 
 /// Compares header, index and trailer of a frame with its checksums. `index_crc` computes that of the index; it is called only if it is
@@ -183,7 +251,7 @@ pub fn stamp(
 /// # Errors
 /// [`Error::Data`] if one is wrong.
 pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> Result<Coverage> {
-    let Some((before, fingerprint)) = trailer.split_last_chunk::<LEN>() else {
+    let Some(fingerprint) = trailer.last_chunk::<LEN>() else {
         return Ok(Coverage::None);
     };
     let mark = header.get(MARK).copied().unwrap_or(0);
@@ -194,7 +262,7 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
         _ if mark == 0 => return Ok(Coverage::None),
         _ => return Err(Error::Data),
     }
-    let right = |sums: &Sums| crc32c(before) == sums.trailer && index_crc() == sums.index;
+    let right = |sums: &Sums| trailer_sum(trailer) == sums.trailer && index_crc() == sums.index;
     let sums = sums(fingerprint).filter(right).ok_or(Error::Data)?;
     match (crc32c(header) == sums.header, mark) {
         (true, _) => Ok(Coverage::All),
@@ -247,7 +315,9 @@ mod tests {
         let mut header: Vec<u8> = (0..120).collect();
         let index = [7u8; 99];
         let crc = || crc32c(&index);
-        stamp(ChecksumScope::All, Some(crc()), &mut header, &mut trailer);
+        let scope = ChecksumScope::All;
+        let stamp = Some(Stamp::random().next());
+        write(scope, Some(crc()), stamp, &mut header, &mut trailer);
         assert_eq!(ChecksumScope::of(&trailer), ChecksumScope::All);
         let all = |header: &[u8], trailer: &[u8]| check(header, crc, trailer);
         assert_eq!(all(&header, &trailer), Ok(Coverage::All));
@@ -268,9 +338,32 @@ mod tests {
         other[40] ^= 1;
         assert_eq!(all(&other, &trailer), Ok(Coverage::AllButHeader));
         let mut unstamped = trailer.to_vec();
-        stamp(ChecksumScope::None, None, &mut other, &mut unstamped);
+        write(ChecksumScope::None, None, None, &mut other, &mut unstamped);
         assert_eq!(all(&other, &unstamped), Ok(Coverage::None));
         assert_eq!(all(&header, &unstamped), Ok(Coverage::None));
         assert_eq!(unstamped[..], trailer::encode(&layers).unwrap()[..]);
+    }
+
+    #[test]
+    fn each_change_has_another_fingerprint() {
+        let mut header: Vec<u8> = vec![0; 120];
+        let mut trailer = trailer::encode(&[]).unwrap();
+        assert_eq!(Stamp::of(&trailer), None);
+        for (scope, index_crc) in [(ChecksumScope::None, None), (ChecksumScope::Some, Some(1))] {
+            let mut seen = Vec::new();
+            let (mut stamp, more) = (Stamp::default(), Stamp::random());
+            for _ in 0..300 {
+                stamp = stamp.next();
+                write(scope, index_crc, Some(stamp), &mut header, &mut trailer);
+                assert_eq!(Stamp::of(&trailer), Some(stamp));
+                assert_eq!(is_in(&trailer), index_crc.is_some());
+                assert!(!seen.contains(&trailer.to_vec()));
+                seen.push(trailer.to_vec());
+            }
+            write(scope, index_crc, Some(more), &mut header, &mut trailer);
+            let kept = Stamp::of(&trailer).unwrap();
+            assert_eq!(kept.count, more.count);
+            assert_eq!(kept == more, index_crc.is_none());
+        }
     }
 }

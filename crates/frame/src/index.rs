@@ -2,7 +2,7 @@
 
 use super::header::FrameKind;
 use super::offsets::{BASE_BUDGET, MAX_CHUNKS, Offsets, WIDTH};
-use super::runs::Runs;
+use super::runs::{Runs, Span};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress_block;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
@@ -62,12 +62,12 @@ impl OffsetsBuilder {
             }
             let mut runs = Runs::default();
             for offset in list {
-                Self::push_run(&mut runs, *offset, self.most.1)?;
+                Self::push_run(&mut runs, *offset, 1, self.most.1)?;
             }
             self.offsets = Offsets::Runs(runs);
         }
         match &mut self.offsets {
-            Offsets::Runs(runs) => Self::push_run(runs, offset, self.most.1),
+            Offsets::Runs(runs) => Self::push_run(runs, offset, 1, self.most.1),
             _ => Err(Error::Failure),
         }
     }
@@ -80,12 +80,18 @@ impl OffsetsBuilder {
             Offsets::List(list) if (list.len() + items.len()) * WIDTH <= self.most.0 => {
                 list.extend(offsets)
             }
+            Offsets::Runs(runs) if items.windows(2).all(|two| two[0] == two[1]) => {
+                let first = offsets.next().unwrap_or(0);
+                Self::push_run(runs, first, items.len(), self.most.1)
+            }
             _ => offsets.try_for_each(|offset| self.push(offset)),
         }
     }
 
-    fn push_run(runs: &mut Runs, offset: i64, most: usize) -> Result<()> {
-        runs.push(offset)?;
+    /// Adds an offset `count` times.
+    fn push_run(runs: &mut Runs, first: i64, count: usize, most: usize) -> Result<()> {
+        let step = 0;
+        runs.push_span(Span { first, step, count })?;
         if runs.bytes() > most {
             return Err(Error::MemoryAlloc);
         }
@@ -181,6 +187,11 @@ impl Offsets {
             repeated.write(&mut chunk);
             return Ok(chunk);
         }
+        if let Self::Runs(runs) = self
+            && let Some(chunk) = encode_runs(runs)?
+        {
+            return Ok(chunk);
+        }
         let bytes = self.to_bytes()?;
         let mut chunk = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
         let cbytes = compress(
@@ -204,6 +215,60 @@ impl Offsets {
         chunk.extend_from_slice(&self.to_bytes()?)?;
         Ok(chunk)
     }
+}
+
+/// The same index as of a list of the offsets, but each block of one repeated offset is compressed only once, so that it takes time and memory for
+/// what is there. None if the blocks that differ do not compress.
+fn encode_runs(runs: &Runs) -> Result<Option<List<u8>>> {
+    let params = params(runs.len() * WIDTH);
+    let per_block = params.blocksize / WIDTH;
+    let nblocks = runs.len().div_ceil(per_block);
+    let range = |nblock: usize| nblock * per_block..runs.len().min((nblock + 1) * per_block);
+    // Which of the blocks that are compressed each block is.
+    let (mut bytes, mut which) = (List::new(), List::with_capacity(nblocks)?);
+    let (mut repeated, mut count) = (None, 0u32);
+    for range in (0..nblocks).map(range) {
+        let same = runs
+            .repeated(range.clone())
+            .filter(|_| range.len() == per_block);
+        let known = repeated.filter(|(offset, _)| Some(*offset) == same);
+        which.push(known.map_or(count, |(_, nblock)| nblock))?;
+        if known.is_some() {
+            continue;
+        }
+        let at = bytes.len();
+        bytes.resize(at + range.len() * WIDTH, 0)?;
+        runs.read(range.start, bytes[at..].as_chunks_mut().0);
+        repeated = same.map(|offset| (offset, count)).or(repeated);
+        count += 1;
+    }
+    let mut different = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
+    let input = ChunkInput::Buffer(&bytes);
+    let cbytes = compress(&params, input, &mut different, &NoHooks, &Serial)?;
+    let header = ChunkHeader::parse(&different[..cbytes])?;
+    if header.is_memcpyed() || header.special() != Special::None {
+        return Ok(None);
+    }
+    let different = Chunk::parse(&header, &different)?;
+    let starts = header.overhead();
+    let mut chunk = List::filled(0, starts + 4 * nblocks)?;
+    for (nblock, from) in which.iter().enumerate() {
+        let start = (chunk.len() as i32).to_le_bytes();
+        chunk[starts + 4 * nblock..][..4].copy_from_slice(&start);
+        chunk.extend_from_slice(different.checked_streams(*from as usize)?)?;
+    }
+    let nbytes = runs.len() * WIDTH;
+    if chunk.len() >= nbytes {
+        return Ok(None);
+    }
+    ChunkHeader {
+        nbytes,
+        cbytes: chunk.len(),
+        nblocks,
+        ..header
+    }
+    .write(&mut chunk);
+    Ok(Some(chunk))
 }
 
 #[cfg(test)]
@@ -232,9 +297,15 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
         return Err(Error::Data);
     }
     let mut block = List::filled(0, blocksize)?;
+    // Most blocks of very many offsets are the same.
+    let mut before: Option<&[u8]> = None;
     for nblock in 0..header.nblocks {
         let block = &mut block[..chunk.block_nbytes(nblock)?];
-        decompress_block(chunk, nblock, block, &NoHooks)?;
+        let streams = chunk.checked_streams(nblock).ok();
+        if streams.is_none() || before != streams || block.len() < blocksize {
+            decompress_block(chunk, nblock, block, &NoHooks)?;
+            before = streams.filter(|_| block.len() == blocksize);
+        }
         take(block)?;
     }
     Ok(())

@@ -12,7 +12,7 @@
 mod record;
 
 use super::header::{Extent, Header};
-use oxiblosc_error::Result;
+use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{List, ToList};
 use record::{END, END_MAGIC, FRONT, MIN_LEN, Parser};
@@ -88,7 +88,7 @@ fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
 /// Reads `len` bytes of a file. Callers have checked that it is so long, as memory is allocated for them.
 ///
 /// # Errors
-/// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
+/// [`Error::MemoryAlloc`], and those of reading.
 fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
     let mut bytes = List::filled(0, len)?;
     file.read_at(pos, &mut bytes)?;
@@ -185,23 +185,23 @@ impl Record {
 }
 
 /// Rolls back a change that was not committed, if the file has its record: restores the frame at `base`, or any if that is none, as it was
-/// before the change. Returns whether it did. The caller has locked the file against changes. With `only`, a record of another file than
-/// that one (device and inode) is ignored: the file is a copy, which a handle that only reads leaves as it is.
+/// before the change. Returns whether it did. The caller has locked the file against changes. The record may be that of a change which goes on,
+/// by a process that has got another kind of lock; so every kind is taken here.
 ///
 /// # Errors
-/// Those of reading and writing; then the record stays.
-pub fn roll_back(
-    file: &dyn Storage,
-    base: Option<u64>,
-    durable: bool,
-    only: Option<(u64, u64)>,
-) -> Result<bool> {
-    let Some(record) = Record::find(file, file.size()?, base)? else {
-        return Ok(false);
-    };
-    if only.is_some() && record.identity != only {
+/// [`Error::Lock`] if not all kinds of locks can be had; those of reading and writing. Then the record stays.
+pub fn roll_back(file: &dyn Storage, base: Option<u64>, durable: bool) -> Result<bool> {
+    let find = || Record::find(file, file.size()?, base);
+    if find()?.is_none() {
         return Ok(false);
     }
+    if !file.complete_lock() {
+        return Err(Error::Lock);
+    }
+    // That change may have come to its end before all locks were there.
+    let Some(record) = find()? else {
+        return Ok(false);
+    };
     put_back(file, record.base, durable, &record.patches)?;
     file.truncate(record.base + record.old_len)?;
     if durable {

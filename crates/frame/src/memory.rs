@@ -6,7 +6,7 @@
 mod changes;
 mod parse;
 
-use super::change::{Change, check_listable};
+use super::change::Change;
 use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
@@ -281,7 +281,6 @@ impl Memory {
 
     /// Removes free bytes: those of removed chunks, and those between the blocks of others.
     fn pack(&mut self) -> Result<()> {
-        check_listable(&self.offsets)?;
         let mut places = self.offsets.places().list()?;
         places.sort_unstable();
         places.dedup();
@@ -305,10 +304,10 @@ impl Memory {
                 None => packed.extend(chunk)?,
             }
         }
-        for offset in self.offsets.list_mut()?.iter_mut() {
-            let found = moved.binary_search_by_key(offset, |(from, _)| *from as i64);
-            *offset = found.map_or(*offset, |i| moved[i].1 as i64);
-        }
+        self.offsets.map_places(|place| {
+            let found = moved.binary_search_by_key(&place, |(from, _)| *from);
+            found.map_or(place, |i| moved[i].1 as u64)
+        })?;
         self.data_len = packed.len() - self.header_len;
         self.bytes = packed.into();
         self.checked = CheckedChunks::default();
@@ -356,7 +355,7 @@ impl Memory {
                 let header = &mut front[..self.header_len];
                 let any = self.checksums.is_any();
                 let index_crc = any.then(|| fingerprint::of_index(&index));
-                fingerprint::stamp(self.checksums, index_crc, header, trailer);
+                fingerprint::write(self.checksums, index_crc, None, header, trailer);
             }
             self.whole = true;
         }

@@ -14,6 +14,8 @@ use std::slice;
 pub const WIDTH: usize = 8;
 /// The most chunks of a frame: their offsets must fit into a chunk.
 pub const MAX_CHUNKS: usize = MAX_BUFFERSIZE as usize / WIDTH;
+/// The most offsets in another form than a list that a change turns into one, unless the chunks have as many bytes.
+pub(super) const MAX_LISTED: usize = 1 << 23;
 /// Bytes of memory and of work that an index may cost, however small its frame is.
 pub(super) const BASE_BUDGET: usize = 4 << 20;
 
@@ -287,6 +289,71 @@ impl Offsets {
         }
     }
 
+    /// Whether a list of the offsets is in proportion to what they stand for. Others stay runs, which take much less memory.
+    pub fn is_listable(&self) -> bool {
+        // Chunks that lie one behind the other have more bytes than a list of their offsets.
+        let list_len = size_of::<i64>() as u64 * self.len() as u64;
+        let is_larger = || self.real().1.is_none_or(|last| last < list_len);
+        matches!(self, Self::List(_)) || self.len() <= MAX_LISTED || !is_larger()
+    }
+
+    /// Replaces the offsets of chunks with bytes by what `new` says. If this fails, nothing has changed.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn map_places(&mut self, mut new: impl FnMut(u64) -> u64) -> Result<()> {
+        let mut new = |place: i64| new(place as u64) as i64;
+        if !self.is_listable() {
+            let runs = self.runs_mut()?;
+            *runs = runs.mapped(new)?;
+            return Ok(());
+        }
+        for offset in self.list_mut()?.iter_mut().filter(|offset| **offset >= 0) {
+            *offset = new(*offset);
+        }
+        Ok(())
+    }
+
+    /// Whether any of the first `count` chunks has bytes.
+    pub fn has_stored_before(&self, count: usize) -> bool {
+        match self {
+            Self::Repeated { offset, .. } => *offset >= 0 && count > 0,
+            Self::List(list) => list.iter().take(count).any(|offset| *offset >= 0),
+            Self::Runs(runs) => {
+                let mut start = 0;
+                runs.spans().any(|span| {
+                    let is_before = span.first >= 0 && start < count;
+                    start += span.count;
+                    is_before
+                })
+            }
+        }
+    }
+
+    /// The offsets as runs that can be changed. Other forms are converted to them.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn runs_mut(&mut self) -> Result<&mut Runs> {
+        if !matches!(self, Self::Runs(_)) {
+            let mut runs = Runs::default();
+            match self {
+                Self::Repeated { offset, count } => runs.push_span(Span {
+                    first: *offset,
+                    step: 0,
+                    count: *count,
+                })?,
+                Self::List(list) => list.iter().try_for_each(|offset| runs.push(*offset))?,
+                Self::Runs(_) => {}
+            }
+            *self = Self::Runs(runs);
+        }
+        match self {
+            Self::Runs(runs) => Ok(runs),
+            _ => Err(Error::Failure),
+        }
+    }
+
     /// The offsets as a list that can be changed. Other forms are converted to a list.
     ///
     /// # Errors
@@ -467,5 +534,34 @@ mod tests {
         }
         assert_eq!(ChunkPlace::from_offset(77), Ok(ChunkPlace::At(77)));
         assert_eq!(ChunkPlace::from_offset(i64::MIN), Err(Error::Data));
+    }
+
+    #[test]
+    fn runs_are_encoded_as_a_list_of_them_is() {
+        let zeros = i64::MIN | 1 << 56;
+        let mut some = vec![zeros; 100_000];
+        for at in [0, 2047, 2048, 9000, 9001, 60_000, 99_999] {
+            some[at] = 40 * at as i64;
+        }
+        let mut random = 1u64;
+        let any: Vec<i64> = (0..50_000)
+            .map(|_| {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+                (random >> 1) as i64
+            })
+            .collect();
+        let rising: Vec<i64> = (0..70_000).map(|i| 40 * i).collect();
+        let lists = [vec![zeros; 8192], vec![zeros; 100_001], some, any, rising];
+        for list in lists {
+            let mut runs = Runs::default();
+            list.iter().try_for_each(|at| runs.push(*at)).unwrap();
+            let (runs, list) = (Offsets::Runs(runs), Offsets::List(list.into()));
+            let bytes = runs.encode().unwrap();
+            assert!(bytes == list.encode().unwrap());
+            for frame_len in [1 << 10, 1 << 30] {
+                let read = Offsets::decode(&bytes, None, FrameKind::Contiguous, frame_len);
+                assert!(read.unwrap().iter().eq(list.iter()));
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
+use std::ops::Range;
 
 /// Chunks whose offsets are equal, or rise by the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,99 @@ impl Runs {
         Ok(())
     }
 
+    /// Appends the offsets of a run.
+    ///
+    /// # Errors
+    /// As for [`Self::push`].
+    pub fn push_span(&mut self, span: Span) -> Result<()> {
+        // After these the last run has the step of the span, if it has more.
+        const FIRST: usize = 3;
+        let Span { first, step, count } = span;
+        let end = self.len.checked_add(count);
+        end.and_then(|end| u32::try_from(end).ok())
+            .ok_or(Error::MemoryAlloc)?;
+        for i in 0..count.min(FIRST) {
+            self.push(first + step * i as i64)?;
+        }
+        self.len += count.saturating_sub(FIRST);
+        Ok(())
+    }
+
+    /// Replaces `removed` offsets from `at` on by `new`. If this fails, nothing has changed.
+    ///
+    /// # Errors
+    /// As for [`Self::push`].
+    pub fn splice(&mut self, at: usize, removed: usize, new: &[i64]) -> Result<()> {
+        let mut next = Self::default();
+        next.runs.reserve_exact(self.runs.len() + new.len() + 2)?;
+        self.each_between(0..at, |span| next.push_span(span))?;
+        new.iter().try_for_each(|offset| next.push(*offset))?;
+        self.each_between(at + removed..self.len, |span| next.push_span(span))?;
+        *self = next;
+        Ok(())
+    }
+
+    /// The offsets with those that are not negative replaced by what `new` says.
+    ///
+    /// # Errors
+    /// As for [`Self::push`].
+    pub fn mapped(&self, mut new: impl FnMut(i64) -> i64) -> Result<Self> {
+        let mut next = Self::default();
+        for span in self.spans() {
+            match span.first < 0 {
+                true => next.push_span(span)?,
+                false => (0..span.count as i64)
+                    .try_for_each(|i| next.push(new(span.first + i * span.step)))?,
+            }
+        }
+        Ok(next)
+    }
+
+    /// Calls `each` with the parts of runs that lie in a range of chunks.
+    fn each_between(
+        &self,
+        range: Range<usize>,
+        mut each: impl FnMut(Span) -> Result<()>,
+    ) -> Result<()> {
+        let before = self
+            .runs
+            .partition_point(|run| run.start as usize <= range.start);
+        let mut start = self.runs[..before]
+            .last()
+            .map_or(0, |run| run.start as usize);
+        let spans = Spans {
+            runs: &self.runs[before.saturating_sub(1)..],
+            len: self.len,
+        };
+        for Span { first, step, count } in spans {
+            if start >= range.end {
+                break;
+            }
+            let from = range.start.max(start) - start;
+            let to = range.end.min(start + count) - start;
+            each(Span {
+                first: first + step * from as i64,
+                step,
+                count: to.saturating_sub(from),
+            })?;
+            start += count;
+        }
+        Ok(())
+    }
+
+    /// The offset of all chunks in a range, if they have the same.
+    pub fn repeated(&self, range: Range<usize>) -> Option<i64> {
+        let before = self
+            .runs
+            .partition_point(|run| run.start as usize <= range.start);
+        let run = self.runs[..before].last()?;
+        let end = self
+            .runs
+            .get(before)
+            .map_or(self.len, |next| next.start as usize);
+        (run.step == 0 && end >= range.end).then_some(run.first)
+    }
+
     /// The offset of chunk `nchunk`, if there is one.
     pub fn get(&self, nchunk: usize) -> Option<i64> {
         if nchunk >= self.len {
@@ -116,6 +210,19 @@ impl Runs {
             .partition_point(|run| run.start as usize <= nchunk);
         let run = &self.runs[after - 1];
         run.at(nchunk as i64 - i64::from(run.start), run.step)
+    }
+
+    /// Fills `out` with the offsets from chunk `from` on, as many as there are.
+    pub fn read(&self, from: usize, out: &mut [[u8; 8]]) {
+        let mut out = out.iter_mut();
+        let range = from..(from + out.len()).min(self.len);
+        // It does not fail: the closure does not.
+        let _ = self.each_between(range, |span| {
+            for (i, item) in out.by_ref().take(span.count).enumerate() {
+                *item = (span.first + span.step * i as i64).to_le_bytes();
+            }
+            Ok(())
+        });
     }
 
     /// The runs, with the number of offsets in each.
@@ -207,6 +314,47 @@ mod tests {
             assert_eq!(runs.spans().flat_map(of_span).collect::<Vec<_>>(), list);
             assert_eq!(runs.extent(), (real.len(), real.iter().max().copied()));
         }
+    }
+
+    #[test]
+    fn splicing_does_what_it_does_to_lists() {
+        let special = i64::MIN | 1 << 56;
+        let list: Vec<i64> = [
+            &[special; 9][..],
+            &[5, 7, 9, 11, 11, 12],
+            &[special; 5],
+            &[3],
+        ]
+        .concat();
+        let whole = runs(&list);
+        for at in 0..=list.len() {
+            for removed in 0..=list.len() - at {
+                for new in [&[][..], &[special], &[13], &[special, 15, 17]] {
+                    let (mut expected, mut spliced) = (list.clone(), whole.try_clone().unwrap());
+                    expected.splice(at..at + removed, new.iter().copied());
+                    spliced.splice(at, removed, new).unwrap();
+                    let mut read = vec![[0; 8]; expected.len()];
+                    spliced.read(0, &mut read);
+                    let read: Vec<i64> = read.into_iter().map(i64::from_le_bytes).collect();
+                    assert_eq!(read, expected);
+                    assert_eq!(spliced.len(), expected.len());
+                }
+                let part = &list[at..at + removed];
+                let same = part
+                    .first()
+                    .copied()
+                    .filter(|first| part.iter().all(|o| o == first));
+                let found = whole.repeated(at..at + removed);
+                assert!(
+                    removed == 0 || found.is_none() || found == same,
+                    "{at} {removed}"
+                );
+                assert!(found.is_some() || same.is_none_or(|same| same >= 0) || removed == 0);
+            }
+        }
+        let moved = whole.mapped(|place| place * 2 + 1).unwrap();
+        let expected = list.iter().map(|at| if *at < 0 { *at } else { at * 2 + 1 });
+        assert_eq!(moved, runs(&expected.collect::<Vec<_>>()));
     }
 
     #[test]

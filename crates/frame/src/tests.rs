@@ -1,6 +1,6 @@
 //! Compares frames on disk and in memory with a list of chunks, also when a write fails or the process dies in one.
 
-use self::hooked::{Call, Hook, Hooked};
+use self::hooked::{Call, Hook, Hooked, Locks};
 use self::model::*;
 use self::unlucky::{Fate, Unlucky};
 use super::change::{ArrangedChunk, Change, ChangedChunk};
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+mod beside;
 mod checksums;
 mod costs;
 mod handles;
@@ -74,6 +75,18 @@ fn whole(disk: &mut Disk, loaded: Loaded) -> Result<Model> {
         metalayers: loaded.header.metalayers.into(),
         vlmetalayers: loaded.vlmetalayers.into(),
     })
+}
+
+fn commit(disk: &mut Disk, model: &mut Model, step: &Step) -> Result<()> {
+    let mut after = model.clone();
+    step.apply(&mut after);
+    disk.commit(
+        &step.change(&step.items()),
+        &[],
+        step.next(&after, disk.kind()),
+    )?;
+    *model = after;
+    Ok(())
 }
 
 struct Folder(PathBuf);

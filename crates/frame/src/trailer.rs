@@ -12,6 +12,8 @@ pub const MIN_LEN: usize = 25;
 /// The most variable-length metalayers.
 pub const MAX_METALAYERS: usize = meta::MAX_READ;
 
+/// Bytes of a trailer without metalayers.
+pub const EMPTY_LEN: usize = 35;
 const VERSION: u8 = 1;
 /// Bytes from the length field to the end of the trailer: the length, the fingerprint's marker and type, and the fingerprint.
 const LEN_TO_END: usize = 4 + 2 + 16;
@@ -100,7 +102,7 @@ mod tests {
         assert_eq!(len(end, 5000, 87), Ok(bytes.len()));
         assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::Data));
         assert_eq!(parse(&bytes), Ok(layers.into()));
-        assert_eq!(encode(&[]).unwrap().len(), 35);
+        assert_eq!(encode(&[]).unwrap().len(), EMPTY_LEN);
         let mut wrong = bytes.clone();
         let at = wrong.len() - LEN_TO_END;
         wrong[at..at + 4].fill(7);

@@ -2,14 +2,26 @@
 
 use super::operation;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::env;
 use oxiblosc_system::locks::change::{self, Blocked};
 use oxiblosc_system::{locks, thread};
+use std::ffi::CStr;
 use std::fs::File;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long to wait for a lock of the whole file. Such a lock is not this library's; the program itself may hold it.
+/// How long to wait for those who share the lock. Readers of this library do so for milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long to wait for others in all, unless [`LIMIT_VARIABLE`] says otherwise.
+const LIMIT: Duration = Duration::from_secs(300);
+/// The environment variable with the number of seconds after which a wait for a lock ends.
+const LIMIT_VARIABLE: &CStr = c"BLOSC_LOCK_TIMEOUT";
+
+/// The time after which a wait for a lock ends, if the environment says so.
+pub(crate) fn limit() -> Option<Duration> {
+    let seconds = env::number(LIMIT_VARIABLE)?;
+    u64::try_from(seconds).ok().map(Duration::from_secs)
+}
 
 /// An unused entry of [`HOLDERS`].
 const NO_HOLDER: u64 = 0;
@@ -55,25 +67,17 @@ impl Pauses {
     }
 }
 
-/// Who has to be waited for.
-#[derive(Clone, Copy)]
-enum WaitsFor {
-    /// Another user of this lock.
-    Holder,
-    /// A program that has locked the whole file.
-    Stranger,
-    /// The user of another lock of the whole file, by `flock`.
-    Whole,
-}
-
 /// A thread that waits for the lock.
 pub(crate) struct Waiting {
     pauses: Pauses,
-    /// How long it may wait for other users of this lock, if there is a limit.
+    /// How long it may wait, if that is less than [`limit`].
     timeout: Option<Duration>,
-    now: WaitsFor,
-    /// How long it has waited for each of [`WaitsFor`].
-    waited: [Duration; 3],
+    /// The limit, once it was asked for.
+    limit: Option<Duration>,
+    waited: Duration,
+    /// The part of it without a break for which others shared the lock.
+    waited_for_sharers: Duration,
+    sharers: bool,
 }
 
 impl Waiting {
@@ -81,31 +85,72 @@ impl Waiting {
         Self {
             pauses: Pauses::new(),
             timeout,
-            now: WaitsFor::Holder,
-            waited: [Duration::ZERO; 3],
+            limit: None,
+            waited: Duration::ZERO,
+            waited_for_sharers: Duration::ZERO,
+            sharers: false,
         }
-    }
-
-    fn waited(&self, whom: WaitsFor) -> Duration {
-        self.waited[whom as usize]
     }
 
     /// Waits before the next attempt.
     pub(crate) fn pause(&mut self) {
-        self.waited[self.now as usize] += self.pauses.wait();
+        let waited = self.pauses.wait();
+        self.waited += waited;
+        self.waited_for_sharers = match self.sharers {
+            true => self.waited_for_sharers + waited,
+            false => Duration::ZERO,
+        };
+    }
+
+    /// Notes that there is somebody to wait for.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] after the time limit.
+    fn go_on(&mut self, sharers: bool) -> Result<()> {
+        self.sharers = sharers;
+        let limit = *self.limit.get_or_insert_with(|| limit().unwrap_or(LIMIT));
+        let most = self.timeout.map_or(limit, |timeout| timeout.min(limit));
+        match self.waited >= most {
+            true => Err(Error::Lock),
+            false => Ok(()),
+        }
     }
 }
 
+/// What an attempt to lock a file exclusively has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    /// A lock was granted that keeps all other writers out.
+    Granted,
+    /// The file system grants no locks: whether others change the file is not known.
+    Unavailable,
+}
+
+/// Which locks a [`ChangeLock`] has: bits.
+mod held {
+    /// That of the byte, exclusively.
+    pub const BYTE: u8 = 1;
+    /// That of the byte, shared. It keeps others from [`BYTE`].
+    pub const SHARED: u8 = 2;
+    /// That of the whole file.
+    pub const WHOLE: u8 = 4;
+}
+
 /// The lock of one open file.
+///
+/// A writer has the lock of the byte exclusively. Where others share it all the time, which takes no more than the right to read the file, it
+/// shares it, too, and has the lock of the whole file. Nobody can have the one while another has the other. Whoever has both kinds exclusively
+/// knows that no change is going on, whatever locks a writer may have got: only then is the record of another process's change applied.
 #[derive(Debug)]
 pub struct ChangeLock {
     /// The entry in [`HOLDERS`] of the thread that holds it.
     holder: AtomicU64,
     /// Whether a thread holds it exclusively: the system's lock belongs to the file, so it does not exclude other threads.
     taken: AtomicBool,
-    /// Whether `flock` is used because another program holds a lock of the whole file that did not end within [`TIMEOUT`]. `flock` does not
-    /// conflict with that one.
-    uses_flock: AtomicBool,
+    /// Which locks it has, see [`held`].
+    held: AtomicU8,
+    /// Whether the lock was last taken beside others who share it, so that they are not waited for again.
+    has_sharers: AtomicBool,
 }
 
 impl ChangeLock {
@@ -114,26 +159,27 @@ impl ChangeLock {
         Self {
             holder: AtomicU64::new(NO_HOLDER),
             taken: AtomicBool::new(false),
-            uses_flock: AtomicBool::new(false),
+            held: AtomicU8::new(0),
+            has_sharers: AtomicBool::new(false),
         }
     }
 
-    /// Takes the lock exclusively. It waits as long as other users of this lock hold it, since they release it at the latest when their process
-    /// ends; within another operation only for [`operation::TIMEOUT`].
+    /// Takes the lock exclusively. It waits as long as others hold it, but not longer than [`limit`]; within another operation only for
+    /// [`operation::TIMEOUT`].
     ///
     /// # Errors
-    /// [`Error::Lock`]: another program holds both kinds of locks of the whole file, this thread holds the lock through another open file,
-    /// or the wait was too long.
-    pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<()> {
+    /// [`Error::Lock`]: this thread holds the lock through another open file, or the wait was too long.
+    pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<Exclusion> {
         let mut waiting = Waiting::new(operation::timeout(1));
-        while !self.attempt(file, identity, &mut waiting)? {
+        loop {
+            if let Some(exclusion) = self.attempt(file, identity, &mut waiting)? {
+                return Ok(exclusion);
+            }
             waiting.pause();
         }
-        Ok(())
     }
 
-    /// An attempt of [`Self::take`], which does not wait. Returns whether the lock was taken. Otherwise the caller calls [`Waiting::pause`] and tries
-    /// again.
+    /// An attempt of [`Self::take`], which does not wait. None if others have the lock: then the caller calls [`Waiting::pause`] and tries again.
     ///
     /// # Errors
     /// As for [`Self::take`].
@@ -142,103 +188,105 @@ impl ChangeLock {
         file: &File,
         identity: Option<(u64, u64)>,
         waiting: &mut Waiting,
-    ) -> Result<bool> {
+    ) -> Result<Option<Exclusion>> {
         let holder = holder(identity);
-        match self.try_now(file) {
-            Ok(()) => self.uses_flock.store(false, Ordering::Relaxed),
-            Err(Blocked::Stranger) => {
-                let known = self.uses_flock.load(Ordering::Relaxed);
-                if !known && waiting.waited(WaitsFor::Stranger) < TIMEOUT {
-                    waiting.now = WaitsFor::Stranger;
-                    return Ok(false);
-                }
-                if !self.try_whole(file) {
-                    waiting.now = WaitsFor::Whole;
-                    let is_too_long = waiting.waited(WaitsFor::Whole) >= TIMEOUT;
-                    return if is_too_long {
-                        Err(Error::Lock)
-                    } else {
-                        Ok(false)
-                    };
-                }
-                self.uses_flock.store(true, Ordering::Relaxed);
+        let is_patient = waiting.waited_for_sharers < TIMEOUT;
+        match self.try_now(file, is_patient) {
+            Ok(exclusion) => {
+                self.set_holder(holder);
+                Ok(Some(exclusion))
             }
-            Err(Blocked::Holder) => {
+            Err(blocked) => {
                 let has = |there: &AtomicU64| there.load(Ordering::Relaxed) == holder;
-                let waited = waiting.waited(WaitsFor::Holder);
-                if HOLDERS.iter().any(has) || waiting.timeout.is_some_and(|most| waited >= most) {
+                if blocked == Blocked::Writer && HOLDERS.iter().any(has) {
                     return Err(Error::Lock);
                 }
-                waiting.waited[WaitsFor::Stranger as usize] = Duration::ZERO;
-                waiting.now = WaitsFor::Holder;
-                return Ok(false);
+                waiting.go_on(matches!(blocked, Blocked::Sharers | Blocked::OwnProcess))?;
+                Ok(None)
             }
         }
-        self.set_holder(holder);
-        Ok(true)
     }
 
-    /// Locks the byte, if neither another thread nor another open file has locked it.
-    fn try_now(&self, file: &File) -> std::result::Result<(), Blocked> {
-        self.among_threads(|| change::try_take(file, true))
-    }
-
-    /// Runs `take`, unless another thread holds the lock.
-    fn among_threads(
-        &self,
-        take: impl FnOnce() -> std::result::Result<(), Blocked>,
-    ) -> std::result::Result<(), Blocked> {
+    /// Takes the lock if neither another thread nor another open file has it. If `is_patient`, others who share it are waited for, unless
+    /// they were before.
+    fn try_now(&self, file: &File, is_patient: bool) -> std::result::Result<Exclusion, Blocked> {
         if self.taken.swap(true, Ordering::Acquire) {
-            return Err(Blocked::Holder);
+            return Err(Blocked::Writer);
         }
-        let taken = take();
-        if taken.is_err() {
-            self.taken.store(false, Ordering::Release);
-        }
-        taken
-    }
-
-    /// As [`Self::try_now`], with `flock`. Returns whether the lock was taken.
-    fn try_whole(&self, file: &File) -> bool {
-        let take = || match change::try_take_whole(file) {
-            true => Ok(()),
-            false => Err(Blocked::Holder),
-        };
-        self.among_threads(take).is_ok()
-    }
-
-    /// Takes the lock exclusively if it is free. Returns whether it did.
-    pub fn try_take(&self, file: &File, identity: Option<(u64, u64)>) -> bool {
-        let known = self.uses_flock.load(Ordering::Relaxed);
-        let taken = match self.try_now(file) {
-            Ok(()) => {
-                self.uses_flock.store(false, Ordering::Relaxed);
-                true
+        let is_patient = is_patient && !self.has_sharers.load(Ordering::Relaxed);
+        let taken = match change::try_take(file, true) {
+            Ok(()) => Ok((held::BYTE, Exclusion::Granted)),
+            Err(Blocked::Unsupported) => Ok((0, Exclusion::Unavailable)),
+            Err(Blocked::Sharers) if !is_patient => Self::try_beside(file),
+            // The process has itself locked the file against all others.
+            Err(Blocked::OwnProcess) if !is_patient => {
+                change::try_take_whole(file).map(|()| (held::WHOLE, Exclusion::Granted))
             }
-            Err(Blocked::Stranger) => known && self.try_whole(file),
-            Err(Blocked::Holder) => false,
+            Err(blocked) => Err(blocked),
         };
-        if taken {
-            self.set_holder(holder(identity));
+        match taken {
+            Ok((locks, exclusion)) => {
+                self.held.store(locks, Ordering::Relaxed);
+                let has_sharers = locks & held::WHOLE != 0;
+                self.has_sharers.store(has_sharers, Ordering::Relaxed);
+                Ok(exclusion)
+            }
+            Err(blocked) => {
+                self.taken.store(false, Ordering::Release);
+                Err(blocked)
+            }
         }
-        taken
+    }
+
+    /// Takes the lock while others share that of the byte.
+    fn try_beside(file: &File) -> std::result::Result<(u8, Exclusion), Blocked> {
+        change::try_take(file, false)?;
+        match change::try_take_whole(file) {
+            Ok(()) => Ok((held::SHARED | held::WHOLE, Exclusion::Granted)),
+            Err(_) => {
+                change::leave(file);
+                Err(Blocked::Writer)
+            }
+        }
+    }
+
+    /// While the lock is held, takes the other kind of lock as well, if it is free. Returns whether all kinds that the system has are held
+    /// exclusively, so that no other process can be changing the file, even one that has got only one kind.
+    pub fn complete(&self, file: &File) -> bool {
+        let locks = self.held.load(Ordering::Relaxed);
+        if locks & held::BYTE == 0 {
+            return false;
+        }
+        let is_whole = locks & held::WHOLE != 0 || change::try_take_whole(file).is_ok();
+        if is_whole {
+            self.held.store(locks | held::WHOLE, Ordering::Relaxed);
+        }
+        is_whole
+    }
+
+    /// Takes the lock exclusively if it is free. None if it is not.
+    pub fn try_take(&self, file: &File, identity: Option<(u64, u64)>) -> Option<Exclusion> {
+        let exclusion = self.try_now(file, true).ok()?;
+        self.set_holder(holder(identity));
+        Some(exclusion)
     }
 
     /// Takes the lock shared, and waits for at most `timeout` while it is held exclusively. Returns whether it did.
     pub fn share(&self, file: &File, timeout: Duration) -> bool {
         let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
-        while change::try_take(file, false).is_err() {
-            if waited >= timeout {
-                return false;
+        loop {
+            match change::try_take(file, false) {
+                Ok(()) => return true,
+                Err(Blocked::Unsupported) => return false,
+                Err(_) if waited >= timeout => return false,
+                Err(_) => waited += pauses.wait(),
             }
-            waited += pauses.wait();
         }
-        true
     }
 
     /// Releases the lock.
     pub fn release(&self, file: &File) {
-        if self.uses_flock.load(Ordering::Relaxed) {
+        if self.held.swap(0, Ordering::Relaxed) & held::WHOLE != 0 {
             change::leave_whole(file);
         }
         change::leave(file);

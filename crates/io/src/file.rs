@@ -2,7 +2,7 @@
 //! one handle, and no buffer, so all handles of a file see what was written.
 
 use super::change_lock::ChangeLock;
-use super::{Backend, Mode, Storage, Version, Written};
+use super::{Backend, Exclusion, Mode, Storage, Version, Written};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
 use oxiblosc_system::files::{self, How, NewFileAccess};
@@ -42,12 +42,8 @@ impl Backend for Filesystem {
     }
 
     fn version(&self, path: &CStr) -> Option<Version> {
-        let (identity, written, size) = files::version_of(path)?;
-        Some(Version {
-            identity,
-            written,
-            size,
-        })
+        let (identity, size) = files::version_of(path)?;
+        Some(Version { identity, size })
     }
 
     fn is_filesystem(&self) -> bool {
@@ -84,7 +80,7 @@ impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
         if self.file.is_kept() {
             let version = files::version(&self.file).ok();
-            return version.and_then(|(_, _, size)| size).ok_or(Error::FileRead);
+            return version.and_then(|(_, size)| size).ok_or(Error::FileRead);
         }
         // Seeking to the end is faster than `fstat`; `files::identity_of` explains why. Nothing else uses the position of a file that is not kept
         // open.
@@ -139,12 +135,16 @@ impl Storage for PlainFile {
         self.file.sync_data().map_err(|_| Error::FileWrite)
     }
 
-    fn lock_exclusive(&self) -> Result<()> {
+    fn lock_exclusive(&self) -> Result<Exclusion> {
         self.lock.take(&self.file, self.identity())
     }
 
-    fn try_lock_exclusive(&self) -> bool {
+    fn try_lock_exclusive(&self) -> Option<Exclusion> {
         self.lock.try_take(&self.file, self.identity())
+    }
+
+    fn complete_lock(&self) -> bool {
+        self.lock.complete(&self.file)
     }
 
     fn lock_shared(&self, timeout: Duration) -> bool {
@@ -172,13 +172,7 @@ impl Storage for PlainFile {
     }
 
     fn written(&self) -> Option<Written> {
-        let (identity, written, _) = files::version(&self.file).ok()?;
-        self.identity.get_or_init(|| identity);
-        written
-    }
-
-    fn written_after(&self, before: Written) -> Option<Written> {
-        written_after(&self.file, before)
+        files::written(&self.file)
     }
 }
 
@@ -189,15 +183,6 @@ pub(crate) fn identity_once(file: &File, known: &OnceLock<(u64, u64)>) -> Option
     }
     let identity = files::identity(file).ok()?;
     Some(*known.get_or_init(|| identity))
-}
-
-/// See [`Storage::written_after`].
-pub fn written_after(file: &File, before: Written) -> Option<Written> {
-    let now = files::written(file)?;
-    if now > before || files::write_after(file, before).is_err() {
-        return Some(now);
-    }
-    files::written(file)
 }
 
 /// Reads from `pos` on until `buf` is full, the file ends or an error occurs. Returns the number of bytes read.

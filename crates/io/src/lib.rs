@@ -27,6 +27,7 @@ pub mod attributes;
 /// Back ends that are C functions.
 pub mod callbacks;
 mod change_lock;
+pub use change_lock::Exclusion;
 /// Files of the file system.
 pub mod file;
 /// The lock file beside a frame.
@@ -88,17 +89,23 @@ pub trait Storage: Send + Sync {
     /// fails.
     fn sync(&self) -> Result<()>;
 
-    /// Locks the file exclusively until [`Self::unlock`], or until the file is closed. It waits without a limit for other users of this lock, and for
-    /// some time for programs that lock the whole file. Back ends without such locks do nothing.
+    /// Locks the file exclusively until [`Self::unlock`], or until the file is closed. It waits for others that have it locked, up to a limit.
+    /// For back ends without locks nobody else uses the file.
     ///
     /// # Errors
-    /// [`Error::Lock`](oxiblosc_error::Error::Lock) if another program keeps the whole file locked, or the thread would wait for itself.
-    fn lock_exclusive(&self) -> Result<()> {
-        Ok(())
+    /// [`Error::Lock`](oxiblosc_error::Error::Lock) if others keep the file locked, or the thread would wait for itself.
+    fn lock_exclusive(&self) -> Result<Exclusion> {
+        Ok(Exclusion::Granted)
     }
 
-    /// As [`Self::lock_exclusive`], without waiting. Returns whether the file was locked.
-    fn try_lock_exclusive(&self) -> bool {
+    /// As [`Self::lock_exclusive`], without waiting. None if others have it locked.
+    fn try_lock_exclusive(&self) -> Option<Exclusion> {
+        Some(Exclusion::Granted)
+    }
+
+    /// While the file is locked exclusively, takes all other kinds of locks that the system has for it, if they are free. Returns whether all are
+    /// held now: then no other process can be in the middle of a change.
+    fn complete_lock(&self) -> bool {
         true
     }
 
@@ -147,11 +154,6 @@ pub trait Storage: Send + Sync {
     fn written(&self) -> Option<Written> {
         None
     }
-
-    /// Makes sure that [`Self::written`] is later than `before`, if the system can, and returns it.
-    fn written_after(&self, _before: Written) -> Option<Written> {
-        self.written()
-    }
 }
 
 /// A lock of a file, released when this is dropped.
@@ -159,17 +161,17 @@ pub trait Storage: Send + Sync {
 pub struct StorageLock<'a>(&'a dyn Storage);
 
 impl<'a> StorageLock<'a> {
-    /// Takes [`Storage::lock_exclusive`].
+    /// Takes [`Storage::lock_exclusive`]. A file that this call has created (`is_new`) may lie where there are no locks.
     ///
     /// # Errors
-    /// As for that.
-    pub fn exclusive(file: &'a dyn Storage) -> Result<Self> {
-        file.lock_exclusive().map(|()| Self(file))
-    }
-
-    /// Takes [`Storage::try_lock_exclusive`], if it is free.
-    pub fn try_exclusive(file: &'a dyn Storage) -> Option<Self> {
-        file.try_lock_exclusive().then(|| Self(file))
+    /// As for that; [`Error::Lock`](oxiblosc_error::Error::Lock) where there are no locks.
+    pub fn exclusive(file: &'a dyn Storage, is_new: bool) -> Result<Self> {
+        let exclusion = file.lock_exclusive()?;
+        let lock = Self(file);
+        match exclusion == Exclusion::Granted || is_new {
+            true => Ok(lock),
+            false => Err(oxiblosc_error::Error::Lock),
+        }
     }
 
     /// Takes [`Storage::lock_shared`], if it gets it in time.
@@ -189,8 +191,6 @@ impl Drop for StorageLock<'_> {
 pub struct Version {
     /// Device and inode.
     pub identity: (u64, u64),
-    /// When it was last written to, if that is known.
-    pub written: Option<Written>,
     /// How many bytes it has, if that is known.
     pub size: Option<u64>,
 }
@@ -239,12 +239,11 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// The identity, when that file was last written to, and its size.
+    /// The identity and the size of that file.
     fn version(&self, path: &CStr) -> Option<Version> {
         let identity = self.identity(path)?;
         Some(Version {
             identity,
-            written: None,
             size: None,
         })
     }

@@ -7,7 +7,7 @@
 //! is no lock file: its name may be a link, and what it leads to must not be overwritten.
 
 use super::file::{read_at_least, write_up_to};
-use super::{operation, turnstile};
+use super::{change_lock, operation, turnstile};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::files::{self, How, NewFileAccess};
@@ -48,9 +48,14 @@ impl Waiter {
     /// Waits for the lock. A reader lets waiting writers go first.
     ///
     /// # Errors
-    /// [`Error::Lock`], also after `timeout`, if there is one.
+    /// [`Error::Lock`], also after `timeout`, if there is one, or the limit that the environment sets.
     pub fn wait(self, timeout: Option<Duration>) -> Result<LockGuard> {
         let file = &self.file.file;
+        let limit = change_lock::limit();
+        let timeout = match (timeout, limit) {
+            (Some(timeout), Some(limit)) => Some(timeout.min(limit)),
+            (timeout, limit) => timeout.or(limit),
+        };
         match (timeout, self.exclusive) {
             (None, true) => wait_exclusive(file).map_err(|_| Error::Lock)?,
             (None, false) => {

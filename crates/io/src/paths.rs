@@ -142,6 +142,16 @@ pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
     files::rename(from, to).map_err(|_| Error::Failure)
 }
 
+/// Whether anything is at a path, perhaps a link, or that cannot be told.
+pub fn is_taken(name: &CStr) -> bool {
+    !files::stat(name, false).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+/// Renames a file or directory to a name that nothing has. `Error::FileOpen` if something has it, or that fails.
+pub fn rename_new(from: &CStr, to: &CStr) -> Result<()> {
+    files::rename_new(from, to).map_err(|_| Error::FileOpen)
+}
+
 /// Creates a directory. `Error::FileOpen` if that fails, also if it exists already.
 pub fn create_dir(name: &CStr) -> Result<()> {
     files::make_dir(name).map_err(|_| Error::FileOpen)

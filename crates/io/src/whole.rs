@@ -9,11 +9,10 @@ use super::{Backend, Mode, StorageLock, attributes, paths};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Text};
 use oxiblosc_system::files::{self, How, NewFileAccess, Rights};
+use oxiblosc_system::random;
 use std::ffi::CStr;
 use std::fs::File;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Write};
-use std::time::SystemTime;
 
 /// How many names are tried for a new file.
 const NAMES: usize = 64;
@@ -65,7 +64,7 @@ pub fn write_through(
     let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
     let written = backend.open(path, Mode::Create).and_then(|file| {
         {
-            let _lock = StorageLock::exclusive(&*file)?;
+            let _lock = StorageLock::exclusive(&*file, is_new)?;
             file.write_at(0, bytes)?;
             if durable {
                 file.sync()?;
@@ -82,6 +81,17 @@ pub fn write_through(
             let _ = paths::remove_file(path);
         }
     })
+}
+
+/// A random path in the directory of `target`, which nothing has.
+///
+/// # Errors
+/// [`Error::FileOpen`] for the root; [`Error::MemoryAlloc`].
+pub fn temporary_name(target: &CStr) -> Result<CStrBuf> {
+    let folder = paths::folder(target)?.ok_or(Error::FileOpen)?;
+    let number = random::number();
+    let name = Text::<32>::of(format_args!("/.b2-{number:016x}.tmp"));
+    CStrBuf::concat(&[folder.to_bytes(), name.as_bytes()])
 }
 
 fn ends_in_separator(path: &CStr) -> bool {
@@ -136,7 +146,7 @@ impl Temporary {
     /// link, the next one is tried. The length of the name does not depend on that of `target`, which may be the longest possible.
     fn beside(target: &CStr, access: NewFileAccess) -> Result<(Self, File)> {
         for _ in 0..NAMES {
-            let name = Self::name(target)?;
+            let name = temporary_name(target)?;
             match files::open(&name, How::TEMPORARY, access) {
                 Ok(file) => return Ok((Self(Some(name)), file)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -144,15 +154,6 @@ impl Temporary {
             }
         }
         Err(Error::FileOpen)
-    }
-
-    fn name(target: &CStr) -> Result<CStrBuf> {
-        let folder = paths::folder(target)?.ok_or(Error::FileOpen)?;
-        // A `RandomState` has random keys from the system. A forked child would continue its parent's sequence, so process and time are hashed, too.
-        let seed = (std::process::id(), SystemTime::now());
-        let number = RandomState::new().hash_one(seed);
-        let name = Text::<32>::of(format_args!("/.b2-{number:016x}.tmp"));
-        CStrBuf::concat(&[folder.to_bytes(), name.as_bytes()])
     }
 
     /// Renames the file to `target`.
@@ -188,7 +189,7 @@ impl Temporary {
 
     /// Gives a file a second name (a hard link), if the file system supports it.
     fn second_name(target: &CStr) -> Option<Self> {
-        let name = Self::name(target).ok()?;
+        let name = temporary_name(target).ok()?;
         files::link(target, &name).ok()?;
         Some(Self(Some(name)))
     }

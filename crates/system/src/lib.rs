@@ -10,7 +10,7 @@
 //! - `thread`: threads and values of theirs
 //! - `process`: forks, and programs that are started
 //! - `library`: libraries that are loaded
-//! - `clock`: the clock of the timestamps
+//! - `clock`: the clock of the timestamps; `random`: random numbers
 //!
 //! Paths are C strings here: the standard library makes copies of its paths, and ends the process where there is no memory for one.
 //! On Windows a path is UTF-8, or in the code page of the process if it cannot be UTF-8.
@@ -30,6 +30,8 @@
 pub mod attributes;
 /// C++ exceptions that leave a function of the program.
 pub mod exceptions;
+/// Random numbers.
+pub mod random;
 mod region;
 #[cfg(unix)]
 mod unix;

@@ -50,7 +50,7 @@ impl<'a> UnpublishedArray<'a> {
         let (dtype, dtype_format) = params.dtype();
         let meta = geometry.meta(dtype, dtype_format);
         // SAFETY: the storage is a copy with parameters of its own, whose pointers `b2nd_create_ctx` requires to be valid.
-        let sc = unsafe { schunk::make(&params.storage) }.map_err(Error::or_failure)?;
+        let sc = unsafe { schunk::make(&params.storage, true) }.map_err(Error::or_failure)?;
         // SAFETY: `sc` is from `make` above, and nothing else has it.
         unsafe {
             Self::over(sc, |handle| {
@@ -100,6 +100,8 @@ impl<'a> UnpublishedArray<'a> {
 
     /// The array, for C.
     pub fn finish(mut self, dtype: (Option<&[u8]>, i8)) -> Result<*mut b2nd_array_t> {
+        // SAFETY: `self` owns the super-chunk.
+        unsafe { Handle::from_c(self.sc)?.core().publish()? };
         // SAFETY: `self` owns the super-chunk, and gives it to the array.
         let array = unsafe { array::make(self.sc, &self.array.geometry, dtype)? };
         self.sc = null_mut();

@@ -1,6 +1,6 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::create::{adopt, choose_tuner, discard, make, options};
+use super::create::{adopt, choose_tuner, discard, make, options, publish};
 use super::meta::copying;
 use super::mirror::recorded;
 use super::parts::cparams_from;
@@ -86,6 +86,7 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
         contiguous,
         // SAFETY: a null back end is allowed.
         options: &|| unsafe { options(null()) },
+        hidden: true,
         checksums: checksums(),
         parameters,
         host: boxed(Coders {
@@ -97,7 +98,7 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
     };
     let copy = copy.make()?;
     let copied = copy_content(shown, &copy, same, true);
-    copy.or_discard(copied)
+    copy.publish_if(copied)
 }
 
 /// Copies metalayers and chunks into an empty super-chunk.
@@ -215,10 +216,11 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
     storage: *mut blosc2_storage,
 ) -> *mut blosc2_schunk {
     not_null!(storage)?;
-    copy(Handle::from_c(schunk)?, &*storage, true)
+    let copied = copy(Handle::from_c(schunk)?, &*storage, true)?;
+    publish(copied)
 }
 
-/// Copies a super-chunk, without its variable-length metalayers if they are not wanted; see `blosc2_schunk_copy`.
+/// Copies a super-chunk, without its variable-length metalayers if they are not wanted; see `blosc2_schunk_copy`. The copy is hidden.
 ///
 /// # Safety
 /// As for that.
@@ -230,10 +232,11 @@ pub unsafe fn copy(
     unsafe_granted!({
         let _unchanged = shown.core().read()?;
         let (mut cparams, same) = parameters(shown.base(), storage.cparams)?;
-        let new = make(&blosc2_storage {
+        let storage = blosc2_storage {
             cparams: &raw mut cparams,
             ..*storage
-        })?;
+        };
+        let new = make(&storage, true)?;
         let to = Handle::from_c(new);
         let copied = to.and_then(|to| copy_content(shown, to.core(), same, vlmetalayers));
         copied.map(|()| new).inspect_err(|_| discard(new))

@@ -34,11 +34,11 @@ pub fn choose_tuner(cparams: &mut blosc2_cparams) {
     }
 }
 
-/// Makes a super-chunk.
+/// Makes a super-chunk. A hidden one is at its path once it is published.
 ///
 /// # Safety
 /// The pointers in `storage` are null or valid.
-pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
+pub unsafe fn make(storage: &blosc2_storage, hidden: bool) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
         let mut storage = Storage::copy_of(storage)?;
         choose_tuner(storage.cparams());
@@ -50,6 +50,7 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
             path: c_str(storage.urlpath),
             contiguous: storage.contiguous,
             options: &|| options(storage.io),
+            hidden,
             checksums: checksums(),
             parameters,
             host,
@@ -69,7 +70,7 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
 /// `storage` is valid, and the pointers in it are NULL or valid.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-    make(storage.as_ref().ok_or(Error::NullPointer)?)
+    make(storage.as_ref().ok_or(Error::NullPointer)?, false)
 }
 
 /// Makes a super-chunk of a frame at a path, if it has one; `body` does something to it first.
@@ -161,6 +162,18 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
     open(urlpath, offset, udio)
+}
+
+/// Publishes a hidden super-chunk; see [`SuperChunk::publish`]. If that fails, it is discarded.
+///
+/// # Safety
+/// As for [`discard`].
+pub unsafe fn publish(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> {
+    unsafe_granted!({
+        let published = Handle::from_c(schunk).and_then(|made| made.core().publish());
+        published.inspect_err(|_| discard(schunk))?;
+        Ok(schunk)
+    })
 }
 
 /// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there

@@ -2,8 +2,7 @@
 
 use super::RolledBackFile;
 use crate::integrity::Integrity;
-use oxiblosc_chunk::checksum::crc32c;
-use oxiblosc_frame::fingerprint::{Sums, sums, without};
+use oxiblosc_frame::fingerprint::{Sums, sums, trailer_sum};
 use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::trailer;
@@ -34,9 +33,9 @@ impl End {
             let found_here = Self::at(image, end, extent.header_len.into());
             // Prefer a trailer with checksums.
             let better = found_here.as_ref().is_some_and(|new| {
-                found
-                    .as_ref()
-                    .is_none_or(|old| old.sums.is_none() && new.sums.is_some())
+                found.as_ref().is_none_or(|old| {
+                    old.sums.is_none() && new.sums.is_some() || new.state == Integrity::Intact
+                })
             });
             if better {
                 found = found_here;
@@ -77,7 +76,7 @@ impl End {
             let bytes = image.read(pos, len)?;
             let layers = image.faults.readable(trailer::parse(&bytes))?;
             let state = match &sums {
-                Some(sums) if crc32c(without(&bytes)) == sums.trailer => Integrity::Intact,
+                Some(sums) if trailer_sum(&bytes) == sums.trailer => Integrity::Intact,
                 Some(_) => Integrity::Damaged,
                 None => Integrity::Unknown,
             };

@@ -195,7 +195,10 @@ impl<'a> Chunk<'a> {
 
     /// The streams of block `nblock`, in memory, if they match their checksums. Only then may new checksums be computed from them, as
     /// those of damaged streams would hide the damage.
-    pub(crate) fn checked_streams(&self, nblock: usize) -> Result<&'a [u8]> {
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the checksum is wrong; those of a damaged chunk.
+    pub fn checked_streams(&self, nblock: usize) -> Result<&'a [u8]> {
         let streams = self.compressed(nblock, |_| ())?;
         match &self.checksums {
             Some(sums) if !self.was_checked(nblock) => sums.check_block(nblock, streams)?,

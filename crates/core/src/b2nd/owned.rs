@@ -230,12 +230,12 @@ impl NewArray<'_> {
         fill: impl FnOnce(&ArrayRef) -> Result<()>,
     ) -> Result<Array> {
         super::create::check(self.geometry, self.kind, storage.cparams.typesize)?;
-        let schunk = SuperChunk::create(storage.for_blocks_of(self.geometry)?)?;
+        let schunk = SuperChunk::create_hidden(storage.for_blocks_of(self.geometry)?)?;
         let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
         let special = (self.kind, &sample as &Sample);
         let made = schunk.become_array(self.meta, self.geometry, self.metalayers, special);
         let made = made.and_then(|array| fill(&array));
-        schunk.or_discard(made).map(|schunk| Array { schunk })
+        schunk.publish_if(made).map(|schunk| Array { schunk })
     }
 }
 

@@ -72,7 +72,6 @@ impl ArrayRef<'_> {
                 // The chunks do not fit the metalayer.
                 return Err(Error::Failure);
             }
-            state.store.check_listable()?;
             let resizing = Resizing {
                 reshape: &reshape,
                 array: self,

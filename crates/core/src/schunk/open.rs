@@ -108,7 +108,7 @@ fn without_slash(path: &CStr) -> Result<CStrBuf> {
 
 impl ChunkStore {
     /// The store of a new super-chunk: in memory or, with a path, on disk. `header` makes the header of its frame; `options` gives back end,
-    /// locking and durability of a frame on disk.
+    /// locking and durability of a frame on disk. A hidden one is at its path once it is published.
     ///
     /// # Errors
     /// [`Error::FileOpen`] if something is already at the path of a contiguous frame; those of output.
@@ -117,6 +117,7 @@ impl ChunkStore {
         contiguous: bool,
         header: impl Fn(FrameKind) -> Header,
         options: impl FnOnce() -> Result<Options>,
+        hidden: bool,
     ) -> Result<Self> {
         let (kind, path) = match (path, contiguous) {
             (None, false) => return Ok(Self::Separate(List::new())),
@@ -131,7 +132,12 @@ impl ChunkStore {
         let options = options()?;
         // The memory is allocated first, because nothing may fail once the frame exists on disk.
         let place = boxed_uninit()?;
-        let (disk, _) = Disk::create(options, &path, &header(kind))?;
+        let create = if hidden {
+            Disk::create_hidden
+        } else {
+            Disk::create
+        };
+        let (disk, _) = create(options, &path, &header(kind))?;
         Ok(Self::Disk(Mutex::new(Box::write(place, disk))))
     }
 
@@ -168,6 +174,8 @@ pub struct NewSuperChunk<'a> {
     pub contiguous: bool,
     /// Gives back end, locking and durability of a frame on disk.
     pub options: &'a dyn Fn() -> Result<Options>,
+    /// Whether a frame on disk is at its path only once [`SuperChunk::publish`] is called.
+    pub hidden: bool,
     /// Whether a frame gets checksums.
     pub checksums: bool,
     /// The parameters of its chunks.
@@ -187,7 +195,13 @@ impl NewSuperChunk<'_> {
         let (host, parameters) = (self.host, self.parameters);
         let empty = State::new(ChunkStore::Separate(List::new()), parameters);
         let header = |kind| empty.new_header(&*host, kind);
-        let store = ChunkStore::create(self.path, self.contiguous, header, self.options)?;
+        let store = ChunkStore::create(
+            self.path,
+            self.contiguous,
+            header,
+            self.options,
+            self.hidden,
+        )?;
         let id = self.id.unwrap_or_else(next_id);
         let schunk = SuperChunk::new(store, parameters, host, id);
         match self.checksums {
@@ -226,6 +240,15 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::FileOpen`] if something is already at the path; those of output.
     pub fn create(storage: StorageParams) -> Result<Self> {
+        Self::create_as(storage, false)
+    }
+
+    /// As [`Self::create`]; but nothing is at the path before [`Self::publish`].
+    pub(crate) fn create_hidden(storage: StorageParams) -> Result<Self> {
+        Self::create_as(storage, true)
+    }
+
+    fn create_as(storage: StorageParams, hidden: bool) -> Result<Self> {
         let StorageParams {
             place,
             cparams,
@@ -245,6 +268,7 @@ impl SuperChunk {
             path: path.as_deref(),
             contiguous: matches!(place, Place::Frame | Place::File(_)),
             options: &|| protection.options(),
+            hidden,
             checksums: protection.checksums,
             parameters: cparams.recorded(),
             host: contexts(cparams, dparams)?,
@@ -341,7 +365,7 @@ impl SuperChunk {
     /// Those of [`Self::create`], of damaged chunks, and of output.
     pub fn copy_to(&self, storage: StorageParams) -> Result<Self> {
         let _unchanged = self.read()?;
-        self.fill_copy(Self::create(storage)?)
+        self.fill_copy(Self::create_hidden(storage)?)
     }
 
     /// Copies the super-chunk into one that was just created.
@@ -349,7 +373,7 @@ impl SuperChunk {
         let same = copy.peek()?.parameters() == self.peek()?.parameters();
         let coder = VlmetalayerCoder::defaults()?;
         let copied = copy.copy_from(self, None, same, Some(&coder));
-        copy.or_discard(copied)
+        copy.publish_if(copied)
     }
 
     /// A copy as a contiguous frame, in a new file at the path or in memory, with the same parameters of compression. It uses one thread.
@@ -359,6 +383,7 @@ impl SuperChunk {
             path,
             contiguous: true,
             options: &|| protection.options(),
+            hidden: true,
             checksums: protection.checksums,
             parameters: *state.parameters(),
             host: contexts(

@@ -155,6 +155,27 @@ impl SuperChunk {
         Ok(self)
     }
 
+    /// Gives the frame on disk of a super-chunk that was created hidden its name. Does nothing to others.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if something is at the path by now; those of output.
+    pub fn publish(&self) -> Result<()> {
+        let state = self.peek()?;
+        match state.store.disk() {
+            Some(disk) => lock(disk).publish(),
+            None => Ok(()),
+        }
+    }
+
+    /// This super-chunk, which was just created, once it is published, if `done` is a success. Otherwise its files are removed.
+    ///
+    /// # Errors
+    /// The one in `done`; those of [`Self::publish`].
+    pub fn publish_if<T>(self, done: Result<T>) -> Result<Self> {
+        let published = done.and_then(|_| self.publish());
+        self.or_discard(published)
+    }
+
     /// The bytes of a contiguous frame in memory.
     ///
     /// # Errors

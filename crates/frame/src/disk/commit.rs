@@ -5,7 +5,7 @@
 
 use super::Disk;
 use crate::header::{Extent, Header, MIN_LEN};
-use crate::journal::{Patch, Record, hash, put_back};
+use crate::journal::{Patch, Record, hash, put_back, roll_back};
 use crate::leftovers::{DeferredWrites, FileWrite, hold_back};
 use crate::meta::MetalayerRef;
 use crate::trailer;
@@ -115,7 +115,6 @@ impl Disk {
         if prepared.live.is_empty() && prepared.dead.is_empty() {
             return Ok(());
         }
-        self.wrote = true;
         let step = match is_append {
             true => self.in_one_step(&prepared, &header, extent.frame_len)?,
             false => None,
@@ -139,6 +138,7 @@ impl Disk {
             }
             None => self.write_with_record(file, prepared, extent.frame_len)?,
         }
+        self.written = None;
         self.view.header = header;
         self.view.extent = extent;
         self.view.forget_index();
@@ -237,7 +237,7 @@ impl Disk {
                 .and_then(|()| file.sync());
             match again {
                 Ok(()) => drop(self.undo(file, &record, last)),
-                Err(_) => self.stale = true,
+                Err(_) => (self.stale, self.has_left_record) = (true, true),
             }
             return Err(error);
         }
@@ -375,7 +375,20 @@ impl Disk {
             .and_then(|()| file.truncate(self.base + record.old_len))
             .and_then(|()| if durable { file.sync() } else { Ok(()) });
         self.stale |= undone.is_err();
+        self.has_left_record |= undone.is_err();
         undone.is_ok()
+    }
+
+    /// Tries once more to undo a change of this handle that failed, for readers of other libraries, which do not know records. If that fails, this
+    /// handle goes on reading the frame as it was before the change.
+    pub(super) fn undo_left(&mut self) {
+        if self.has_left_record {
+            let undone = self.while_locked(|disk| {
+                let file = disk.lock_file(true)?.ok_or(Error::Lock)?;
+                roll_back(&*file, Some(disk.base), disk.options.durable).map(drop)
+            });
+            self.has_left_record = undone.is_err();
+        }
     }
 }
 

@@ -189,13 +189,7 @@ impl Disk {
             to += header.cbytes;
         }
         bytes.truncate(to);
-        for offset in offsets
-            .list_mut()?
-            .iter_mut()
-            .filter(|offset| **offset >= 0)
-        {
-            *offset = follow(&moved, *offset as u64) as i64;
-        }
+        offsets.map_places(|place| follow(&moved, place))?;
         *free = FreeList::packed(first + to as u64);
         Ok(Some(Tight {
             first,

@@ -188,6 +188,10 @@ impl Disk {
     /// Whether the frame is compact after the change: it has less than [`SMALL`] bytes or a long trailer, and at most [`FEW`] chunks. If a chunk grows
     /// into its tail, which only chunks of large frames have, the frame stays large for this change even if it became shorter.
     fn stays_small(&self, change: ChunkChange, next: &EncodedMetadata) -> bool {
+        if !self.view.offsets.is_listable() {
+            // An index that is not compressed would be out of proportion.
+            return true;
+        }
         let chunks = match self.kind {
             FrameKind::Contiguous => {
                 let new = change.new_chunks();
@@ -366,7 +370,14 @@ impl Disk {
             _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&sizes, crc)),
         };
         let checksums = self.view.checksums;
-        fingerprint::stamp(checksums, index_crc, &mut writes.header, &mut trailer);
+        let stamp = Some(self.view.next_stamp());
+        fingerprint::write(
+            checksums,
+            index_crc,
+            stamp,
+            &mut writes.header,
+            &mut trailer,
+        );
         writes.dead.push((trailer_pos, &trailer))?;
         delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;

@@ -37,7 +37,7 @@ pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8
         Delta::Push(offset) => (count, offset.to_le_bytes().to_list()?),
         Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_list()?),
         Delta::From(from, list) => (*from, to_le_bytes(list.iter().copied())?),
-        Delta::All(..) => return Err(Error::Failure),
+        Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
     })
 }
 
@@ -97,9 +97,10 @@ impl Disk {
             .then(|| crc32c(&index[EXTENDED_HEADER_LENGTH..]));
         let front = &index[..EXTENDED_HEADER_LENGTH];
         let index_crc = offsets_crc.map(|crc| fingerprint::of_index_parts(front, crc));
-        fingerprint::stamp(
+        fingerprint::write(
             self.view.checksums,
             index_crc,
+            Some(self.view.next_stamp()),
             &mut writes.header,
             &mut trailer,
         );
@@ -173,7 +174,7 @@ impl Disk {
                 let kept = offsets.iter().take(*from);
                 crc32c(&to_le_bytes(kept.chain(list.iter().copied()))?)
             }
-            Delta::All(..) => return Err(Error::Failure),
+            Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
         }))
     }
 

@@ -1,6 +1,6 @@
 //! Header, index and trailer of a compact frame.
 
-use crate::fingerprint::{self, ChecksumScope};
+use crate::fingerprint::{self, ChecksumScope, Stamp};
 use crate::header::{Extent, set_extent};
 use crate::offsets::Offsets;
 use oxiblosc_error::Result;
@@ -51,13 +51,14 @@ impl Image {
         })
     }
 
-    /// Writes the checksums of all parts, or removes them.
-    pub fn stamp(&mut self, checksums: ChecksumScope) {
+    /// Writes the fingerprint.
+    pub fn write_fingerprint(&mut self, checksums: ChecksumScope, stamp: Stamp) {
         let end = self.body.len() - self.trailer_len;
         let (front, trailer) = self.body.split_at_mut(end);
         let index = &front[..self.index_len];
         let index_crc = checksums.is_any().then(|| fingerprint::of_index(index));
-        fingerprint::stamp(checksums, index_crc, &mut self.header, trailer);
+        let stamp = Some(stamp);
+        fingerprint::write(checksums, index_crc, stamp, &mut self.header, trailer);
     }
 
     /// Makes the frame one byte longer, with a free byte before the trailer.

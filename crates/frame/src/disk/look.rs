@@ -1,8 +1,13 @@
 //! Checks whether a frame is as it was last read. Several threads can do so at once.
+//!
+//! What stands in the file decides: each change by this library gives the frame another fingerprint, and each by another library removes
+//! that or changes the header. Only of a frame without a fingerprint, where the changes before and after a look were both another library's,
+//! does the time of the file's last change tell more.
 
 use super::refresh::Named;
-use super::{Disk, Pending, is_there, is_written, patches};
-use crate::journal::overlay;
+use super::{Disk, Pending, is_there, patches};
+use crate::fingerprint;
+use crate::journal::{Patch, overlay};
 use oxiblosc_error::Error;
 use oxiblosc_io::{Backend, Storage, Written};
 use oxiblosc_memory::{CStrBuf, Shared};
@@ -10,16 +15,42 @@ use oxiblosc_memory::{CStrBuf, Shared};
 /// The longest header that is copied for a check. Frames with a longer one are checked under their lock.
 const MAX_HEADER: usize = 512;
 
+/// Whether the file has these bytes at these positions of the frame at `base`, under the old ones of a pending change.
+pub(super) fn has_bytes(
+    file: &dyn Storage,
+    base: u64,
+    pending: &[Patch],
+    marks: [(u64, &[u8]); 2],
+) -> bool {
+    let mut now = [0; MAX_HEADER];
+    marks.into_iter().all(|(mut pos, known)| {
+        known.chunks(now.len()).all(|known| {
+            let now = &mut now[..known.len()];
+            let read = file.read_at(base + pos, now);
+            overlay(pending, pos, now);
+            pos += known.len() as u64;
+            read.is_ok() && now == known
+        })
+    })
+}
+
+/// Whether a file was written to since a moment, as far as both are known.
+pub(super) fn is_written_since(file: &dyn Storage, moment: Option<Written>) -> bool {
+    moment.is_some_and(|moment| file.written().is_some_and(|now| now != moment))
+}
+
 /// What a thread needs for the check.
 pub struct Look {
     backend: Shared<dyn Backend>,
     path: Shared<CStrBuf>,
     file: Shared<dyn Storage>,
     identity: Option<(u64, u64)>,
+    /// When the file was last written to, if that counts.
     written: Option<Written>,
     base: u64,
     header: [u8; MAX_HEADER],
     len: usize,
+    fingerprint: (u64, [u8; fingerprint::LEN]),
     pending: Pending,
     /// The error of the last check whether the frame is there.
     missing: Option<Error>,
@@ -43,23 +74,17 @@ impl Look {
             return Seen::Other;
         }
         let named = match self.backend.version(&self.path) {
-            Some(version) if Some(version.identity) == self.identity => {
-                if is_written(self.written, version.written) {
-                    return Seen::Other;
-                }
-                Named::Same
-            }
+            Some(version) if Some(version.identity) == self.identity => Named::Same,
             None => Named::Nothing,
             Some(_) => return Seen::Other,
         };
-        let known = &self.header[..self.len];
-        let mut now = [0; MAX_HEADER];
-        let now = &mut now[..self.len];
-        if self.file.read_at(self.base, now).is_err() || !is_there(&self.pending, &*self.file) {
-            return Seen::Other;
-        }
-        overlay(patches(&self.pending), 0, now);
-        if now != known {
+        let file = &*self.file;
+        let (pos, fingerprint) = &self.fingerprint;
+        let marks = [(0, &self.header[..self.len]), (*pos, &fingerprint[..])];
+        if is_written_since(file, self.written)
+            || !is_there(&self.pending, file)
+            || !has_bytes(file, self.base, patches(&self.pending), marks)
+        {
             return Seen::Other;
         }
         let missing = named.is_there().err();
@@ -75,13 +100,14 @@ impl Disk {
     /// What a thread needs for the check. None if the frame has to be read again anyway, no file is kept open, or the header is too long.
     pub fn look(&self) -> Option<Look> {
         let reader = self.reader.as_ref()?;
-        let known = &self.view.header;
+        let [(_, known), (pos, fingerprint)] = self.view.state_marks();
         let stale = self.stale || self.news.is_some();
         if stale || !self.writes_to(self.identity) || known.len() > MAX_HEADER {
             return None;
         }
         let mut header = [0; MAX_HEADER];
         header[..known.len()].copy_from_slice(known);
+        let fingerprint = (pos, *fingerprint.last_chunk()?);
         Some(Look {
             backend: self.options.backend.clone(),
             path: self.file.clone(),
@@ -91,6 +117,7 @@ impl Disk {
             base: self.base,
             header,
             len: known.len(),
+            fingerprint,
             pending: self.view.pending.clone(),
             missing: self.missing,
         })

@@ -1,8 +1,8 @@
 //! A frame in a file or a directory.
 //!
 //! A handle keeps header, trailer and offsets in memory. [`Disk::refresh`] reads them again if another handle or process has changed the
-//! frame: if the header on disk is a different one, or the file was written to since. The header alone is not enough, since after several
-//! changes it may be the same as before. [`Disk::commit`] changes the frame.
+//! frame: if the header on disk, or the fingerprint at the end of the trailer, is a different one. The header alone is not enough, since after
+//! several changes it may be the same as before. [`Disk::commit`] changes the frame.
 //!
 //! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks is always compact, as in the format's documents: header, chunks,
 //! compressed index and trailer, one behind the other. The first change of a larger one moves the index and stores it uncompressed, with
@@ -14,6 +14,7 @@ mod commit;
 mod compact;
 mod edit;
 mod growing_index;
+mod hidden;
 mod image;
 mod load;
 pub mod look;
@@ -35,7 +36,7 @@ pub(crate) use writer::TRIES;
 pub use writer::{FrameLockGuard, FrameWaiter, LockState};
 use writer::{SpaceInFile, WriteHandle};
 
-use super::fingerprint::{ChecksumScope, Coverage};
+use super::fingerprint::{self, ChecksumScope, Coverage, Stamp};
 use super::header::{Extent, FrameKind, Header};
 use super::journal::{Overlay, Patch};
 use super::meta::Metalayer;
@@ -107,6 +108,28 @@ impl FrameView {
         bytes.get(from..from.checked_add(len)?)
     }
 
+    /// The stamp of the next change.
+    fn next_stamp(&self) -> Stamp {
+        let known = Stamp::of(self.trailer());
+        let is_new = || self.offsets.is_empty() && self.trailer_len == trailer::EMPTY_LEN;
+        match known {
+            Some(stamp) => stamp.next(),
+            None if is_new() => Stamp::default().next(),
+            None => Stamp::random(),
+        }
+    }
+
+    /// What tells this state of the frame from others, as it is on the disk: header and fingerprint, with their positions in the frame.
+    fn state_marks(&self) -> [(u64, &[u8]); 2] {
+        let at = self.tail.len().saturating_sub(fingerprint::LEN);
+        let fingerprint = &self.tail[at..];
+        let end = self.extent.frame_len;
+        [
+            (0, &self.header),
+            (end.saturating_sub(fingerprint.len() as u64), fingerprint),
+        ]
+    }
+
     /// Drops the index from the tail, after a change that may have moved it.
     fn forget_index(&mut self) {
         let index = self.tail.len() - self.trailer_len;
@@ -137,11 +160,6 @@ pub struct Loaded {
     pub coverage: Coverage,
 }
 
-/// Whether a file was written to between two moments, as far as that is known.
-fn is_written(before: Option<Written>, now: Option<Written>) -> bool {
-    before.is_some() && now.is_some() && before != now
-}
-
 /// An open frame.
 pub struct Disk {
     options: Options,
@@ -155,10 +173,8 @@ pub struct Disk {
     view: FrameView,
     /// Device and inode of the file that `view` was read from.
     identity: Option<(u64, u64)>,
-    /// When that file was last written to, as of the moment before `view` was read, or after the last change by this handle.
+    /// When that file was last written to, as of the moment before `view` was read. With a stamp in the view it tells nothing more, and is none.
     written: Option<Written>,
-    /// Whether this handle has written to the file since it took the lock of a change.
-    wrote: bool,
     /// The size of the file, if it is known: it was read under the lock of the present change, and nothing was written since.
     size: Option<u64>,
     reader: Option<KeptReader>,
@@ -173,14 +189,20 @@ pub struct Disk {
     held: usize,
     /// The process in which they were made.
     process: u32,
-    /// Whether the view has to be read again, even if header and time are the same.
+    /// Whether the view has to be read again, even if nothing shows that the frame has changed.
     stale: bool,
+    /// Whether a change of this handle failed and could not be undone, so that its record is in the file.
+    has_left_record: bool,
     /// The error of the last check whether the frame is there. With one, the frame cannot be changed.
     missing: Option<Error>,
     /// What was read when the frame was last read again, until [`Self::refresh`] returns it.
     news: Option<Loaded>,
     /// The files of the frame, if this handle created them.
     made: Option<NewFrame>,
+    /// Whether this handle created the frame. Where there are no locks, no other one changes it.
+    is_creator: bool,
+    /// What the frame becomes, if it is hidden.
+    goal: Option<hidden::Goal>,
     /// Whether the name of the frame's file is known to be on the disk.
     is_name_durable: bool,
 }
@@ -203,6 +225,7 @@ impl Disk {
         match created {
             Ok((mut disk, loaded)) => {
                 disk.made = made;
+                disk.is_creator = true;
                 disk.is_name_durable = disk.options.durable;
                 Ok((disk, loaded))
             }
@@ -247,6 +270,7 @@ impl Disk {
             None => load()?,
         };
         let mut disk = Self {
+            written: written.filter(|_| Stamp::of(view.trailer()).is_none()),
             options,
             path: CStrBuf::copy_of(path)?,
             file: Shared::new(file)?,
@@ -254,8 +278,6 @@ impl Disk {
             base,
             view,
             identity: storage.identity(),
-            written,
-            wrote: false,
             size: None,
             reader: None,
             space: None,
@@ -265,18 +287,16 @@ impl Disk {
             held: 0,
             process: oxiblosc_pool::process(),
             stale: false,
+            has_left_record: false,
             missing: None,
             news: None,
             made: None,
+            is_creator: false,
+            goal: None,
             is_name_durable: false,
         };
         // So the frame can be read even after its path was removed.
         disk.keep_reader(&storage);
-        if disk.view.pending.is_some() {
-            // Readers of other libraries, which do not know records, need the old bytes restored. If that fails, this handle still reads the frame
-            // as it was before the change.
-            let _ = disk.recover();
-        }
         Ok((disk, loaded))
     }
 
@@ -352,7 +372,8 @@ impl Disk {
     /// The file to read chunks from. During a change it is the one that is open for that, whose descriptor was checked; otherwise the one that is
     /// kept open, through which the header was read. If none is open, the file is opened.
     fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
-        let changed = self.write_handle.as_ref().filter(|handle| handle.locked);
+        let own = self.write_handle.as_ref();
+        let changed = own.filter(|handle| handle.locked.is_some());
         let is_checked = self.changing > self.held && self.writes_to(self.identity);
         if let Some(changed) = changed.filter(|_| is_checked || self.reader.is_none()) {
             return Ok(changed.file.clone());
@@ -385,6 +406,7 @@ impl Disk {
     /// # Errors
     /// Those of a change. The frame is valid then, but longer than necessary.
     pub fn close(&mut self) -> Result<()> {
+        self.undo_left();
         let mut closed = Ok(());
         if self.space.is_some() && self.is_loose() {
             closed = self.while_locked(|disk| {

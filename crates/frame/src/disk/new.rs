@@ -18,6 +18,32 @@ pub struct NewFrame {
 }
 
 impl NewFrame {
+    /// For the frame that is about to get this path.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub(super) fn planned(path: &CStr, kind: FrameKind, locking: bool) -> Result<Self> {
+        let is_sparse = kind == FrameKind::Sparse;
+        let lock = with_suffix(path, if is_sparse { b"/.b2lock" } else { b".b2lock" })?;
+        let beside = (locking && !is_sparse).then_some(&*lock);
+        let made = NewPath::planned(path, is_sparse, beside)?;
+        let files = match is_sparse {
+            true => Some((
+                super::frame_file(path, kind)?,
+                lock,
+                ChunkPaths::in_directory(path)?,
+            )),
+            false => None,
+        };
+        Ok(Self { made, files })
+    }
+
+    /// Records what was created.
+    pub(super) fn created(self) -> Self {
+        let made = self.made.created();
+        Self { made, ..self }
+    }
+
     /// Removes the files, as far as possible. Files that were there before stay.
     pub fn remove(&mut self) {
         if let Some((index, lock, chunks)) = &mut self.files
@@ -49,18 +75,9 @@ pub fn make(
 ) -> Result<(Shared<dyn Storage>, Option<NewFrame>)> {
     let backend = &options.backend;
     if kind == FrameKind::Sparse {
-        let made = NewPath::planned(path, true, None)?;
-        let lock = with_suffix(path, b"/.b2lock")?;
-        let files = Some((
-            CStrBuf::copy_of(file)?,
-            lock,
-            ChunkPaths::in_directory(path)?,
-        ));
+        let made = NewFrame::planned(path, kind, options.locking)?;
         paths::create_dir(path)?;
-        let mut made = NewFrame {
-            made: made.created(),
-            files,
-        };
+        let mut made = made.created();
         let opened = backend.open(file, Mode::Create);
         let storage = opened.inspect_err(|_| made.remove())?;
         return Ok((storage, Some(made)));
@@ -68,16 +85,14 @@ pub fn make(
     if !backend.is_filesystem() && !backend.is_mmap() {
         return Ok((backend.open(file, Mode::Create)?, None));
     }
-    let lock = with_suffix(path, b".b2lock")?;
-    let lock = options.locking.then_some(&*lock);
     let target = paths::followed(file)?;
-    let made = NewPath::planned(&target, false, lock)?;
+    let made = NewFrame::planned(&target, kind, options.locking)?;
     if backend.is_filesystem() {
         let storage = backend.open(&target, Mode::New)?;
-        let made = made.created();
-        let locked = storage.lock_exclusive().and_then(|()| storage.size());
+        let mut made = made.created();
+        let locked = storage.lock_exclusive().and_then(|_| storage.size());
         return match locked {
-            Ok(0) => Ok((storage, Some(NewFrame { made, files: None }))),
+            Ok(0) => Ok((storage, Some(made))),
             // Another process has appended to the file since.
             Ok(_) => Err(Error::FileOpen),
             Err(error) => {
@@ -91,11 +106,10 @@ pub fn make(
     }
     // Even if the file cannot be mapped, it may have been created.
     let opened = backend.open(file, Mode::Create);
-    let made = made.created();
-    let opened = opened.and_then(|storage| storage.lock_exclusive().map(|()| storage));
+    let mut made = made.created();
+    let opened = opened.and_then(|storage| storage.lock_exclusive().map(|_| storage));
     let storage = opened.inspect_err(|_| made.remove())?;
-    let files = None;
-    Ok((storage, Some(NewFrame { made, files })))
+    Ok((storage, Some(made)))
 }
 
 /// Writes a new frame, and syncs it if it is to be durable.

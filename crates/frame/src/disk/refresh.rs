@@ -1,11 +1,12 @@
 //! Reads a frame again after another handle or process has changed it.
 
 use super::load::{self, NotLoaded};
-use super::{Disk, Loaded, is_there, is_written, patches};
-use crate::journal::overlay;
+use super::look::{has_bytes, is_written_since};
+use super::{Disk, Loaded, is_there, patches};
+use crate::fingerprint::Stamp;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::readers::{FileSlot, READERS};
-use oxiblosc_io::{Mode, Storage, Written};
+use oxiblosc_io::{Exclusion, Mode, Storage};
 use oxiblosc_memory::Shared;
 
 /// A read handle that is kept open.
@@ -19,8 +20,6 @@ pub(super) struct OpenedFile {
     pub(super) file: Shared<dyn Storage>,
     /// What the path leads to.
     found: Named,
-    /// When it was last written to, as of a moment before the frame is read.
-    written: Option<Written>,
     /// Its size, if that is known without another system call.
     size: Option<u64>,
 }
@@ -79,7 +78,6 @@ impl Disk {
                     return Ok(OpenedFile {
                         file: file.clone(),
                         found: Named::Same,
-                        written: version.written,
                         size: version.size,
                     });
                 }
@@ -87,11 +85,9 @@ impl Disk {
                 Some(_) => (backend.open(&self.file, Mode::Read)?, Named::Another),
             },
         };
-        let written = file.written();
         Ok(OpenedFile {
             file,
             found,
-            written,
             size: None,
         })
     }
@@ -124,6 +120,7 @@ impl Disk {
     /// [`Error::MemoryAlloc`]; [`Error::FileRead`] if reading the file failed. Then it is not known where the chunks are now, and the next call
     /// tries it again.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
+        self.undo_left();
         match self.follow() {
             Ok(()) => self.missing = None,
             Err(NotLoaded { error, is_unknown }) if is_unknown => return Err(error),
@@ -158,16 +155,17 @@ impl Disk {
 
     /// Keeps the size of the file, which holds the frame as it is known, for [`Disk::prepare`] if it is locked for a change.
     fn note_size(&mut self, source: &OpenedFile) {
-        let locked = self.write_handle.as_ref().is_some_and(|own| own.locked);
+        let own = self.write_handle.as_ref();
+        let locked = own.is_some_and(|own| own.locked == Some(Exclusion::Granted));
         self.size = source.size.filter(|_| locked);
     }
 
     fn is_current_in(&self, source: &OpenedFile) -> bool {
         let file = &*source.file;
         let is_same = source.found != Named::Another
-            && !is_written(self.written, source.written)
-            && self.writes_to(self.identity);
-        !self.stale && is_same && is_there(&self.view.pending, file) && self.header_is_current(file)
+            && self.writes_to(self.identity)
+            && !is_written_since(file, self.written);
+        !self.stale && is_same && is_there(&self.view.pending, file) && self.has_state_of(file)
     }
 
     /// Reads the frame again if it has changed.
@@ -210,24 +208,10 @@ impl Disk {
         self.reload(&source).map_err(|not_loaded| not_loaded.error)
     }
 
-    /// Whether the file still has the header of the view.
-    pub(super) fn header_is_current(&self, file: &dyn Storage) -> bool {
-        let known = &self.view.header;
-        let mut now = [0; 512];
-        let mut done = 0;
-        while done < known.len() {
-            let part = &mut now[..(known.len() - done).min(512)];
-            let pos = done as u64;
-            if file.read_at(self.base + pos, part).is_err() {
-                return false;
-            }
-            overlay(patches(&self.view.pending), pos, part);
-            if *part != known[done..done + part.len()] {
-                return false;
-            }
-            done += part.len();
-        }
-        true
+    /// Whether the file still has header and fingerprint of the view.
+    pub(super) fn has_state_of(&self, file: &dyn Storage) -> bool {
+        let (pending, marks) = (patches(&self.view.pending), self.view.state_marks());
+        has_bytes(file, self.base, pending, marks)
     }
 
     fn reload(&mut self, source: &OpenedFile) -> std::result::Result<(), NotLoaded> {
@@ -236,6 +220,7 @@ impl Disk {
         let patient = !self.stale || self.changing > 0;
         let has_lock = self.has_change_lock(&**file);
         self.stale = true;
+        let written = file.written();
         let (view, loaded) = load::load_patiently(&**file, base, kind, patient, has_lock)?;
         if source.found == Named::Another {
             self.keep_reader(file);
@@ -245,8 +230,8 @@ impl Disk {
         if !self.writes_to(self.identity) {
             self.write_handle = None;
         }
+        self.written = written.filter(|_| Stamp::of(view.trailer()).is_none());
         self.view = view;
-        self.written = source.written;
         self.size = None;
         self.space = None;
         self.stale = false;

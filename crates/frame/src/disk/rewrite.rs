@@ -132,13 +132,13 @@ impl Disk {
             FrameKind::Sparse => (0, cbytes),
         };
         let mut image = Image::new(header, trailer, offsets, data_len, cbytes)?;
-        image.stamp(self.view.checksums);
+        let stamp = self.view.next_stamp();
+        image.write_fingerprint(self.view.checksums, stamp);
         if is_other && image.header == self.view.header && !offsets.is_empty() {
-            // Handles without a lock notice a change by the header, those of the reference only by the frame's length. So a change that would
-            // keep the length adds a byte. Closing the frame does not remove it, since the length would then be the old one again; the next
+            // Handles of the reference notice a change by the frame's length only. So a change that would keep the length adds a byte. Closing the frame does not remove it, since the length would then be the old one again; the next
             // change does.
             image.lengthen()?;
-            image.stamp(self.view.checksums);
+            image.write_fingerprint(self.view.checksums, stamp);
         }
         Ok(image)
     }

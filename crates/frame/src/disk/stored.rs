@@ -4,7 +4,7 @@ use super::{Disk, Pending, SMALL, patches};
 use crate::fingerprint::ChecksumScope;
 use crate::header::FrameKind;
 use crate::journal::overlay;
-use crate::offsets::{ChunkPlace, Found};
+use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_chunk::source::BlockSource;
@@ -156,7 +156,8 @@ impl Disk {
                     return Err(Error::InvalidHeader);
                 }
                 let stored = self.stored_at(place)?;
-                let space = self.space.as_ref();
+                let is_list = matches!(self.view.offsets, Offsets::List(_));
+                let space = self.space.as_ref().filter(|_| is_list);
                 Ok(Found::Stored(Stored {
                     expected: self.room_to_next(nchunk, place),
                     tail: Some(space.map_or(0, |space| space.free.tail(place))),

@@ -1,6 +1,6 @@
 //! The state of a handle that changes its frame: the open and locked file, and the free space in it.
 
-use super::{Disk, is_there, is_written};
+use super::{Disk, is_there};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::journal;
@@ -8,7 +8,7 @@ use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{self, Attempt, SidecarLock};
 use oxiblosc_io::readers::{FileSlot, WRITERS};
-use oxiblosc_io::{Mode, Storage, StorageLock, Written, operation, paths};
+use oxiblosc_io::{Exclusion, Mode, Storage, operation, paths};
 use oxiblosc_memory::{Collect, Shared, Sorted};
 use std::time::Duration;
 
@@ -75,14 +75,14 @@ pub(super) struct WriteHandle {
     pub(super) file: Shared<dyn Storage>,
     /// The process that opened it. Its children share the open file, so a lock does not exclude them.
     process: u32,
-    /// Whether the file is locked against changes by others.
-    pub(super) locked: bool,
+    /// How the file is locked against changes by others, if it is.
+    pub(super) locked: Option<Exclusion>,
     /// The permission to keep it open between changes, if it has one.
     slot: Option<FileSlot<'static>>,
 }
 
 impl WriteHandle {
-    fn new(file: Shared<dyn Storage>, process: u32, locked: bool) -> Self {
+    fn new(file: Shared<dyn Storage>, process: u32, locked: Option<Exclusion>) -> Self {
         Self {
             file,
             process,
@@ -97,15 +97,6 @@ impl WriteHandle {
             self.slot = WRITERS.take().filter(|_| self.file.keep());
         }
         self.slot.is_some()
-    }
-}
-
-/// When a file was last written to, after this handle has written to it. The time is made later than `before`, so that other handles notice
-/// the change.
-fn later(file: &dyn Storage, before: Option<Written>) -> Option<Written> {
-    match before {
-        Some(before) => file.written_after(before),
-        None => file.written(),
     }
 }
 
@@ -148,8 +139,9 @@ impl FrameWaiter {
         match self {
             Self::LockFile(waiter) => waiter.wait(timeout).map(FrameLockGuard::LockFile),
             Self::File(file) => {
-                file.lock_exclusive()?;
-                let handle = WriteHandle::new(file, oxiblosc_pool::process(), true);
+                let exclusion = file.lock_exclusive()?;
+                let process = oxiblosc_pool::process();
+                let handle = WriteHandle::new(file, process, Some(exclusion));
                 Ok(FrameLockGuard::File(FileLock(handle)))
             }
         }
@@ -159,7 +151,8 @@ impl FrameWaiter {
 impl Drop for WriteHandle {
     fn drop(&mut self) {
         // In a child process the lock belongs to the parent.
-        if self.locked && self.process == oxiblosc_pool::process() && self.file.is_open() {
+        if self.locked.is_some() && self.process == oxiblosc_pool::process() && self.file.is_open()
+        {
             self.file.unlock();
         }
     }
@@ -265,7 +258,10 @@ impl Disk {
         }
         self.changing += 1;
         if let Some(FileLock(handle)) = file {
-            let free = self.write_handle.as_ref().is_none_or(|known| !known.locked);
+            let free = self
+                .write_handle
+                .as_ref()
+                .is_none_or(|known| known.locked.is_none());
             if free {
                 self.write_handle = Some(handle);
             }
@@ -319,14 +315,10 @@ impl Disk {
         if let Some(handle) = self
             .write_handle
             .as_mut()
-            .filter(|handle| handle.locked && self.changing == 0)
+            .filter(|handle| handle.locked.is_some() && self.changing == 0)
         {
-            if std::mem::take(&mut self.wrote) {
-                // All writes under the lock were this handle's.
-                self.written = later(&*handle.file, self.written);
-            }
             handle.file.unlock();
-            handle.locked = false;
+            handle.locked = None;
             self.size = None;
             // A map cannot be opened again.
             if self.options.backend.is_filesystem() && !handle.has_slot() {
@@ -348,7 +340,7 @@ impl Disk {
     }
 
     /// Opens the file for a change and locks it against changes by others. Without `waits`, none if others have it locked.
-    fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
+    pub(super) fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
         self.leave_to_parent();
         let backend = &self.options.backend;
         let mut is_new = self.write_handle.is_none();
@@ -359,16 +351,21 @@ impl Disk {
                 if !backend.is_filesystem() && !backend.is_mmap() {
                     return Ok(Some(file));
                 }
-                self.write_handle = Some(WriteHandle::new(file, self.process, false));
+                self.write_handle = Some(WriteHandle::new(file, self.process, None));
             }
             let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
-            if !handle.locked {
-                if waits {
-                    handle.file.lock_exclusive()?;
-                } else if !handle.file.try_lock_exclusive() {
-                    return Ok(None);
-                }
-                handle.locked = true;
+            if handle.locked.is_none() {
+                handle.locked = match waits {
+                    true => Some(handle.file.lock_exclusive()?),
+                    false => handle.file.try_lock_exclusive(),
+                };
+            }
+            match handle.locked {
+                Some(Exclusion::Granted) => {}
+                // Where there are no locks, nothing tells whether another handle makes a change.
+                Some(Exclusion::Unavailable) if self.is_creator || self.lock.is_some() => {}
+                Some(Exclusion::Unavailable) => return Err(Error::Lock),
+                None => return Ok(None),
             }
             let file = handle.file.clone();
             // What is written to a file without a name is lost. A map cannot be opened again. Other files are opened again if the path leads to
@@ -404,32 +401,9 @@ impl Disk {
 
     /// Whether this handle has locked `file` against changes by others, if its back end has such locks.
     pub(super) fn has_change_lock(&self, file: &dyn Storage) -> bool {
-        let is_locked = self.write_handle.as_ref().is_some_and(|own| own.locked);
+        let own = self.write_handle.as_ref();
+        let is_locked = own.is_some_and(|own| own.locked == Some(Exclusion::Granted));
         is_locked && self.writes_to(file.identity())
-    }
-
-    /// Rolls back a change whose process died before the commit. A file with the record of another file is a copy; it is left as it is until it
-    /// is changed.
-    pub(super) fn recover(&mut self) -> Result<()> {
-        if !self.options.backend.is_filesystem() {
-            return Ok(());
-        }
-        let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
-        let Some(identity) = file.identity() else {
-            return Ok(());
-        };
-        let Some(_lock) = StorageLock::try_exclusive(&*file) else {
-            return Ok(());
-        };
-        let is_known = !is_written(self.written, file.written());
-        let (base, durable) = (Some(self.base), self.options.durable);
-        if journal::roll_back(&*file, base, durable, Some(identity))? {
-            if is_known {
-                self.written = later(&*file, self.written);
-            }
-            self.view.pending = None;
-        }
-        Ok(())
     }
 
     /// Opens and locks the file for a change, removes what is behind the frame, and makes sure that the view is up to date. Callers have called
@@ -455,10 +429,9 @@ impl Disk {
         let behind = behind.ok_or(Error::FileRead)?;
         if behind > 0 {
             self.clear_behind(&*file, behind)?;
-            self.wrote = true;
         }
         self.view.pending = None;
-        if (is_new || behind > 0) && !self.header_is_current(&*file) {
+        if (is_new || behind > 0) && !self.has_state_of(&*file) {
             self.stale = true;
             return Err(Error::FileRead);
         }
@@ -512,11 +485,11 @@ impl Disk {
 
     /// Rolls back an uncommitted change, or truncates the `len` bytes behind the frame.
     fn clear_behind(&self, file: &dyn Storage, len: u64) -> Result<()> {
-        if journal::roll_back(file, Some(self.base), self.options.durable, None)? {
+        if journal::roll_back(file, Some(self.base), self.options.durable)? {
             return Ok(());
         }
         // If the frame was changed since it was read, the bytes may belong to it.
-        if !is_there(&self.view.pending, file) || !self.header_is_current(file) {
+        if !is_there(&self.view.pending, file) || !self.has_state_of(file) {
             return Err(Error::FileRead);
         }
         // There may be another frame among the bytes, which must not be destroyed.

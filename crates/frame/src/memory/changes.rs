@@ -35,7 +35,9 @@ impl Memory {
         for nchunk in change.leaves() {
             self.stored_len(nchunk)?;
         }
-        if let Change::Update(items) = change {
+        if let Change::Update(items) = change
+            && self.offsets.is_listable()
+        {
             let over = self.replaced(items)?;
             if !specials.is_empty() || !items.is_empty() {
                 self.offsets.list_mut()?;
@@ -47,8 +49,19 @@ impl Memory {
             self.loose = true;
             self.update(items, over)?;
         } else {
-            let delta = self.delta(change, specials)?;
-            delta.reserve(&mut self.offsets)?;
+            let mut delta = self.delta(change, specials)?;
+            let runs = match self.offsets.is_listable() {
+                true => {
+                    delta.reserve(&mut self.offsets)?;
+                    None
+                }
+                false => {
+                    let mut runs = self.offsets.try_clone()?;
+                    std::mem::replace(&mut delta, Delta::Same).apply(&mut runs)?;
+                    Some(runs)
+                }
+            };
+            self.loose |= matches!(change, Change::Update(_));
             for (_, chunk) in specials {
                 self.put(chunk)?;
             }
@@ -57,7 +70,10 @@ impl Memory {
                     self.put(chunk)?;
                 }
             }
-            delta.apply(&mut self.offsets)?;
+            match runs {
+                Some(runs) => self.offsets = runs,
+                None => delta.apply(&mut self.offsets)?,
+            }
         }
         self.forget_shared();
         if self.offsets.is_empty() {

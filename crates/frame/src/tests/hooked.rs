@@ -2,7 +2,7 @@
 
 use oxiblosc_error::Result;
 use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::{Backend, Mode, Storage, Version, Written};
+use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Version, Written};
 use oxiblosc_memory::{Shared, shared_dyn};
 use std::ffi::CStr;
 use std::time::Duration;
@@ -18,10 +18,21 @@ pub enum Call<'a> {
     Sync,
 }
 
+/// The locks of the files.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Locks {
+    /// As if nobody else used them.
+    Alone,
+    /// Those of the system.
+    System,
+    /// The file system refuses them.
+    Unavailable,
+}
+
 /// What a test does before such calls.
 pub trait Hook: Clone + Send + Sync + 'static {
-    /// Whether the files have locks and modification times. Without these, a handle notices changes by others only by the header.
-    const LOCKS_AND_TIMES: bool = false;
+    /// The locks of the files. Only with those of the system do they have modification times.
+    const LOCKS: Locks = Locks::Alone;
 
     /// Called before a file is opened. An error becomes the result of opening it.
     fn open(&self, _mode: Mode) -> Result<()> {
@@ -59,9 +70,7 @@ impl<H: Hook> Backend for Hooked<H> {
         Filesystem.identity(path)
     }
     fn version(&self, path: &CStr) -> Option<Version> {
-        let version = Filesystem.version(path)?;
-        let written = version.written.filter(|_| H::LOCKS_AND_TIMES);
-        Some(Version { written, ..version })
+        Filesystem.version(path)
     }
     fn is_filesystem(&self) -> bool {
         true
@@ -95,20 +104,33 @@ impl<H: Hook> Storage for HookedFile<H> {
     fn sync(&self) -> Result<()> {
         self.before(Call::Sync)
     }
-    fn lock_exclusive(&self) -> Result<()> {
-        match H::LOCKS_AND_TIMES {
-            true => self.file.lock_exclusive(),
-            false => Ok(()),
+    fn lock_exclusive(&self) -> Result<Exclusion> {
+        match H::LOCKS {
+            Locks::System => self.file.lock_exclusive(),
+            Locks::Alone => Ok(Exclusion::Granted),
+            Locks::Unavailable => Ok(Exclusion::Unavailable),
         }
     }
-    fn try_lock_exclusive(&self) -> bool {
-        !H::LOCKS_AND_TIMES || self.file.try_lock_exclusive()
+    fn try_lock_exclusive(&self) -> Option<Exclusion> {
+        match H::LOCKS {
+            Locks::System => self.file.try_lock_exclusive(),
+            _ => self.lock_exclusive().ok(),
+        }
+    }
+    fn complete_lock(&self) -> bool {
+        match H::LOCKS {
+            Locks::System => self.file.complete_lock(),
+            other => other == Locks::Alone,
+        }
     }
     fn lock_shared(&self, timeout: Duration) -> bool {
-        !H::LOCKS_AND_TIMES || self.file.lock_shared(timeout)
+        match H::LOCKS {
+            Locks::System => self.file.lock_shared(timeout),
+            other => other == Locks::Alone,
+        }
     }
     fn unlock(&self) {
-        if H::LOCKS_AND_TIMES {
+        if H::LOCKS == Locks::System {
             self.file.unlock();
         }
     }
@@ -116,6 +138,6 @@ impl<H: Hook> Storage for HookedFile<H> {
         self.file.identity()
     }
     fn written(&self) -> Option<Written> {
-        self.file.written().filter(|_| H::LOCKS_AND_TIMES)
+        self.file.written().filter(|_| H::LOCKS == Locks::System)
     }
 }

@@ -11,7 +11,7 @@ type Happens = Box<dyn FnMut(usize) + Send>;
 struct Eventful(Arc<Mutex<(usize, Happens)>>);
 
 impl Hook for Eventful {
-    const LOCKS_AND_TIMES: bool = true;
+    const LOCKS: Locks = Locks::System;
 
     fn before(&self, call: Call, _: &dyn Storage) -> Result<()> {
         if let Call::Size = call {

@@ -2,7 +2,7 @@
 //! parent died with a lock, they would keep it.
 
 use super::Map;
-use crate::change_lock::{ChangeLock, Pauses, Waiting};
+use crate::change_lock::{ChangeLock, Exclusion, Pauses, Waiting};
 use crate::operation;
 use crate::{Mode, Storage};
 use oxiblosc_error::{Error, Result};
@@ -19,10 +19,24 @@ use std::time::{Duration, Instant};
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Held {
+    /// The file through which the lock is taken.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] in a child of the process that opened the map, which shares the mapped file, and so its locks, with the parent; those of
+    /// [`Map::file`].
+    fn locked_file<'a>(&'a self, map: &'a Map) -> Result<&'a File> {
+        match &self.file {
+            Some(file) => Ok(file),
+            None if self.is_first => map.file(),
+            None => Err(Error::Lock),
+        }
+    }
+
     fn unlocked(is_first: bool) -> Self {
         Self {
             thread: 0,
             count: 0,
+            exclusion: Exclusion::Granted,
             lock: ChangeLock::new(),
             file: None,
             forks: locks::forks(),
@@ -43,6 +57,7 @@ struct Held {
     /// Which thread holds the lock, and how often it took it.
     thread: u64,
     count: usize,
+    exclusion: Exclusion,
     lock: ChangeLock,
     /// The file through which it is taken; none if it is not open yet, or the map's path leads to another file.
     file: Option<OwnFile>,
@@ -74,9 +89,9 @@ impl MapLock {
         held
     }
 
-    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. `how` returns whether it was taken,
-    /// and does not wait, as the state is locked meanwhile. Waits for other threads of this process, until `end` if that is given. Returns whether
-    /// the lock was taken.
+    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. `how` returns none if it was not
+    /// taken, and does not wait, as the state is locked meanwhile. Waits for other threads of this process, until `end` if that is given. None if
+    /// the lock was not taken.
     ///
     /// # Errors
     /// [`Error::Lock`] if other threads hold it until `end`; those of `how`.
@@ -84,8 +99,8 @@ impl MapLock {
         &self,
         map: &Map,
         end: Option<Instant>,
-        how: impl FnOnce(&ChangeLock, &File) -> Result<bool>,
-    ) -> Result<bool> {
+        how: impl FnOnce(&ChangeLock, &File) -> Result<Option<Exclusion>>,
+    ) -> Result<Option<Exclusion>> {
         let (mut held, thread) = (self.held(), thread::number());
         while held.count > 0 && held.thread != thread {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -108,19 +123,14 @@ impl MapLock {
                 held.file = self.open_again(map).map(OwnFile::new);
                 held.file.as_ref().map(OwnFile::keep);
             }
-            let file = match &held.file {
-                Some(file) => file,
-                None if held.is_first => map.file()?,
-                // A child of the process that opened the map shares the mapped file, and so its locks, with the parent.
-                None => return Err(Error::Lock),
-            };
-            if !how(&held.lock, file)? {
-                return Ok(false);
+            match how(&held.lock, held.locked_file(map)?)? {
+                Some(exclusion) => held.exclusion = exclusion,
+                None => return Ok(None),
             }
         }
         held.thread = thread;
         held.count += 1;
-        Ok(true)
+        Ok(Some(held.exclusion))
     }
 
     /// Opens the file of the map again. None if the path leads to another file by now.
@@ -134,30 +144,44 @@ impl MapLock {
         is_same.then_some(file)
     }
 
-    pub(super) fn take(&self, map: &Map) -> Result<()> {
+    pub(super) fn take(&self, map: &Map) -> Result<Exclusion> {
         let timeout = operation::timeout(1);
         let end = timeout.map(|timeout| Instant::now() + timeout);
         let mut waiting = Waiting::new(timeout);
-        while !self.take_by(map, end, |lock, file| {
-            lock.attempt(file, map.identity(), &mut waiting)
-        })? {
+        loop {
+            let taken = self.take_by(map, end, |lock, file| {
+                lock.attempt(file, map.identity(), &mut waiting)
+            })?;
+            if let Some(exclusion) = taken {
+                return Ok(exclusion);
+            }
             waiting.pause();
         }
-        Ok(())
     }
 
-    pub(super) fn try_take(&self, map: &Map) -> bool {
+    pub(super) fn try_take(&self, map: &Map) -> Option<Exclusion> {
         let how = |lock: &ChangeLock, file: &File| Ok(lock.try_take(file, map.identity()));
-        self.take_by(map, Some(Instant::now()), how) == Ok(true)
+        self.take_by(map, Some(Instant::now()), how).ok().flatten()
+    }
+
+    /// See [`Storage::complete_lock`].
+    pub(super) fn complete(&self, map: &Map) -> bool {
+        let held = self.held();
+        held.locked_file(map)
+            .is_ok_and(|file| held.lock.complete(file))
     }
 
     pub(super) fn share(&self, map: &Map, timeout: Duration) -> bool {
         let (end, mut pauses) = (Instant::now() + timeout, Pauses::new());
-        let how = |lock: &ChangeLock, file: &File| Ok(lock.share(file, Duration::ZERO));
+        let how = |lock: &ChangeLock, file: &File| {
+            Ok(lock
+                .share(file, Duration::ZERO)
+                .then_some(Exclusion::Granted))
+        };
         loop {
             match self.take_by(map, Some(end), how) {
-                Ok(false) if Instant::now() < end => drop(pauses.wait()),
-                taken => return taken == Ok(true),
+                Ok(None) if Instant::now() < end => drop(pauses.wait()),
+                taken => return matches!(taken, Ok(Some(_))),
             }
         }
     }

@@ -10,8 +10,8 @@
 //! A program may close descriptors that are not its own, and their numbers are given to other files then. So before a map is read or changed,
 //! the file with the descriptor is checked to be the mapped one. If it is another, the mapped file is opened again by its path.
 
-use super::{Mode, Storage, Written};
-use crate::file::{read_up_to, write_up_to, written_after};
+use super::{Exclusion, Mode, Storage, Written};
+use crate::file::{read_up_to, write_up_to};
 use lock::MapLock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::boxed;
@@ -145,7 +145,7 @@ impl Map {
     /// opened, `Error::MemoryAlloc` if there is not enough address space.
     pub fn open(name: &CStr, access: OpenMode, room: usize) -> Result<Self> {
         let file = access.open(name).map_err(|_| Error::FileOpen)?;
-        let (identity, _, size) = files::version(&file).map_err(|_| Error::FileRead)?;
+        let (identity, size) = files::version(&file).map_err(|_| Error::FileRead)?;
         let size = usize::try_from(size.unwrap_or(0)).map_err(|_| Error::MemoryAlloc)?;
         let room = if access == OpenMode::Read { 0 } else { room };
         let mapped = size.max(room).max(1);
@@ -207,16 +207,8 @@ impl Map {
 
     /// The size of the file in bytes.
     fn file_size(&self) -> Result<u64> {
-        let (_, size) = self.version()?;
+        let size = self.checked(|file| files::version(file).ok())?;
         size.ok_or(Error::FileRead)
-    }
-
-    /// When the file was last written to, and its size in bytes.
-    fn version(&self) -> Result<(Option<Written>, Option<u64>)> {
-        self.checked(|file| {
-            let (identity, written, size) = files::version(file).ok()?;
-            Some((identity, (written, size)))
-        })
     }
 
     /// Checks the descriptor of the file before it is used, and opens it again if the program has closed it.
@@ -224,7 +216,7 @@ impl Map {
     /// # Errors
     /// [`Error::FileRead`] if that is impossible.
     pub fn check_open(&self) -> Result<()> {
-        self.version().map(drop)
+        self.file_size().map(drop)
     }
 
     /// Where the map lies now.
@@ -401,16 +393,23 @@ impl Storage for Map {
         }
     }
 
-    fn lock_exclusive(&self) -> Result<()> {
+    fn lock_exclusive(&self) -> Result<Exclusion> {
         // Other processes do not see writes that change only the memory.
         match self.access {
-            OpenMode::Copy => Ok(()),
+            OpenMode::Copy => Ok(Exclusion::Granted),
             _ => self.lock.take(self),
         }
     }
 
-    fn try_lock_exclusive(&self) -> bool {
-        self.access == OpenMode::Copy || self.lock.try_take(self)
+    fn try_lock_exclusive(&self) -> Option<Exclusion> {
+        match self.access {
+            OpenMode::Copy => Some(Exclusion::Granted),
+            _ => self.lock.try_take(self),
+        }
+    }
+
+    fn complete_lock(&self) -> bool {
+        self.access == OpenMode::Copy || self.lock.complete(self)
     }
 
     fn lock_shared(&self, timeout: Duration) -> bool {
@@ -438,15 +437,7 @@ impl Storage for Map {
         match self.access {
             // The map also shows its own changes, of which the file's time tells nothing.
             OpenMode::Copy => None,
-            _ => self.version().ok()?.0,
-        }
-    }
-
-    fn written_after(&self, before: Written) -> Option<Written> {
-        let now = self.written()?;
-        match self.access.writes_file() && now <= before {
-            true => written_after(self.file().ok()?, before),
-            false => Some(now),
+            _ => files::written(self.file().ok()?),
         }
     }
 }

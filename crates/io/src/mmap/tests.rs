@@ -236,7 +236,7 @@ fn threads_lock_one_after_the_other() {
                 for _ in 0..500 {
                     map.lock_exclusive().expect("locks");
                     assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
-                    assert!(map.try_lock_exclusive(), "its own lock");
+                    assert!(map.try_lock_exclusive().is_some(), "its own lock");
                     map.unlock();
                     std::thread::yield_now();
                     inside.fetch_sub(1, Ordering::SeqCst);
@@ -245,9 +245,9 @@ fn threads_lock_one_after_the_other() {
             });
         }
     });
-    assert!(map.try_lock_exclusive());
+    assert!(map.try_lock_exclusive().is_some());
     let other = std::thread::scope(|scope| {
-        let other = scope.spawn(|| map.try_lock_exclusive());
+        let other = scope.spawn(|| map.try_lock_exclusive().is_some());
         other.join().expect("ends")
     });
     assert!(!other, "another thread that does not wait is refused");
@@ -297,10 +297,10 @@ fn a_change_through_a_map_keeps_others_out() {
     for _ in 0..2 {
         assert_eq!(
             (map.lock_exclusive(), map.lock_exclusive()),
-            (Ok(()), Ok(()))
+            (Ok(Exclusion::Granted), Ok(Exclusion::Granted))
         );
         for held in [true, true, false] {
-            assert_eq!(!one.try_lock_exclusive(), held);
+            assert_eq!(one.try_lock_exclusive().is_none(), held);
             one.unlock();
             assert_eq!(!two.lock_shared(Duration::ZERO), held);
             two.unlock();
@@ -310,30 +310,30 @@ fn a_change_through_a_map_keeps_others_out() {
             }
             map.unlock();
         }
-        assert_eq!(one.lock_exclusive(), Ok(()));
-        assert!(!map.try_lock_exclusive() && !map.lock_shared(Duration::ZERO));
+        assert_eq!(one.lock_exclusive(), Ok(Exclusion::Granted));
+        assert!(map.try_lock_exclusive().is_none() && !map.lock_shared(Duration::ZERO));
         one.unlock();
         assert!(one.lock_shared(Duration::ZERO) && two.lock_shared(Duration::ZERO));
-        assert!(!map.try_lock_exclusive());
+        assert!(map.try_lock_exclusive().is_none());
         one.unlock();
         two.unlock();
         // Another thread is waited for.
-        assert!(map.try_lock_exclusive());
+        assert!(map.try_lock_exclusive().is_some());
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| one.lock_exclusive());
             std::thread::sleep(Duration::from_millis(30));
             assert!(!waits.is_finished());
             map.unlock();
-            assert_eq!(waits.join().expect("joins"), Ok(()));
+            assert_eq!(waits.join().expect("joins"), Ok(Exclusion::Granted));
         });
         one.unlock();
         // While a thread waits, the others need not.
-        assert!(one.try_lock_exclusive());
+        assert!(one.try_lock_exclusive().is_some());
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| map.lock_exclusive().map(|()| map.unlock()));
+            let waits = scope.spawn(|| map.lock_exclusive().map(|_| map.unlock()));
             std::thread::sleep(Duration::from_millis(30));
             let looks = scope.spawn(|| {
-                let taken = map.try_lock_exclusive();
+                let taken = map.try_lock_exclusive().is_some();
                 taken || map.lock_shared(Duration::from_millis(5))
             });
             std::thread::sleep(Duration::from_millis(300));
@@ -344,11 +344,11 @@ fn a_change_through_a_map_keeps_others_out() {
             assert!(ended && !looks.join().expect("joins"));
         });
         // Also if it uses the same map.
-        assert_eq!(map.lock_exclusive(), Ok(()));
+        assert_eq!(map.lock_exclusive(), Ok(Exclusion::Granted));
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| {
-                assert!(!map.try_lock_exclusive());
-                map.lock_exclusive().map(|()| map.unlock())
+                assert!(map.try_lock_exclusive().is_none());
+                map.lock_exclusive().map(|_| map.unlock())
             });
             std::thread::sleep(Duration::from_millis(30));
             assert!(!waits.is_finished());
@@ -357,6 +357,6 @@ fn a_change_through_a_map_keeps_others_out() {
         });
     }
     let copy = Map::open(&name, OpenMode::Copy, 1).expect("opens");
-    assert_eq!(copy.lock_exclusive(), Ok(()));
-    assert!(map.try_lock_exclusive(), "a copy changes nothing");
+    assert_eq!(copy.lock_exclusive(), Ok(Exclusion::Granted));
+    assert!(map.try_lock_exclusive().is_some(), "a copy changes nothing");
 }

@@ -3,7 +3,7 @@
 pub use super::entries::each_entry;
 pub use super::versions::{
     FileVersion, Written, identity, identity_at, identity_if_named, identity_of, is_open, version,
-    version_of, write_after, written,
+    version_of, written,
 };
 use crate::attributes;
 use std::ffi::{CStr, c_int};
@@ -90,8 +90,6 @@ pub struct Stat {
     mode: libc::mode_t,
     /// Device and inode.
     pub identity: (u64, u64),
-    #[cfg(not(target_os = "linux"))]
-    pub(super) written: Written,
 }
 
 impl Stat {
@@ -198,11 +196,6 @@ fn stat_by(call: impl FnOnce(*mut stat64_t) -> c_int) -> io::Result<Stat> {
     Ok(Stat {
         mode: there.st_mode,
         identity: (device(there.st_dev), there.st_ino),
-        #[cfg(not(target_os = "linux"))]
-        written: Written {
-            seconds: there.st_mtime,
-            nanos: there.st_mtime_nsec as u32,
-        },
     })
 }
 
@@ -259,7 +252,31 @@ pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
 /// Also where the system or the file system cannot do that.
 #[cfg(target_os = "linux")]
 pub fn exchange(a: &CStr, b: &CStr) -> io::Result<()> {
-    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+    rename_by(a, b, libc::RENAME_EXCHANGE)
+}
+
+/// Renames a file or directory to a name that nothing has.
+///
+/// # Errors
+/// Also if something has it.
+pub fn rename_new(from: &CStr, to: &CStr) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    match rename_by(from, to, libc::RENAME_NOREPLACE) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {}
+        done => return done,
+    }
+    // The file system cannot do that in one step. A second name is refused where there is one; a directory, which can have no second name, is renamed
+    // over an empty one at the most.
+    match stat(from, false)?.is_dir() {
+        true if stat(to, false).is_ok() => Err(ErrorKind::AlreadyExists.into()),
+        true => rename(from, to),
+        false => link(from, to).and_then(|()| unlink(from)),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn rename_by(a: &CStr, b: &CStr, flags: libc::c_uint) -> io::Result<()> {
+    let here = libc::AT_FDCWD;
     // By its number, for libraries of C have had the function for a few years only.
     // SAFETY: two C strings, and numbers as wide as the call takes them.
     let rc = unsafe {

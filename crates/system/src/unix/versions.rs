@@ -1,11 +1,10 @@
 //! Which file a path names or is open, and when that was last written to.
 
-use std::fs::{File, FileTimes};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, UNIX_EPOCH};
 
-pub use system::{identity, identity_of, version, version_of};
+pub use system::{identity, identity_of, version, version_of, written};
 
 /// When a file was last written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,16 +13,8 @@ pub struct Written {
     pub(super) nanos: u32,
 }
 
-/// Device and inode of a file, when it was last written to, and how many bytes it has, as far as these are known.
-pub type FileVersion = ((u64, u64), Option<Written>, Option<u64>);
-
-/// Makes it look as if an open file was written to later than `before`, where it does not. A system whose clock for this goes in
-/// steps would not show the last of two writes otherwise.
-pub fn write_after(file: &File, before: Written) -> io::Result<()> {
-    let at = UNIX_EPOCH + Duration::new(before.seconds.max(0) as u64, before.nanos);
-    let times = FileTimes::new().set_modified(at + Duration::from_nanos(1));
-    file.set_times(times)
-}
+/// Device and inode of a file, and how many bytes it has, if that is known.
+pub type FileVersion = ((u64, u64), Option<u64>);
 
 /// Device and inode of an open file that has a name still: else it is gone once it is closed.
 pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
@@ -38,11 +29,6 @@ pub fn is_open(file: &File, known: (u64, u64)) -> bool {
         Ok(identity) => identity == known,
         Err(error) => error.raw_os_error() != Some(libc::EBADF),
     }
-}
-
-/// When an open file was last written to, where the system knows.
-pub fn written(file: &File) -> Option<Written> {
-    version(file).ok()?.1
 }
 
 /// Device and inode of what a path of the standard library names.
@@ -61,14 +47,15 @@ mod system {
     use std::mem::MaybeUninit;
     use std::os::fd::AsRawFd;
 
-    /// Device and inode that the path names. Nothing else is asked for: some systems note that a program saw the time of the
-    /// last change, so that the next write has to set a new time, which takes longer than the write.
+    /// Device and inode that the path names.
     pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
         let there = ask(libc::AT_FDCWD, path, 0, libc::STATX_INO).ok()?;
         Some(identity_in(&there))
     }
 
-    const VERSION: u32 = libc::STATX_INO | libc::STATX_MTIME | libc::STATX_SIZE;
+    /// No times: some systems note that a program saw the time of the last change, so that the next write has to set a new time, which
+    /// takes longer than the write.
+    const VERSION: u32 = libc::STATX_INO | libc::STATX_SIZE;
 
     /// The version of the file that the path names.
     pub fn version_of(path: &CStr) -> Option<FileVersion> {
@@ -84,7 +71,7 @@ mod system {
 
     fn version_in(there: &libc::statx) -> FileVersion {
         let size = (there.stx_mask & libc::STATX_SIZE != 0).then_some(there.stx_size);
-        (identity_in(there), written_in(there), size)
+        (identity_in(there), size)
     }
 
     fn identity_in(there: &libc::statx) -> (u64, u64) {
@@ -92,7 +79,10 @@ mod system {
         (device, there.stx_ino)
     }
 
-    fn written_in(there: &libc::statx) -> Option<Written> {
+    /// When an open file was last written to, where the system knows.
+    pub fn written(file: &File) -> Option<Written> {
+        let asked = libc::STATX_MTIME;
+        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, asked).ok()?;
         (there.stx_mask & libc::STATX_MTIME != 0).then_some(Written {
             seconds: there.stx_mtime.tv_sec,
             nanos: there.stx_mtime.tv_nsec,
@@ -136,18 +126,22 @@ mod system {
     /// The version of the file that the path names.
     pub fn version_of(path: &CStr) -> Option<FileVersion> {
         let there = stat(path, true).ok()?;
-        Some((there.identity, Some(there.written), None))
+        Some((there.identity, None))
     }
 
     /// The version of an open file.
     pub fn version(file: &File) -> io::Result<FileVersion> {
         let there = file.metadata()?;
-        let written = Written {
+        Ok(((there.dev(), there.ino()), Some(there.len())))
+    }
+
+    /// When an open file was last written to.
+    pub fn written(file: &File) -> Option<Written> {
+        let there = file.metadata().ok()?;
+        Some(Written {
             seconds: there.mtime(),
             nanos: there.mtime_nsec() as u32,
-        };
-        let identity = (there.dev(), there.ino());
-        Ok((identity, Some(written), Some(there.len())))
+        })
     }
 
     /// Device and inode that the path names.

@@ -202,7 +202,7 @@ pub type FileVersion = ((u64, u64), Option<Written>, Option<u64>);
 
 /// The volume of the file that a path names, and the number that the file has there; no more is known.
 pub fn version_of(path: &CStr) -> Option<FileVersion> {
-    identity_of(path).map(|identity| (identity, None, None))
+    identity_of(path).map(|identity| (identity, None))
 }
 
 /// Whether a handle still leads to its file: handles are not closed by others than their owner.
@@ -212,17 +212,12 @@ pub fn is_open(_file: &File, _known: (u64, u64)) -> bool {
 
 /// The volume of an open file, its number there, and its size.
 pub fn version(file: &File) -> io::Result<FileVersion> {
-    Ok((identity(file)?, None, Some(file.metadata()?.len())))
+    Ok((identity(file)?, Some(file.metadata()?.len())))
 }
 
 /// When an open file was last written to: not known here.
 pub fn written(_file: &File) -> Option<Written> {
     None
-}
-
-/// Makes it look as if an open file was written to later than `before`, which is not known here.
-pub fn write_after(_file: &File, _before: Written) -> io::Result<()> {
-    Ok(())
 }
 
 /// The volume of an open file that has a name still, and its number there: else it is gone once it is closed.
@@ -280,6 +275,13 @@ pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
     let flags = MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH;
     // SAFETY: two texts that end.
     done(unsafe { MoveFileExW(from.as_ptr(), to.as_ptr(), flags) })
+}
+
+/// Renames a file or directory to a name that nothing has.
+pub fn rename_new(from: &CStr, to: &CStr) -> io::Result<()> {
+    let (from, to) = (WideString::path(from)?, WideString::path(to)?);
+    // SAFETY: two texts that end.
+    done(unsafe { MoveFileExW(from.as_ptr(), to.as_ptr(), MOVEFILE_WRITE_THROUGH) })
 }
 
 /// Renames with POSIX semantics: handles of the replaced file stay valid.

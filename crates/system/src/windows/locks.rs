@@ -112,22 +112,28 @@ pub mod turn {
 pub mod change {
     use super::*;
 
-    /// The holder of a lock that was asked for.
+    /// Why a lock was not granted.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Blocked {
-        /// It has just this lock, or had it a moment ago.
-        Holder,
-        /// It locks more of the file, or nothing is known of it.
+        /// Another has just this lock exclusively, or had it a moment ago.
+        Writer,
+        /// Others share it, as readers of this library do for a moment, and anybody who may read the file can.
+        Sharers,
+        /// This process itself has locked the whole file: not known here.
+        OwnProcess,
+        /// Another has locked more of the file exclusively, or nothing is known of it.
         Stranger,
+        /// There are no such locks: the file system refuses them.
+        Unsupported,
     }
 
     /// The position of the byte.
     const AT: u64 = 1 << 62;
 
-    /// Takes the lock, `alone` or with others who share it, if no other holder prevents it. On a file system without such locks none does.
+    /// Takes the lock, `alone` or with others who share it, if no other holder prevents it.
     ///
     /// # Errors
-    /// Who is in the way.
+    /// Why it was not granted.
     pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
         const ALONE: u32 = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
         let flags = if alone {
@@ -137,13 +143,19 @@ pub mod change {
         };
         match call(file, AT, flags) {
             Err(error) if is_locked(&error) => {}
-            _ => return Ok(()),
+            Err(_) => return Err(Blocked::Unsupported),
+            Ok(()) => return Ok(()),
+        }
+        let is_shared = alone && call(file, AT, LOCKFILE_FAIL_IMMEDIATELY).is_ok();
+        if is_shared {
+            leave(file);
+            return Err(Blocked::Sharers);
         }
         // Two that look at the same time take each other for strangers, for a moment.
         match call(file, AT + 1, ALONE) {
             Ok(()) => {
                 let _ = end(file, AT + 1);
-                Err(Blocked::Holder)
+                Err(Blocked::Writer)
             }
             Err(_) => Err(Blocked::Stranger),
         }
@@ -155,12 +167,25 @@ pub mod change {
         let _ = end(file, AT);
     }
 
-    /// There is no lock of the whole file that goes with those of others.
-    pub fn try_take_whole(_file: &File) -> bool {
-        false
+    /// The position of the second byte, which stands for the lock of the whole file that other systems have.
+    const WHOLE: u64 = AT - 1;
+
+    /// Takes the second lock exclusively.
+    ///
+    /// # Errors
+    /// Why it was not granted.
+    pub fn try_take_whole(file: &File) -> Result<(), Blocked> {
+        let flags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
+        call(file, WHOLE, flags).map_err(|error| match is_locked(&error) {
+            true => Blocked::Writer,
+            false => Blocked::Unsupported,
+        })
     }
-    /// Does nothing.
-    pub fn leave_whole(_file: &File) {}
+
+    /// Gives it back.
+    pub fn leave_whole(file: &File) {
+        let _ = end(file, WHOLE);
+    }
 }
 
 /// An open file that may be locked. Processes are not forked here, so that its locks are this process's alone.

@@ -10,7 +10,7 @@ use crate::{Array, CParams, Compressor, Initial, Layout, Result, StorageParams};
 use oxiblosc_error::Error;
 use oxiblosc_frame::disk::Options;
 use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::{Backend, Mode, Storage, Version, Written, shared};
+use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Version, Written, shared};
 use oxiblosc_memory::{Shared, shared_dyn};
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
@@ -119,12 +119,16 @@ impl Storage for FailingFile {
         self.0.faults.check(Error::FileWrite)
     }
 
-    fn lock_exclusive(&self) -> Result<()> {
+    fn lock_exclusive(&self) -> Result<Exclusion> {
         self.1.lock_exclusive()
     }
 
-    fn try_lock_exclusive(&self) -> bool {
+    fn try_lock_exclusive(&self) -> Option<Exclusion> {
         self.1.try_lock_exclusive()
+    }
+
+    fn complete_lock(&self) -> bool {
+        self.1.complete_lock()
     }
 
     fn lock_shared(&self, timeout: Duration) -> bool {

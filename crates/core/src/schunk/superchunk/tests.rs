@@ -144,6 +144,7 @@ fn fail_at(nth: usize, path: Option<&CString>, (name, action): (&str, Action)) -
         path: path.map(|path| &**path),
         contiguous: path.is_some(),
         options: &options,
+        hidden: false,
         checksums: false,
         parameters: CParams::default().recorded(),
         host,

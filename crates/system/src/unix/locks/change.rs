@@ -1,29 +1,33 @@
-//! The lock of writers of a file. On Linux it is on one byte far behind the contents, and belongs to the open file: a holder that locks
-//! just that byte is this library, and one that locks more is a stranger. Locks of whole files by `flock` are another kind there,
-//! and do not count. On other systems the lock is `flock`, which does not tell who has it.
+//! The lock of writers of a file. On Linux it is on one byte far behind the contents, and belongs to the open file. Locks of whole files by
+//! `flock` are another kind there, and do not conflict with it. On other systems the lock is `flock`, which does not tell who has it.
 
 use std::fs::{File, TryLockError};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 
-/// The holder of a lock that was asked for.
+/// Why a lock was not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked {
-    /// It has just this lock, or had it a moment ago.
-    Holder,
-    /// It locks more of the file, or nothing is known of it.
+    /// Another has just this lock exclusively, or had it a moment ago.
+    Writer,
+    /// Others share it, as readers of this library do for a moment, and anybody who may read the file can.
+    Sharers,
+    /// This process itself has locked the whole file exclusively, by a lock that belongs to it.
+    OwnProcess,
+    /// Another has locked more of the file exclusively, or nothing is known of it.
     Stranger,
+    /// There are no such locks: the file system refuses them.
+    Unsupported,
 }
 
 /// The byte.
 #[cfg(target_os = "linux")]
 const BYTE: (i64, i64) = (1 << 62, 1);
 
-/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. A file system without such locks counts as free of conflicts. To take
-/// it exclusively, the file must be open for writing.
+/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. To take it exclusively, the file must be open for writing.
 ///
 /// # Errors
-/// The kind of conflicting lock.
+/// Why it was not granted.
 #[cfg(target_os = "linux")]
 pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
     let kind = if alone { libc::F_WRLCK } else { libc::F_RDLCK };
@@ -34,15 +38,20 @@ pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
         Some(libc::EAGAIN | libc::EACCES) => Err(who(file, kind)),
         // The system does not know these commands.
         Some(libc::EINVAL) => try_whole(file, alone),
-        _ => Ok(()),
+        _ => Err(Blocked::Unsupported),
     }
 }
 
 #[cfg(target_os = "linux")]
 fn who(file: &File, kind: i32) -> Blocked {
-    match super::call(file, libc::F_OFD_GETLK, kind, BYTE) {
-        Ok(lock) if i32::from(lock.l_type) == libc::F_UNLCK => Blocked::Holder,
-        Ok(lock) if (lock.l_start, lock.l_len) == BYTE => Blocked::Holder,
+    let Ok(lock) = super::call(file, libc::F_OFD_GETLK, kind, BYTE) else {
+        return Blocked::Stranger;
+    };
+    match i32::from(lock.l_type) {
+        libc::F_UNLCK => Blocked::Writer,
+        libc::F_RDLCK => Blocked::Sharers,
+        _ if (lock.l_start, lock.l_len) == BYTE => Blocked::Writer,
+        _ if lock.l_pid == std::process::id() as libc::pid_t => Blocked::OwnProcess,
         _ => Blocked::Stranger,
     }
 }
@@ -61,10 +70,10 @@ pub fn leave(file: &File) {
     }
 }
 
-/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. A file system without such locks counts as free of conflicts.
+/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared.
 ///
 /// # Errors
-/// The kind of conflicting lock.
+/// Why it was not granted.
 #[cfg(not(target_os = "linux"))]
 pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
     try_whole(file, alone)
@@ -82,15 +91,18 @@ fn try_whole(file: &File, alone: bool) -> Result<(), Blocked> {
         true => file.try_lock(),
         false => file.try_lock_shared(),
     };
-    match locked {
-        Err(TryLockError::WouldBlock) => Err(Blocked::Stranger),
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
-    }
+    locked.map_err(|error| match error {
+        TryLockError::WouldBlock => Blocked::Writer,
+        TryLockError::Error(_) => Blocked::Unsupported,
+    })
 }
 
-/// Locks the whole file by a lock that does not conflict with those of `fcntl`, if it is free. Only Linux has such a lock.
-pub fn try_take_whole(file: &File) -> bool {
-    cfg!(target_os = "linux") && file.try_lock().is_ok()
+/// Locks the whole file by `flock`, which on Linux does not conflict with the lock of the byte. On other systems they are the same.
+///
+/// # Errors
+/// Why it was not granted.
+pub fn try_take_whole(file: &File) -> Result<(), Blocked> {
+    try_whole(file, true)
 }
 
 /// Gives it back.

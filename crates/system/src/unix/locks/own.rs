@@ -118,10 +118,18 @@ fn new_mark() -> u32 {
     FIRST_MARK + own.wrapping_add(mixed(number)) % FIRST_MARK
 }
 
-/// Whether the file with this descriptor has the mark.
+/// Whether the file with this descriptor has the mark. Where the file system does not answer it is taken for ours, so that its locks are given back
+/// and it is closed.
 fn has_mark(descriptor: RawFd, mark: u32) -> bool {
     // SAFETY: a call with numbers; a descriptor that is not open is an error.
-    unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) == mark as libc::off_t }
+    let position = unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) };
+    match position {
+        0.. => position == mark as libc::off_t,
+        _ => {
+            let error = std::io::Error::last_os_error().raw_os_error();
+            !matches!(error, Some(libc::EBADF | libc::ESPIPE))
+        }
+    }
 }
 
 const PLACES: usize = 1 << 10;

@@ -1,0 +1,83 @@
+//! Frames that get their name when they are complete, so that a copy is at its path as a whole or not at all.
+//!
+//! Until then a frame lies under a temporary name in the same directory, where nobody looks for it. So its changes need neither a lock file nor
+//! syncs.
+
+use super::new::NewFrame;
+use super::{Disk, Loaded, Options, frame_file};
+use crate::header::{FrameKind, Header};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::lock::SidecarLock;
+use oxiblosc_io::{Mode, paths, whole};
+use oxiblosc_memory::{CStrBuf, Shared};
+use std::ffi::CStr;
+
+/// What a hidden frame becomes.
+pub(super) struct Goal {
+    path: CStrBuf,
+    options: Options,
+}
+
+impl Disk {
+    /// As [`Disk::create`]; but nothing is at `path` before [`Disk::publish`]. Frames of a back end without files that can be renamed are there at
+    /// once.
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn create_hidden(options: Options, path: &CStr, header: &Header) -> Result<(Self, Loaded)> {
+        if !options.backend.is_filesystem() {
+            return Self::create(options, path, header);
+        }
+        let path = match header.kind {
+            FrameKind::Contiguous => paths::followed(path)?,
+            FrameKind::Sparse => CStrBuf::copy_of(path)?,
+        };
+        if paths::is_taken(&path) {
+            return Err(Error::FileOpen);
+        }
+        let hidden = whole::temporary_name(&path)?;
+        let meanwhile = Options {
+            locking: false,
+            durable: false,
+            ..options.clone()
+        };
+        let (mut disk, loaded) = Self::create(meanwhile, &hidden, header)?;
+        disk.goal = Some(Goal { path, options });
+        Ok((disk, loaded))
+    }
+
+    /// Makes a hidden frame compact, and gives it its name. With `BLOSC_DURABLE` that would survive a loss of power, with all that was written. Does
+    /// nothing to other frames.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if something is at the path by now; those of output; [`Error::MemoryAlloc`].
+    pub fn publish(&mut self) -> Result<()> {
+        let Some(Goal { path, options }) = &self.goal else {
+            return Ok(());
+        };
+        let (path, options) = (CStrBuf::copy_of(path)?, options.clone());
+        self.close()?;
+        let is_sparse = self.kind == FrameKind::Sparse;
+        let file = Shared::new(frame_file(&path, self.kind)?)?;
+        let lock = match options.locking {
+            true => Some(SidecarLock::of_frame(&path, is_sparse)?),
+            false => None,
+        };
+        let made = NewFrame::planned(&path, self.kind, options.locking)?;
+        match (options.durable, is_sparse) {
+            (false, _) => {}
+            (true, true) => paths::sync_dir_with_files(&self.path)?,
+            (true, false) => options.backend.open(&self.file, Mode::ReadWrite)?.sync()?,
+        }
+        paths::rename_new(&self.path, &path)?;
+        (self.path, self.file, self.lock) = (path, file, lock);
+        self.made = Some(made.created());
+        self.options = options;
+        self.goal = None;
+        if self.options.durable {
+            paths::sync_parent(&self.path)?;
+            self.is_name_durable = true;
+        }
+        Ok(())
+    }
+}
