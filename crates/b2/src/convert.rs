@@ -13,7 +13,7 @@ use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::source::{
-    Frame, FrameOrChunk, StoredChunk, array_meta, parsed_array, special_chunk, vlmeta_content,
+    Frame, FrameOrChunk, StoredChunk, array_meta, fill, parsed_array, special_chunk, vlmeta_content,
 };
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
@@ -122,6 +122,11 @@ fn copy(
 ) -> Result<()> {
     let unwritten = |error| Failure::unwritten(to, error);
     let mut new = with_metalayers(frame, place, settings).map_err(unwritten)?;
+    if let Some(kind) = frame.all_special()
+        && fill(&mut new, kind, &frame.header).map_err(unwritten)?
+    {
+        return finish(frame, (input, to), settings.threads, new);
+    }
     let progress = ByteProgress::new("copying", frame.header.nbytes.max(0) as u64);
     let failed = |nchunk, error| input.failure(&format!("chunk {nchunk}: "), error);
     let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);

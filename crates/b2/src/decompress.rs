@@ -14,7 +14,7 @@ use crate::source::{Frame, FrameOrChunk, parsed_array, plain_contexts};
 use crate::store::kind_of;
 use crate::text::bytes;
 use crate::workers::{BufferPool, each_thread, in_order};
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::write_all_at;
@@ -141,6 +141,11 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
         return write.flush().map_err(unwritten);
     }
     let file = output.create()?;
+    if frame.all_special() == Some(Special::Zero) {
+        return file
+            .set_len(frame.header.nbytes.max(0) as u64)
+            .map_err(unwritten);
+    }
     in_order(
         states,
         chunks.take_from(&mut frame),
@@ -237,7 +242,8 @@ fn decompress_array(
     let total = nbytes_of(shape, itemsize)
         .ok_or_else(|| Failure::message(format!("{}: too large", input.name())))?;
     let file = ItemFile::create(output, &header, (shape, itemsize), total)?;
-    if total == 0 {
+    // What a new file has where nothing is written are zeros.
+    if total == 0 || frame.all_special() == Some(Special::Zero) {
         return Ok(());
     }
     let lengths = slabs(shape, &meta.chunkshape[..meta.ndim], itemsize);

@@ -6,7 +6,7 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special};
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{
@@ -14,7 +14,7 @@ use oxiblosc_core::{
 };
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_io::paths::path_bytes;
-use oxiblosc_memory::{Buffer, CStrBuf};
+use oxiblosc_memory::{Buffer, CStrBuf, List};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
@@ -126,6 +126,29 @@ impl SuperChunk {
             return Err(Error::InvalidHeader);
         }
         self.0.put_chunk(chunks::Position::End, chunk).map(drop)
+    }
+
+    /// Fills it, which has no chunks yet, with chunks of `chunksize` bytes of one value, `nbytes` bytes in all; `chunk` makes one. In a frame
+    /// they take no time each, however many they are. False, and nothing done, where that is not possible.
+    pub fn fill(
+        &mut self,
+        (kind, nbytes, chunksize): (Special, u64, usize),
+        typesize: u64,
+        chunk: &dyn Fn(Special, usize) -> Vec<u8>,
+    ) -> Done<bool> {
+        if typesize == 0 || !nbytes.is_multiple_of(typesize) || self.0.has_checksums()? {
+            return Ok(false);
+        }
+        let sample = |kind, nbytes: i32| List::copy_of(&chunk(kind, nbytes.max(0) as usize));
+        let done = self
+            .0
+            .fill_special(nbytes / typesize, Some(kind), chunksize, &sample);
+        match done {
+            Ok(_) => Ok(true),
+            // Sizes that are no whole items, or a super-chunk that is no frame: chunk by chunk.
+            Err(Error::FrameSpecial | Error::SchunkSpecial | Error::InvalidParam) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether its chunks have checksums.

@@ -17,7 +17,7 @@ use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_fi
 use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_frame::offsets::{Found, Offsets};
+use oxiblosc_frame::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 use std::ffi::CStr;
@@ -137,6 +137,15 @@ impl Frame {
     /// The number of chunks.
     pub fn nchunks(&self) -> usize {
         self.offsets().len()
+    }
+
+    /// The special value that all chunks are, if they are all of one, and alike in size but for the last.
+    pub fn all_special(&self) -> Option<Special> {
+        let is_one = matches!(self.offsets(), Offsets::Repeated { .. });
+        match self.offsets().place(0) {
+            Ok(ChunkPlace::Special(kind)) if is_one && self.header.chunksize > 0 => Some(kind),
+            _ => None,
+        }
     }
 
     /// The offsets of the chunks.
@@ -321,6 +330,22 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     };
     special.write(&mut chunk);
     chunk
+}
+
+/// Fills a new frame with the chunks of one that is `kind` throughout, whose header this is. False if that has to be done chunk by chunk.
+pub fn fill(
+    new: &mut SuperChunk,
+    kind: Special,
+    header: &Header,
+) -> std::result::Result<bool, Error> {
+    let (nbytes, chunksize) = (
+        header.nbytes.max(0) as u64,
+        header.chunksize.max(0) as usize,
+    );
+    let typesize = header.parameters.typesize.max(0) as u64;
+    new.fill((kind, nbytes, chunksize), typesize, &|kind, nbytes| {
+        special_chunk(kind, nbytes, header)
+    })
 }
 
 /// The decompressed content of a variable-length metalayer. Fails with [`Error::MaxBufsizeExceeded`] if it has more than `most` bytes.
