@@ -14,6 +14,9 @@ fn commands(frame: &str, to: &str) -> [Run; 4] {
     ]
 }
 
+/// Files in an archive, by their names.
+type Files<'a> = &'a [(&'a str, &'a [u8])];
+
 #[test]
 fn archives_of_others_are_no_stores() {
     let folder = Folder::new("zips");
@@ -21,7 +24,7 @@ fn archives_of_others_are_no_stores() {
     let frame = folder.path("frame.b2nd");
     b2(&["compress", &folder.write("a.npy", &items), "-o", &frame]).ended(0);
     let frame = read(&frame);
-    let others: [(&str, &[(&str, &[u8])]); 4] = [
+    let others: [(&str, Files); 4] = [
         ("arrays.npz", &[("a.npy", &items), ("b.npy", &items)]),
         (
             "package.whl",
