@@ -46,9 +46,10 @@ models() {
   cat "$log"
   [ $outcome = 0 ] && grep -q '^test result: ok\. [1-9]' "$log"
 }
-# The locks of two crates, in every interleaving. One scene has too many for it to end.
+# The locks of three crates, in every interleaving. One scene has too many for it to end.
 lock_models() {
   models -p oxiblosc-memory --test state_lock_model &&
+    models -p oxiblosc-io --lib model:: &&
     models -p oxiblosc-pool --lib model:: -- --skip one_caller_two_workers
 }
 

@@ -2,7 +2,7 @@
 
 use oxiblosc_chunk::checksum::{TableLayout, seal};
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
-use oxiblosc_frame::fingerprint::{self, ChecksumScope};
+use oxiblosc_frame::fingerprint::{self, ChecksumScope, Stamp};
 use std::ops::Range;
 
 /// The shortest header of a frame.
@@ -37,7 +37,8 @@ pub fn frame(frame: &mut [u8], contiguous: bool) -> Option<()> {
     let (front, trailer) = frame.split_at_mut(len.checked_sub(trailer_len)?);
     let header = front.get_mut(..header_len)?;
     if header.len() >= HEADER_MIN && fingerprint::is_in(trailer) {
-        fingerprint::stamp(ChecksumScope::of(trailer), Some(crc), header, trailer);
+        let (scope, stamp) = (ChecksumScope::of(trailer), Stamp::of(trailer));
+        fingerprint::write(scope, Some(crc), stamp, header, trailer);
     }
     Some(())
 }

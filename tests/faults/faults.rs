@@ -103,7 +103,8 @@ impl Fault {
             Lasts::All => false,
             Lasts::Class => !matches!(
                 self.class,
-                Class::Unlink | Class::List | Class::Truncate | Class::Rename
+                // What cannot be looked at may be another's.
+                Class::Unlink | Class::List | Class::Truncate | Class::Rename | Class::Stat
             ),
             Lasts::Once => !matches!(self.class, Class::Unlink | Class::List | Class::Truncate),
         }

@@ -23,6 +23,9 @@ pub(crate) fn limit() -> Option<Duration> {
     u64::try_from(seconds).ok().map(Duration::from_secs)
 }
 
+#[cfg(all(test, loom))]
+mod model;
+
 /// An unused entry of [`HOLDERS`].
 const NO_HOLDER: u64 = 0;
 
@@ -126,6 +129,33 @@ pub enum Exclusion {
     Unavailable,
 }
 
+/// The system's locks of an open file.
+pub trait LockCalls {
+    /// See [`change::try_take`].
+    fn try_take(&self, alone: bool) -> std::result::Result<(), Blocked>;
+    /// See [`change::try_take_whole`].
+    fn try_take_whole(&self) -> std::result::Result<(), Blocked>;
+    /// See [`change::leave`].
+    fn leave(&self);
+    /// See [`change::leave_whole`].
+    fn leave_whole(&self);
+}
+
+impl LockCalls for File {
+    fn try_take(&self, alone: bool) -> std::result::Result<(), Blocked> {
+        change::try_take(self, alone)
+    }
+    fn try_take_whole(&self) -> std::result::Result<(), Blocked> {
+        change::try_take_whole(self)
+    }
+    fn leave(&self) {
+        change::leave(self);
+    }
+    fn leave_whole(&self) {
+        change::leave_whole(self);
+    }
+}
+
 /// Which locks a [`ChangeLock`] has: bits.
 mod held {
     /// That of the byte, exclusively.
@@ -169,7 +199,7 @@ impl ChangeLock {
     ///
     /// # Errors
     /// [`Error::Lock`]: this thread holds the lock through another open file, or the wait was too long.
-    pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<Exclusion> {
+    pub fn take(&self, file: &impl LockCalls, identity: Option<(u64, u64)>) -> Result<Exclusion> {
         let mut waiting = Waiting::new(operation::timeout(1));
         loop {
             if let Some(exclusion) = self.attempt(file, identity, &mut waiting)? {
@@ -185,7 +215,7 @@ impl ChangeLock {
     /// As for [`Self::take`].
     pub fn attempt(
         &self,
-        file: &File,
+        file: &impl LockCalls,
         identity: Option<(u64, u64)>,
         waiting: &mut Waiting,
     ) -> Result<Option<Exclusion>> {
@@ -209,19 +239,23 @@ impl ChangeLock {
 
     /// Takes the lock if neither another thread nor another open file has it. If `is_patient`, others who share it are waited for, unless
     /// they were before.
-    fn try_now(&self, file: &File, is_patient: bool) -> std::result::Result<Exclusion, Blocked> {
+    fn try_now(
+        &self,
+        file: &impl LockCalls,
+        is_patient: bool,
+    ) -> std::result::Result<Exclusion, Blocked> {
         if self.taken.swap(true, Ordering::Acquire) {
             return Err(Blocked::Writer);
         }
         let is_patient = is_patient && !self.has_sharers.load(Ordering::Relaxed);
-        let taken = match change::try_take(file, true) {
+        let taken = match file.try_take(true) {
             Ok(()) => Ok((held::BYTE, Exclusion::Granted)),
             Err(Blocked::Unsupported) => Ok((0, Exclusion::Unavailable)),
             Err(Blocked::Sharers) if !is_patient => Self::try_beside(file),
             // The process has itself locked the file against all others.
-            Err(Blocked::OwnProcess) if !is_patient => {
-                change::try_take_whole(file).map(|()| (held::WHOLE, Exclusion::Granted))
-            }
+            Err(Blocked::OwnProcess) if !is_patient => file
+                .try_take_whole()
+                .map(|()| (held::WHOLE, Exclusion::Granted)),
             Err(blocked) => Err(blocked),
         };
         match taken {
@@ -239,12 +273,12 @@ impl ChangeLock {
     }
 
     /// Takes the lock while others share that of the byte.
-    fn try_beside(file: &File) -> std::result::Result<(u8, Exclusion), Blocked> {
-        change::try_take(file, false)?;
-        match change::try_take_whole(file) {
+    fn try_beside(file: &impl LockCalls) -> std::result::Result<(u8, Exclusion), Blocked> {
+        file.try_take(false)?;
+        match file.try_take_whole() {
             Ok(()) => Ok((held::SHARED | held::WHOLE, Exclusion::Granted)),
             Err(_) => {
-                change::leave(file);
+                file.leave();
                 Err(Blocked::Writer)
             }
         }
@@ -252,12 +286,12 @@ impl ChangeLock {
 
     /// While the lock is held, takes the other kind of lock as well, if it is free. Returns whether all kinds that the system has are held
     /// exclusively, so that no other process can be changing the file, even one that has got only one kind.
-    pub fn complete(&self, file: &File) -> bool {
+    pub fn complete(&self, file: &impl LockCalls) -> bool {
         let locks = self.held.load(Ordering::Relaxed);
         if locks & held::BYTE == 0 {
             return false;
         }
-        let is_whole = locks & held::WHOLE != 0 || change::try_take_whole(file).is_ok();
+        let is_whole = locks & held::WHOLE != 0 || file.try_take_whole().is_ok();
         if is_whole {
             self.held.store(locks | held::WHOLE, Ordering::Relaxed);
         }
@@ -265,17 +299,21 @@ impl ChangeLock {
     }
 
     /// Takes the lock exclusively if it is free. None if it is not.
-    pub fn try_take(&self, file: &File, identity: Option<(u64, u64)>) -> Option<Exclusion> {
+    pub fn try_take(
+        &self,
+        file: &impl LockCalls,
+        identity: Option<(u64, u64)>,
+    ) -> Option<Exclusion> {
         let exclusion = self.try_now(file, true).ok()?;
         self.set_holder(holder(identity));
         Some(exclusion)
     }
 
     /// Takes the lock shared, and waits for at most `timeout` while it is held exclusively. Returns whether it did.
-    pub fn share(&self, file: &File, timeout: Duration) -> bool {
+    pub fn share(&self, file: &impl LockCalls, timeout: Duration) -> bool {
         let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
         loop {
-            match change::try_take(file, false) {
+            match file.try_take(false) {
                 Ok(()) => return true,
                 Err(Blocked::Unsupported) => return false,
                 Err(_) if waited >= timeout => return false,
@@ -285,11 +323,11 @@ impl ChangeLock {
     }
 
     /// Releases the lock.
-    pub fn release(&self, file: &File) {
+    pub fn release(&self, file: &impl LockCalls) {
         if self.held.swap(0, Ordering::Relaxed) & held::WHOLE != 0 {
-            change::leave_whole(file);
+            file.leave_whole();
         }
-        change::leave(file);
+        file.leave();
         self.set_holder(NO_HOLDER);
         self.taken.store(false, Ordering::Release);
     }

@@ -136,23 +136,23 @@ impl Storage for PlainFile {
     }
 
     fn lock_exclusive(&self) -> Result<Exclusion> {
-        self.lock.take(&self.file, self.identity())
+        self.lock.take(&*self.file, self.identity())
     }
 
     fn try_lock_exclusive(&self) -> Option<Exclusion> {
-        self.lock.try_take(&self.file, self.identity())
+        self.lock.try_take(&*self.file, self.identity())
     }
 
     fn complete_lock(&self) -> bool {
-        self.lock.complete(&self.file)
+        self.lock.complete(&*self.file)
     }
 
     fn lock_shared(&self, timeout: Duration) -> bool {
-        self.lock.share(&self.file, timeout)
+        self.lock.share(&*self.file, timeout)
     }
 
     fn unlock(&self) {
-        self.lock.release(&self.file);
+        self.lock.release(&*self.file);
     }
 
     fn keep(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::free_list::FreeList;
 use crate::header::{FrameKind, set_extent};
 use crate::index::stored_header;
 use crate::offsets::{Offsets, special_offset};
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Collect, List, ToList};
@@ -62,6 +63,12 @@ fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List
         (ChangedChunk::Edited(_), _) => None,
     };
     change.items().enumerate().filter_map(offset).list()
+}
+
+/// Whether there may be free bytes between the blocks of a chunk: in one with streams.
+fn may_have_gaps(chunk: &[u8]) -> bool {
+    ChunkHeader::parse(chunk)
+        .is_ok_and(|header| header.special() == Special::None && !header.is_memcpyed())
 }
 
 /// The free space, in bytes, before the index of a large frame whose chunks end at `end`.
@@ -293,7 +300,9 @@ impl Disk {
         let edited = over.iter().chain(&added[new..]).map(|(place, ..)| *place);
         let mut loose = edited.list()?;
         if matches!(change, Change::Update(_)) {
-            loose.extend_from_slice(&places[specials.len()..])?;
+            let new = chunks.iter().zip(places).skip(specials.len());
+            let new = new.filter(|(chunk, _)| may_have_gaps(chunk));
+            loose.extend(new.map(|(_, place)| *place))?;
         }
         self.write_edit(file, delta, &added, &over, next)?;
         Ok(loose)

@@ -86,6 +86,35 @@ fn grows_as_the_chunks(what: &str, mut work: impl FnMut(usize) -> Duration) {
     assert!(many < most, "{what}: {few:?} and {many:?}");
 }
 
+/// Arrays of one repeated item are made by replacing all of their chunks, which had no bytes.
+#[test]
+fn closing_reads_no_chunks_that_have_no_gaps() {
+    const COUNT: usize = 20_000;
+    let folder = Folder::new("no-gaps");
+    let name = c_path(&folder.0.join("frame"));
+    let (kind, counting) = (FrameKind::Contiguous, Counting::default());
+    let model = |chunk| Model {
+        chunks: vec![chunk; COUNT],
+        ..Model::default()
+    };
+    // Stored as it is.
+    let mut stored = chunk(CHUNKSIZE as usize, 1);
+    stored[2] |= 2;
+    let (zeros, full) = (model(Err(Special::Zero)), model(Ok(stored)));
+    let kept = Step::Reorder(Vec::new());
+    let empty = header(&Model::default(), kind);
+    let (mut disk, _) = Disk::create(counting.options(), &name, &empty).unwrap();
+    let fill = Change::Fill(Special::Zero, COUNT);
+    disk.commit(&fill, &[], kept.next(&zeros, kind)).unwrap();
+    let replaced: Vec<_> = full.chunks.iter().map(item).enumerate().collect();
+    let update = Change::Update(&replaced);
+    disk.commit(&update, &[], kept.next(&full, kind)).unwrap();
+    counting.take();
+    disk.close().unwrap();
+    let [calls, _] = counting.take();
+    assert!(calls < 100, "{calls}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn changes_of_all_chunks_grow_as_the_chunks() {
