@@ -145,6 +145,53 @@ stages() {
     [ "$(finds/build/finds)" = "$version" ] || { tail -5 finds.log; return 1; }
 }
 
+# What the reference's own package says to who finds it: each variable it sets, and what Blosc2::blosc2 has. The list is read off
+# the reference's package where that is there.
+package_says_what_the_reference_says() {
+  local theirs name
+  theirs=$(dirname "${OXIBLOSC_REFERENCE:-/}")/cmake/blosc2/Blosc2Config.cmake
+  [ -f "$theirs" ] || { echo "the reference's package is not there"; return 1; }
+  mkdir -p says && {
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(says C)'
+    printf '%s\n' 'find_package(Blosc2 3.3 REQUIRED CONFIG COMPONENTS THREADS LZ4 ZLIB ZSTD ZFP IPP)'
+    for name in $(grep -oE '^ *set\([A-Za-z0-9_]+' "$theirs" | sed 's/.*(//' | grep -vE '^(BLOSC_ZFP_TARGET|Blosc2_FOUND)$' | sort -u); do
+      printf 'message(STATUS "says %s=${%s}")\n' "$name" "$name"
+    done
+    printf '%s\n' 'get_target_property(folder Blosc2::blosc2 INTERFACE_INCLUDE_DIRECTORIES)' \
+      'if(NOT EXISTS "${folder}/blosc2.h")' 'message(FATAL_ERROR "no folder of headers: ${folder}")' 'endif()'
+  } >says/CMakeLists.txt
+  # Without the targets, whose paths hold only where it was installed.
+  mkdir -p says/theirs && sed '/^include("${CMAKE_CURRENT_LIST_DIR}\/Blosc2Targets/d' "$theirs" >says/theirs/Blosc2Config.cmake &&
+    printf '%s\n' 'add_library(Blosc2::blosc2 INTERFACE IMPORTED)' 'set_target_properties(Blosc2::blosc2 PROPERTIES INTERFACE_INCLUDE_DIRECTORIES' \
+      "\"$(dirname "$OXIBLOSC_REFERENCE")/../include\")" >>says/theirs/Blosc2Config.cmake &&
+    printf '%s\n' 'set(PACKAGE_VERSION 3.3.5)' 'set(PACKAGE_VERSION_COMPATIBLE TRUE)' >says/theirs/Blosc2ConfigVersion.cmake || return 1
+  rm -rf says/build-*
+  cmake -S says -B says/build-theirs -DBlosc2_DIR="$PWD/says/theirs" >says/theirs.log 2>&1 || { tail -5 says/theirs.log; return 1; }
+  cmake -S says -B says/build-ours -DBlosc2_DIR="$library_dir/cmake/Blosc2" >says/ours.log 2>&1 || { tail -5 says/ours.log; return 1; }
+  [ "$(grep -c 'says ' says/theirs.log)" -gt 20 ] && diff <(grep 'says ' says/theirs.log) <(grep 'says ' says/ours.log)
+}
+
+# A project that has this one as a part of it links to each target of the package, and installs only what is its own.
+is_a_part() {
+  local build=$1 source target
+  source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
+  mkdir -p part && {
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(part C)' "add_subdirectory($source blosc2)"
+    for target in blosc2 blosc2_shared blosc2_static; do
+      printf '%s\n' "add_executable(part-$target ../version.c)" "target_link_libraries(part-$target PRIVATE Blosc2::$target)"
+    done
+    printf '%s\n' 'install(FILES ../version.c DESTINATION share)'
+  } >part/CMakeLists.txt
+  rm -rf part/build part/installed && cmake -S part -B part/build -DCMAKE_INSTALL_PREFIX="$PWD/part/installed" \
+    -DOXIBLOSC_CARGO_TARGET_DIR="$(sed -n 's/^OXIBLOSC_CARGO_TARGET_DIR:PATH=//p' "$build/CMakeCache.txt")" >part.log 2>&1 &&
+    cmake --build part/build >>part.log 2>&1 && cmake --install part/build >>part.log 2>&1 || { tail -5 part.log; return 1; }
+  for target in blosc2 blosc2_shared blosc2_static; do
+    [ "$(part/build/part-$target)" = "$version" ] || return 1
+  done
+  readelf -d part/build/part-blosc2 | grep -q 'NEEDED.*libblosc2' && ! readelf -d part/build/part-blosc2_static | grep -q libblosc2 &&
+    [ "$(cd part/installed && find . -type f)" = ./share/version.c ]
+}
+
 # Of libblosc.so.1: its links and SONAME, its symbols, shared and static, and that a program finds it by pkg-config and by CMake,
 # alone and, linked statically, beside libblosc2.
 cat >blosc1.c <<'END'
@@ -201,5 +248,8 @@ expect "libblosc.so.1 is there, with the functions of blosc.h" blosc1_is_there
 expect "programs for Blosc 1 compile and run, shared, static, and beside libblosc2" blosc1_programs_run
 expect "b2 is there and works" tool_works
 expect "manual, completions and licences are there" documents_are_there
+expect "the CMake package sets the variables of the reference's" package_says_what_the_reference_says
+expect "pkg-config knows an address" [ "$(grep -c '^URL: https' "$library_dir/pkgconfig/blosc2.pc")" = 1 ]
+[ -z "${3:-}" ] || expect "a project with this one as a part links to its targets" is_a_part "$3"
 [ -z "${3:-}" ] || expect "it installs below DESTDIR with a libdir of its own, and works when moved from there" stages "$3"
 exit $((failures > 0))

@@ -36,7 +36,7 @@ add_custom_command(
   COMMENT "Hiding all but the public symbols of libblosc.a"
   VERBATIM)
 
-add_custom_target(blosc1 ALL DEPENDS "${staging}/${blosc1_file}" "${staging}/libblosc.a")
+add_custom_target(oxiblosc_blosc1 ALL DEPENDS "${staging}/${blosc1_file}" "${staging}/libblosc.a")
 
 install(FILES "${staging}/${blosc1_file}" "${staging}/${blosc1_soname}" "${staging}/libblosc.so"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}" PERMISSIONS ${library_permissions} COMPONENT LIB)

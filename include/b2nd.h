@@ -580,11 +580,14 @@ int b2nd_squeeze_index(b2nd_array_t *array,
                        b2nd_array_t **view,
                        const bool *index);
 
-/* A message without a format, since strict C99 has no `##__VA_ARGS__`; only for what follows. */
-#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
+/* Leaves the function below when fewer than `nbytes` of the metalayer are left; only for what follows. */
+#define B2ND_REQUIRE_META_NBYTES(nbytes)                                                          \
   do {                                                                                            \
-    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
-      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
+    if (len - at < (size_t)(nbytes)) {                                                            \
+      if (getenv("BLOSC_TRACE") != NULL) {                                                        \
+        fprintf(stderr, "[error] - The b2nd metalayer ends early (%s:%d)\n", __FILE__, __LINE__); \
+      }                                                                                           \
+      return BLOSC2_ERROR_FAILURE;                                                                \
     }                                                                                             \
   } while (0)
 
@@ -600,25 +603,27 @@ static inline int b2nd_deserialize_meta_inline(const uint8_t *smeta, int32_t sme
                                                int32_t *chunkshape, int32_t *blockshape, char **dtype,
                                                int8_t *dtype_format) {
   const size_t len = smeta_len > 0 ? (size_t)smeta_len : 0;
-  size_t at = 3; /* the marks of an array and of the version, then ndim */
+  size_t at = 0;
   int list, dim;
-  if (smeta == NULL || ndim == NULL || shape == NULL || chunkshape == NULL || blockshape == NULL) {
-    BLOSC_TRACE_TEXT_("error", "Pointer is null");
-    return BLOSC2_ERROR_NULL_POINTER;
-  }
+  BLOSC_ERROR_NULL(smeta, BLOSC2_ERROR_NULL_POINTER);
+  BLOSC_ERROR_NULL(ndim, BLOSC2_ERROR_NULL_POINTER);
+  BLOSC_ERROR_NULL(shape, BLOSC2_ERROR_NULL_POINTER);
+  BLOSC_ERROR_NULL(chunkshape, BLOSC2_ERROR_NULL_POINTER);
+  BLOSC_ERROR_NULL(blockshape, BLOSC2_ERROR_NULL_POINTER);
   if (dtype != NULL) {
     *dtype = NULL;
   }
   if (dtype_format != NULL) {
     *dtype_format = 0;
   }
-  if (len < at) {
-    BLOSC_TRACE_TEXT_("error", "The b2nd metalayer ends early");
-    return BLOSC2_ERROR_FAILURE;
-  }
+  /* The marks of an array and of the version, then ndim. */
+  B2ND_REQUIRE_META_NBYTES(3);
   *ndim = (int8_t)smeta[2];
+  at = 3;
   if (*ndim < 0 || *ndim > B2ND_MAX_DIM) {
-    BLOSC_TRACE_TEXT_("error", "The b2nd metalayer has too many dimensions");
+    if (getenv("BLOSC_TRACE") != NULL) {
+      fprintf(stderr, "[error] - The b2nd metalayer says %d dimensions (%s:%d)\n", *ndim, __FILE__, __LINE__);
+    }
     return BLOSC2_ERROR_FAILURE;
   }
 
@@ -626,10 +631,7 @@ static inline int b2nd_deserialize_meta_inline(const uint8_t *smeta, int32_t sme
   for (list = 0; list < 3; list++) {
     int32_t *const lengths = list == 1 ? chunkshape : blockshape;
     const size_t width = list == 0 ? sizeof(int64_t) : sizeof(int32_t);
-    if (len - at < 1 + (size_t)*ndim * (1 + width)) {
-      BLOSC_TRACE_TEXT_("error", "The b2nd metalayer ends early");
-      return BLOSC2_ERROR_FAILURE;
-    }
+    B2ND_REQUIRE_META_NBYTES(1 + (size_t)*ndim * (1 + width));
     at += 1;
     for (dim = 0; dim < *ndim; dim++) {
       void *const number = list == 0 ? (void *)(shape + dim) : (void *)(lengths + dim);
@@ -641,21 +643,21 @@ static inline int b2nd_deserialize_meta_inline(const uint8_t *smeta, int32_t sme
   /* The dtype: its format, then a text of up to 32 bits of length. Metalayers of before b2nd have none. */
   if (dtype != NULL && dtype_format != NULL && at < len) {
     int32_t text_len = -1;
-    if (len - at < 2 + sizeof(text_len) || smeta[at + 1] != 0xdb) {
-      BLOSC_TRACE_TEXT_("error", "The b2nd metalayer has no dtype where it should be");
+    B2ND_REQUIRE_META_NBYTES(2 + sizeof(text_len));
+    if (smeta[at + 1] != 0xdb) {
+      if (getenv("BLOSC_TRACE") != NULL) {
+        fprintf(stderr, "[error] - The b2nd metalayer has no dtype where it should be (%s:%d)\n", __FILE__, __LINE__);
+      }
       return BLOSC2_ERROR_FAILURE;
     }
     *dtype_format = (int8_t)smeta[at];
     swap_store(&text_len, smeta + at + 2, (int)sizeof(text_len));
     at += 2 + sizeof(text_len);
-    if (text_len < 0 || len - at < (size_t)text_len) {
-      BLOSC_TRACE_TEXT_("error", "The dtype of the b2nd metalayer ends early");
-      return BLOSC2_ERROR_FAILURE;
-    }
+    /* A negative length is a huge one as a size. */
+    B2ND_REQUIRE_META_NBYTES(text_len);
     *dtype = (char *)malloc((size_t)text_len + 1);
     if (*dtype == NULL) {
-      BLOSC_TRACE_TEXT_("error", "No memory for the dtype");
-      return BLOSC2_ERROR_MEMORY_ALLOC;
+      BLOSC_ERROR(BLOSC2_ERROR_MEMORY_ALLOC);
     }
     memcpy(*dtype, smeta + at, (size_t)text_len);
     (*dtype)[text_len] = '\0';
@@ -664,7 +666,7 @@ static inline int b2nd_deserialize_meta_inline(const uint8_t *smeta, int32_t sme
   return (int)at;
 }
 
-#undef BLOSC_TRACE_TEXT_
+#undef B2ND_REQUIRE_META_NBYTES
 
 #ifdef __cplusplus
 }

@@ -103,16 +103,11 @@
 extern "C" {
 #endif
 
-/** First number of the version: grows when the interface or the format changes for good. */
-#define BLOSC2_VERSION_MAJOR 3
-/** Second number of the version: grows when the interface or the format gains something. */
-#define BLOSC2_VERSION_MINOR 3
-/** Third number of the version: grows with every correction. */
-#define BLOSC2_VERSION_RELEASE 5
-/** The version as text. */
-#define BLOSC2_VERSION_STRING "3.3.5"
-/** The day of the release that this library stands for. */
-#define BLOSC2_VERSION_DATE "$Date:: 2026-09-24 #$"
+#define BLOSC2_VERSION_MAJOR 3 /**< The major number of the version: grows when programs have to be changed. */
+#define BLOSC2_VERSION_MINOR 3 /**< The minor number of the version: grows when there is something new. */
+#define BLOSC2_VERSION_RELEASE 5 /**< The last number of the version: grows with tweaks and corrections. */
+#define BLOSC2_VERSION_STRING "3.3.5" /**< The version as text. */
+#define BLOSC2_VERSION_DATE "$Date:: 2026-09-24 #$" /**< The day of the release that this library stands for. */
 
 /** How many fixed-length metalayers a super-chunk holds. */
 #define BLOSC2_MAX_METALAYERS 16
@@ -2059,14 +2054,6 @@ int blosc2_chunk_repeatval(blosc2_cparams cparams,
                            int32_t destsize,
                            const void *repeatval);
 
-/* A message without a format, since strict C99 has no `##__VA_ARGS__`; only for what follows. */
-#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
-  do {                                                                                            \
-    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
-      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
-    }                                                                                             \
-  } while (0)
-
 /** Compression by default: BloscLZ at level 5, shuffled items of 8 bytes, one thread. */
 static const blosc2_cparams BLOSC2_CPARAMS_DEFAULTS = {
   BLOSC_BLOSCLZ, 0, 5,           /* codec, its meta byte, level */
@@ -2104,7 +2091,10 @@ static char *print_error(int rc) {
 static inline int blosc2_meta_exists(blosc2_schunk *schunk, const char *name) {
   int index;
   if (schunk == NULL || name == NULL || strlen(name) > BLOSC2_METALAYER_NAME_MAXLEN) {
-    BLOSC_TRACE_TEXT_("error", "A metalayer needs a super-chunk and a name of at most 31 bytes");
+    if (getenv("BLOSC_TRACE") != NULL) {
+      fprintf(stderr, "[error] - A metalayer needs a super-chunk and a name of at most %d bytes (%s:%d)\n",
+              BLOSC2_METALAYER_NAME_MAXLEN, __FILE__, __LINE__);
+    }
     return BLOSC2_ERROR_INVALID_PARAM;
   }
   for (index = 0; index < schunk->nmetalayers; index++) {
@@ -2126,27 +2116,27 @@ static inline int blosc2_meta_get(blosc2_schunk *schunk, const char *name, uint8
                                   int32_t *content_len) {
   const blosc2_metalayer *found;
   int index;
-  if (schunk == NULL || name == NULL || content == NULL || content_len == NULL) {
-    BLOSC_TRACE_TEXT_("error", "A NULL argument");
-    return BLOSC2_ERROR_INVALID_PARAM;
-  }
+  BLOSC_ERROR_NULL(schunk, BLOSC2_ERROR_INVALID_PARAM);
+  BLOSC_ERROR_NULL(name, BLOSC2_ERROR_INVALID_PARAM);
+  BLOSC_ERROR_NULL(content, BLOSC2_ERROR_INVALID_PARAM);
+  BLOSC_ERROR_NULL(content_len, BLOSC2_ERROR_INVALID_PARAM);
   index = blosc2_meta_exists(schunk, name);
   if (index < 0) {
-    BLOSC_TRACE_TEXT_("warning", "No metalayer of that name");
+    if (getenv("BLOSC_TRACE") != NULL) {
+      fprintf(stderr, "[warning] - There is no metalayer \"%s\" (%s:%d)\n", name, __FILE__, __LINE__);
+    }
     return index;
   }
   found = schunk->metalayers[index];
   if (found->content_len < 0 || (found->content_len > 0 && found->content == NULL)) {
-    BLOSC_TRACE_TEXT_("error", "A metalayer without its content");
-    return BLOSC2_ERROR_DATA;
+    BLOSC_ERROR(BLOSC2_ERROR_DATA);
   }
   *content = NULL;
   *content_len = 0;
   if (found->content_len > 0) {
     *content = (uint8_t *)malloc((size_t)found->content_len);
     if (*content == NULL) {
-      BLOSC_TRACE_TEXT_("error", "No memory for a copy of the metalayer");
-      return BLOSC2_ERROR_MEMORY_ALLOC;
+      BLOSC_ERROR(BLOSC2_ERROR_MEMORY_ALLOC);
     }
     memcpy(*content, found->content, (size_t)found->content_len);
     *content_len = found->content_len;
@@ -2173,8 +2163,6 @@ static inline void swap_store(void *dest, const void *pa, int size) {
   }
   memcpy(dest, number, (size_t)size);
 }
-
-#undef BLOSC_TRACE_TEXT_
 
 #ifdef __cplusplus
 }

@@ -75,7 +75,29 @@ wheel_runs() {
     grep "$work/venv/.*/libblosc2.so.9" >/dev/null &&
     cc "$root/packaging/debian/tests/numbers.c" -o "$work/numbers" $("$python" -m oxiblosc flags) &&
     "$work/numbers" write "$work/numbers.b2frame" && "$work/numbers" read "$work/numbers.b2frame" &&
-    "$work/venv/bin/b2" verify "$work/numbers.b2frame" >/dev/null
+    "$work/venv/bin/b2" verify "$work/numbers.b2frame" >/dev/null && refuses_other_numbers "$python"
+}
+
+# refuses_other_numbers <python>: what was made for another libblosc2 is not run: a program that links to one, and a Python, by its name
+# or by a script, whose packages carry one; with a message that says why. What was made for this one is.
+refuses_other_numbers() {
+  local python=$1 packages other said
+  packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  echo 'int blosc2_other(void) { return 0; }' >"$work/other.c" && echo 'int blosc2_other(void); int main(void) { return blosc2_other(); }' >"$work/uses.c"
+  printf '#!%s\nprint("ran")\n' "$python" >"$work/script" && chmod +x "$work/script"
+  for other in libblosc2.so.9 libblosc2-0badcafe.so.9 libblosc2.so.7 libblosc2-0badcafe.so.7 libblosc2.so.10; do
+    rm -rf "$work/other" "$packages/other.libs" && mkdir -p "$work/other" "$packages/other.libs" &&
+      cc -shared -Wl,-soname,$other "$work/other.c" -o "$work/other/$other" && cc "$work/uses.c" "$work/other/$other" -o "$work/uses" || return 1
+    cp "$work/other/$other" "$packages/other.libs/"
+    for program in "$work/uses" "$python" "$work/script"; do
+      said=$(echo 'print("ran")' | LD_LIBRARY_PATH=$work/other "$python" -m oxiblosc run "$program" 2>&1)
+      case $other in
+        *.9) ! grep -q 'is made for' <<<"$said" || { echo "$other, $program: $said"; return 1; } ;;
+        *) grep -q "is made for $other" <<<"$said" && ! grep -q '^ran' <<<"$said" || { echo "$other, $program: $said"; return 1; } ;;
+      esac
+    done
+  done
+  rm -rf "$packages/other.libs"
 }
 
 expect "licences of all that is linked are installed" licences_are_there

@@ -2,8 +2,8 @@
 
     capi-tests/clients/speed.py OURS REFERENCE [ROUNDS [WORD...]]
 
-OURS and REFERENCE are folders with a libblosc2.so.9. The Python that runs this has PyTables, h5py, and python-blosc2 and hdf5plugin
-built to take the library from the system, as capi-tests/clients/python-blosc2.sh and hdf5plugin.sh build them. Each library has a
+OURS and REFERENCE are folders with a libblosc2.so.9. The Python that runs this has h5py, and PyTables, python-blosc2 and hdf5plugin
+built to take the library from the system, as capi-tests/clients/pytables.sh, python-blosc2.sh and hdf5plugin.sh build them. Each library has a
 process of its own; the two take turns, row by row. Printed are the milliseconds of both (the least of all rounds), and how many times as fast this library is. Words keep the rows
 whose name holds all of them.
 """

@@ -61,11 +61,35 @@ static inline long real_syscall(long number, const long *a) {
 static inline const char *path_of(int fd, char *room) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t len = readlink(link, room, PATH_MAX - 1);
+  long arguments[6] = {AT_FDCWD, (long)link, (long)room, PATH_MAX - 1};
+  long len = real_syscall(SYS_readlinkat, arguments);
   if (len < 0) {
     return NULL;
   }
   room[len] = 0;
+  return room;
+}
+
+/* A path that is relative to an open directory, or leads through the descriptor of one, made whole in `room` of 2 * PATH_MAX bytes. */
+static inline const char *whole(int dir, const char *path, char *room) {
+  static const char descriptors[] = "/proc/self/fd/";
+  if (path == NULL) {
+    return path;
+  }
+  if (strncmp(path, descriptors, sizeof descriptors - 1) == 0) {
+    char *rest;
+    dir = (int)strtol(path + sizeof descriptors - 1, &rest, 10);
+    if (path_of(dir, room) != NULL) {
+      strncat(room, rest, PATH_MAX - 1);
+      return room;
+    }
+    return path;
+  }
+  if (path[0] == '/' || dir == AT_FDCWD || path_of(dir, room) == NULL) {
+    return path;
+  }
+  size_t len = strlen(room);
+  snprintf(room + len, PATH_MAX, "/%s", path);
   return room;
 }
 

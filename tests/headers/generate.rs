@@ -273,7 +273,14 @@ impl Header {
         let define = macros || constants.iter().any(|(_, constant)| constant.is_text);
         if define {
             for (name, Constant { doc, value, .. }) in constants {
-                let _ = writeln!(out, "{doc}#define {name} {value}");
+                // Builders read versions line by line, some with the words of the comment: PyTables' setup.py.
+                let _ = match doc.lines().collect::<Vec<_>>()[..] {
+                    ["/**", text, " */"] if name.contains("_VERSION_") => {
+                        let text = text.trim_start_matches(" * ");
+                        writeln!(out, "#define {name} {value} /**< {text} */")
+                    }
+                    _ => writeln!(out, "{doc}#define {name} {value}"),
+                };
             }
         } else {
             out += "enum {\n";

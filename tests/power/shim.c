@@ -67,16 +67,6 @@ static const char *inside_fd(int fd) {
   return log_fd < 0 ? NULL : inside(path_of(fd, path));
 }
 
-/* A path relative to an open directory, made whole. */
-static const char *whole(int dir, const char *path, char *room) {
-  if (path[0] == '/' || dir == AT_FDCWD || path_of(dir, room) == NULL) {
-    return path;
-  }
-  size_t len = strlen(room);
-  snprintf(room + len, PATH_MAX - len, "/%s", path);
-  return room;
-}
-
 static unsigned long long inode(int fd) {
   struct stat there;
   if (fstat(fd, &there) != 0) {

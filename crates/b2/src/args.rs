@@ -329,7 +329,10 @@ pub struct BenchArgs {
     /// Data to try: any file, an .npy file, or a frame
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// Bytes of an item [default: that of an .npy file or a frame, else 1]
+    /// Takes the frame with this key of a store (.b2d, .b2z, .b2e); b2 info lists the keys
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// Bytes of an item [default: that of an .npy file or a frame, else the one that suits samples of FILE best]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
     pub typesize: Option<i32>,
     /// Bytes to try, taken evenly from all of FILE
@@ -341,7 +344,7 @@ pub struct BenchArgs {
     /// Seconds to spend, roughly
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub seconds: u32,
-    /// Writes a plot to this file
+    /// Writes a plot to this file, as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Replaces the plot if it exists

@@ -2,7 +2,8 @@
 
 use crate::args::{BenchArgs, size};
 use crate::chunks::each_chunk_of;
-use crate::compress::defaults;
+use crate::compress::{check_typesize, chosen_typesize, defaults};
+use crate::decompress::refuse_without_data;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
@@ -11,7 +12,7 @@ use crate::output::{Output, print_line, print_text, said};
 use crate::plot;
 use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
-use crate::source::FrameOrChunk;
+use crate::source::{FrameOrChunk, refuse_store};
 use crate::text::{bytes, plural};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
@@ -21,6 +22,7 @@ use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Levels that are tried.
@@ -98,10 +100,21 @@ impl Sample {
 
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
-    let input = Input::new(&args.input)?;
+    let input = match &args.key {
+        None => Input::new(&args.input)?,
+        Some(key) => Input::member(&args.input, key)?,
+    };
+    refuse_store(&input)?;
+    if let Some(path) = &args.svg {
+        check_ending(path)?;
+    }
     // Opened first, so that an error does not come only after the measurements.
     let plot = match &args.svg {
-        Some(path) => Some(Output::new(path, args.force, Some(&input))?.public()),
+        Some(path) => Some(
+            Output::new(path, args.force, Some(&input))?
+                .of_file()?
+                .public(),
+        ),
         None => None,
     };
     let sample = sample(args, &input)?;
@@ -145,6 +158,17 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
         print_line(&format!("plot: {}", path.display()));
     }
     Ok(Outcome::Fine)
+}
+
+/// Fails for the name of a picture of another kind.
+fn check_ending(path: &Path) -> Result<()> {
+    match path.extension() {
+        Some(ending) if !ending.eq_ignore_ascii_case("svg") => Err(Failure::message(format!(
+            "{}: the plot is SVG, and this is the name of something else: end it in .svg",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Measures all settings within a time limit. Returns the rows, and how many settings were not measured.
@@ -388,15 +412,17 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
     if Header::has_magic(&front) {
         return of_frame(input, most, args.typesize);
     }
-    let (start, typesize) = if front.starts_with(MAGIC) {
-        let npy = Npy::parse(&input.open()?, input.name())?;
-        (npy.data, npy.itemsize.min(255) as i32)
-    } else {
-        (0, 1)
-    };
     // Nothing follows the items of an array.
     let end = file.metadata().map_err(unread)?.len();
-    let typesize = args.typesize.unwrap_or(typesize);
+    let (start, typesize) = if front.starts_with(MAGIC) {
+        let npy = Npy::parse(&input.open()?, input.name())?;
+        let itemsize = npy.itemsize.min(255) as i32;
+        check_typesize(args.typesize, itemsize, input)?;
+        (npy.data, itemsize)
+    } else {
+        let chosen = || chosen_typesize(&file, end, input.name(), args.threads);
+        (0, args.typesize.map_or_else(chosen, Ok)?)
+    };
     let item = typesize as usize;
     let chunk = (chunk.min(most) / item).max(1) * item;
     let whole = (end - start) as usize;
@@ -423,6 +449,7 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
     let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(input)? else {
         return Err(Failure::message(format!("{}: no frame", input.name())));
     };
+    refuse_without_data(&frame, input)?;
     let failed = |error| input.failure("", error);
     let contexts = frame.contexts(1).map_err(failed)?;
     let nchunks = frame.nchunks();

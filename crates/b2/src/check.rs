@@ -1,12 +1,17 @@
 //! Checks whether a chunk, or each of its blocks, can be decompressed, and whether header and chunks of a frame agree.
 
+use crate::failure::{Failure, describe, is_damage};
 use crate::faults::is_fault;
-use crate::library::{SuperChunk, zeros};
-use crate::source::{Frame, array_meta};
+use crate::input::Input;
+use crate::library::{SuperChunk, missing_of, zeros};
+use crate::source::{Frame, REPAIR, StoredChunk, array_meta};
+use crate::summary::tuple;
 use crate::text::plural;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
 use oxiblosc_error::Error;
+use oxiblosc_frame::offsets::Offsets;
+use oxiblosc_frame::parameters::Parameters;
 use std::ops::Range;
 
 /// Chunks with more bytes of data than this are decompressed block by block, so that a small file cannot make the tool allocate much memory.
@@ -89,6 +94,60 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
             error: Error::Data,
             blocks,
         }),
+    }
+}
+
+/// Whether anything of the frame of an input is damaged. Arrays do not tell damage from files that cannot be read: after an error of one, this
+/// looks at the frame again.
+pub fn is_damaged(input: &Input) -> bool {
+    let faults = input.faults();
+    let found = || {
+        let mut frame = Frame::open(input.path(), faults).map_err(|error| faults.note(error))?;
+        let contexts = frame.contexts(1).map_err(|error| faults.note(error))?;
+        let mut is_damaged = array(&frame, None).is_some();
+        // If all are the same special value, one is enough.
+        let all = match frame.offsets() {
+            Offsets::Repeated { .. } => 0..frame.nchunks().min(1),
+            _ => 0..frame.nchunks(),
+        };
+        for nchunk in all {
+            if is_damaged {
+                break;
+            }
+            let expected = (frame.header.chunksize > 0).then(|| frame.chunk_nbytes(nchunk));
+            is_damaged = match frame.chunk(nchunk) {
+                Ok(StoredChunk::Special(..)) => false,
+                Ok(StoredChunk::Bytes(bytes)) => {
+                    let checked = chunk(&contexts, &bytes, expected)
+                        .and_then(|()| item_size(&bytes, frame.header.parameters.typesize));
+                    checked.is_err_and(|damage| is_damage(damage.error))
+                }
+                Err(error) => is_damage(error),
+            };
+        }
+        Ok::<bool, ()>(is_damaged)
+    };
+    // A frame that does not open is damaged, if the system could read it.
+    found().unwrap_or(true) && faults.check().is_ok()
+}
+
+/// The failure of a command that could not read an array, or the chunk from `start` on.
+pub fn unread(
+    input: &Input,
+    parameters: &Parameters,
+    start: Option<&[i64]>,
+    error: Error,
+) -> Failure {
+    let at = start.map(|start| format!("the chunk at {} ", tuple(start)));
+    let what = format!("{}: {}", input.name(), at.unwrap_or_default());
+    match missing_of(parameters) {
+        _ if is_fault(error) => Failure::message(format!("{what}{}", describe(error))),
+        Some(missing) => Failure::message(format!("{what}{}", describe(missing))),
+        None if is_damaged(input) => {
+            let why = describe(error);
+            Failure::damaged(format!("{what}is damaged: {why} ({REPAIR})"))
+        }
+        None => Failure::message(format!("{what}cannot be read")),
     }
 }
 

@@ -104,6 +104,36 @@ fn asks_metalayers(header: &ChunkHeader) -> bool {
         || header.filters.iter().any(|id| *id >= FIRST_REGISTERED)
 }
 
+/// The blocks of a chunk that do not end within its first `there` bytes, in order; none if its block starts do not.
+fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec<usize>> {
+    let nblocks = header.nblocks;
+    let ends: Vec<usize> = if header.is_memcpyed() {
+        let end = |nblock: usize| header.nbytes.min((nblock + 1) * header.blocksize_field());
+        (0..nblocks)
+            .map(|nblock| header.overhead() + end(nblock))
+            .collect()
+    } else {
+        let table = chunk.get(..there)?.get(header.overhead()..)?;
+        let table = table.get(..nblocks.checked_mul(4)?)?;
+        let starts: Vec<usize> = table
+            .chunks_exact(4)
+            .map(|start| u32::from_le_bytes([start[0], start[1], start[2], start[3]]) as usize)
+            .collect();
+        let mut sorted = starts.clone();
+        sorted.sort_unstable();
+        let end = |start: &usize| {
+            let next = sorted.partition_point(|other| other <= start);
+            sorted.get(next).copied().unwrap_or(header.cbytes)
+        };
+        starts.iter().map(end).collect()
+    };
+    Some(
+        (0..nblocks)
+            .filter(|nblock| ends[*nblock] > there)
+            .collect(),
+    )
+}
+
 /// The chunk at the front of `room`, if correcting one bit of the header, or of the value that it repeats, makes its checksum fit.
 fn with_header_bit(room: &[u8], faults: &Faults) -> Option<Rebuilt> {
     let mut bytes = faults.readable(Buffer::copy_of(room))?;
@@ -137,6 +167,10 @@ impl ChunkRepair<'_> {
             && let Some(Rebuilt { chunk, proven }) = self.with_front_rebuilt(&room, read.as_deref())
         {
             return self.proven(&chunk, proven);
+        }
+        let there = chunks.there(place);
+        if let Some(chunk) = read.as_deref().filter(|chunk| chunk.len() > there) {
+            return self.cut(chunk, there);
         }
         let header = read.as_ref().map(|chunk| ChunkHeader::parse(chunk));
         match (read, header) {
@@ -212,6 +246,22 @@ impl ChunkRepair<'_> {
             ..verdict
         };
         (chunk, verdict)
+    }
+
+    /// A chunk of which the file has only the bytes in front of `there`, padded, and whose checksums do not prove its front.
+    fn cut(&mut self, chunk: &[u8], there: usize) -> Kept {
+        let header = match ChunkHeader::parse(chunk) {
+            Ok(header) if self.expected.is_none_or(|nbytes| nbytes == header.nbytes) => header,
+            _ => return lost(),
+        };
+        if check::item_size(chunk, self.settings.typesize).is_err() {
+            return lost();
+        }
+        // What is stored as it is would be read from the padding without an error.
+        match blocks_behind(&header, chunk, there) {
+            Some(wrong) => self.without(chunk, &wrong, Integrity::Unknown),
+            None => lost(),
+        }
     }
 
     /// A chunk whose front is damaged: its blocks may decompress to wrong data.

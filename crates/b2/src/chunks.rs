@@ -1,6 +1,6 @@
 //! Reads and decompresses the chunks of a frame, by one thread or several.
 
-use crate::failure::{Failure, Result, describe};
+use crate::failure::{Failure, Result, describe, is_damage};
 use crate::input::Input;
 use crate::library::{SuperChunk, zeros};
 use crate::source::{Frame, Located, StoredChunk, special_chunk};
@@ -116,10 +116,12 @@ impl<'a> ChunkReader<'a> {
 
     fn damaged(&self, nchunk: usize, error: Error) -> Failure {
         let name = self.input.name();
-        match self.input.faults().damage(error).map(describe) {
-            Ok(why) => Failure::message(format!(
-                "{name}: chunk {nchunk} is damaged: {why} (b2 repair brings back the others)"
+        match self.input.faults().damage(error) {
+            Ok(error) if is_damage(error) => Failure::damaged(format!(
+                "{name}: chunk {nchunk} is damaged: {} (b2 repair brings back the others)",
+                describe(error)
             )),
+            Ok(error) => Failure::message(format!("{name}: chunk {nchunk}: {}", describe(error))),
             Err(failure) => failure,
         }
     }

@@ -1,6 +1,6 @@
 //! `b2 compress`: makes a frame of a file, and an array of an .npy file.
 
-use crate::args::{CompressArgs, lengths, size};
+use crate::args::{Coding, CompressArgs, Threads, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::{Input, PipedInput};
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
@@ -17,6 +17,7 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::read_exact_at;
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,10 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
         None => named(&args.input, array),
     };
     let output = Output::new(&to, args.force, file)?.keep_times();
+    let output = match args.sparse {
+        true => output,
+        false => output.of_file()?,
+    };
     if args.sparse && output.is_stream() {
         return Err(Failure::message("a directory does not go through a pipe"));
     }
@@ -177,6 +182,27 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
     }
 }
 
+/// The size of items that `b2 compress` chooses for a file of `size` bytes with this name, if none is given.
+pub fn chosen_typesize(file: &File, size: u64, name: &str, threads: Threads) -> Result<i32> {
+    let args = CompressArgs {
+        input: PathBuf::from(name),
+        output: None,
+        coding: Coding::default(),
+        typesize: None,
+        chunks: None,
+        blocks: None,
+        sparse: false,
+        raw: true,
+        force: false,
+        threads,
+    };
+    let chosen = plain_settings(&args, (size, name), |place, part| {
+        let read = read_exact_at(file, part, place);
+        read.map_err(|error| Failure::at(Path::new(name), &error))
+    })?;
+    Ok(chosen.typesize)
+}
+
 /// Compresses a file as plain bytes.
 fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let mut file = input.open()?;
@@ -228,11 +254,12 @@ fn plain_settings(
         let settings = defaults(typesize, args.threads.count());
         args.coding.apply(settings)
     };
+    if let Some(typesize) = args.typesize {
+        let chosen = settings(typesize)?;
+        return chosen.check_codec(None).map(|()| chosen);
+    }
     let plain = settings(1)?;
     plain.check_codec(None)?;
-    if let Some(typesize) = args.typesize {
-        return settings(typesize);
-    }
     let parts = |len, most| -> Result<Vec<Buffer>> {
         let places = typesize::places(size, len, most).into_iter();
         let part = |place| {
@@ -273,7 +300,7 @@ fn compress_bytes(
         ..settings
     };
     let (name, path) = (output.name(), output.path());
-    let failed = |error| Failure::of(name, error);
+    let failed = |error| Failure::unwritten(name, error);
     let mut frame = SuperChunk::new(place(&path, args.sparse), &settings).map_err(failed)?;
     let checksums = frame.has_checksums().map_err(failed)?;
     let nchunks = size.div_ceil(chunk as u64);
@@ -395,11 +422,24 @@ pub fn box_size(start: &[i64], stop: &[i64], itemsize: usize) -> usize {
     lengths.product::<usize>() * itemsize
 }
 
+/// Checks that the size of items that is given, if any, is that of an .npy file, which says it itself.
+pub fn check_typesize(given: Option<i32>, itemsize: i32, input: &Input) -> Result<()> {
+    match given {
+        Some(given) if given != itemsize => Err(Failure::message(format!(
+            "{}: its items have {}, as the file says, and not {given} (compress --raw takes any file as plain bytes)",
+            input.name(),
+            bytes(itemsize as u64)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let file = input.open()?;
     let npy = Npy::parse(&file, input.name())?;
     let itemsize = i32::try_from(npy.itemsize)
         .map_err(|_| Failure::message(format!("{}: its items are too large", input.name())))?;
+    check_typesize(args.typesize, itemsize, input)?;
     let shape = array_shape(
         &npy.shape,
         &npy.dtype,
@@ -411,7 +451,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
         .coding
         .apply(defaults(itemsize, args.threads.count()))?;
     settings.check_codec(Some(npy.shape.len()))?;
-    let failed = |error| Failure::of(output.name(), error);
+    let failed = |error| Failure::unwritten(output.name(), error);
     let path = output.path();
     let place = place(&path, args.sparse);
     let mut array = Array::new(place, &settings, &shape, &[]).map_err(failed)?;

@@ -1,6 +1,7 @@
 //! `b2 convert`: copies a frame to a file or directory, as it is or compressed with other parameters.
 
 use crate::args::ConvertArgs;
+use crate::check::unread;
 use crate::chunks::ChunkReader;
 use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::decompress::slab_size;
@@ -12,7 +13,7 @@ use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::source::{
-    Frame, FrameOrChunk, StoredChunk, array_meta, parsed_array, special_chunk, vlmeta_content,
+    Frame, FrameOrChunk, StoredChunk, array_meta, fill, parsed_array, special_chunk, vlmeta_content,
 };
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
@@ -43,6 +44,10 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
             "a directory does not go through a pipe (--contiguous makes a file)",
         ));
     }
+    let output = match kind {
+        FrameKind::Sparse => output,
+        FrameKind::Contiguous => output.of_file()?,
+    };
     let path = output.path();
     let place = match kind {
         FrameKind::Contiguous => Place::File(&path),
@@ -103,7 +108,7 @@ fn copy_vlmetalayers(
         let what = format!("variable-length metalayer '{}': ", clean(&layer.name));
         let content = vlmeta_content(contexts, layer, i32::MAX as usize);
         let content = content.map_err(|error| input.failure(&what, error))?;
-        add(&layer.name, &content).map_err(|error| Failure::of(to, error))?;
+        add(&layer.name, &content).map_err(|error| Failure::unwritten(to, error))?;
     }
     Ok(())
 }
@@ -115,8 +120,13 @@ fn copy(
     place: Place,
     settings: &Settings,
 ) -> Result<()> {
-    let unwritten = |error| Failure::of(to, error);
+    let unwritten = |error| Failure::unwritten(to, error);
     let mut new = with_metalayers(frame, place, settings).map_err(unwritten)?;
+    if let Some(kind) = frame.all_special()
+        && fill(&mut new, kind, &frame.header).map_err(unwritten)?
+    {
+        return finish(frame, (input, to), settings.threads, new);
+    }
     let progress = ByteProgress::new("copying", frame.header.nbytes.max(0) as u64);
     let failed = |nchunk, error| input.failure(&format!("chunk {nchunk}: "), error);
     let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);
@@ -182,7 +192,7 @@ fn recompress(
     settings: Settings,
 ) -> Result<()> {
     let failed = |error| input.failure("", error);
-    let unwritten = |error| Failure::of(to, error);
+    let unwritten = |error| Failure::unwritten(to, error);
     let (chunk, settings) = sizes_of(args, frame, settings)?;
     let mut new = with_metalayers(frame, place, &settings).map_err(unwritten)?;
     let progress = ByteProgress::new("converting", frame.header.nbytes.max(0) as u64);
@@ -252,7 +262,7 @@ fn finish(
     copy_vlmetalayers(frame, &contexts, (input, to), |name, content| {
         new.add_vlmeta(name, content)
     })?;
-    new.close().map_err(|error| Failure::of(to, error))
+    new.close().map_err(|error| Failure::unwritten(to, error))
 }
 
 /// The layout of the array, with the lengths of chunks and blocks that are given.
@@ -284,9 +294,10 @@ fn reshape(
     settings: &Settings,
 ) -> Result<()> {
     let failed = |error| input.failure("", error);
-    let unwritten = |error| Failure::of(to, error);
+    let unwritten = |error| Failure::unwritten(to, error);
     let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let shape = new_shape(args, frame, input)?;
+    let parameters = frame.header.parameters;
     let others: Vec<(&[u8], &[u8])> = frame
         .header
         .metalayers
@@ -302,7 +313,7 @@ fn reshape(
     let progress = ByteProgress::new("converting", frame.header.nbytes.max(0) as u64);
     let size = slab_size(&shape.chunks, itemsize);
     let states = each_thread(settings.threads, 0, size, |threads| {
-        Array::open(input.path(), threads).map_err(failed)
+        Array::open(input.path(), threads).map_err(|error| unread(input, &parameters, None, error))
     })?;
     let mut parts = boxes(&shape.shape, &shape.chunks);
     in_order(
@@ -310,7 +321,8 @@ fn reshape(
         || Ok(parts.next()),
         |old, (start, stop)| {
             let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
-            old.read(&start, &stop, &mut items).map_err(failed)?;
+            old.read(&start, &stop, &mut items)
+                .map_err(|error| unread(input, &parameters, Some(&start), error))?;
             Ok((start, stop, items))
         },
         |(start, stop, items)| {

@@ -1,10 +1,10 @@
 //! `b2 decompress`: writes the data of a frame to a file, and an array to an .npy file.
 
 use crate::args::DecompressArgs;
+use crate::check::unread;
 use crate::chunks::ChunkReader;
 use crate::compress::box_size;
-use crate::failure::{Failure, Outcome, Result, describe};
-use crate::faults::is_fault;
+use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, zeros};
 use crate::npy::{Npy, boxes, item_size, runs};
@@ -14,9 +14,8 @@ use crate::source::{Frame, FrameOrChunk, parsed_array, plain_contexts};
 use crate::store::kind_of;
 use crate::text::bytes;
 use crate::workers::{BufferPool, each_thread, in_order};
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_error::Error;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::write_all_at;
 use std::ffi::OsStr;
@@ -49,7 +48,9 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
             Some(_) => return Err(Failure::message("say with --output where to write")),
         },
     };
-    let mut output = Output::new(&to, args.force, Some(&input))?.keep_times();
+    let mut output = Output::new(&to, args.force, Some(&input))?
+        .of_file()?
+        .keep_times();
     let threads = args.threads.count();
     let failed = |error| input.failure("", error);
     match source {
@@ -82,16 +83,16 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
 }
 
 /// Fails for frames of python-blosc2 whose bytes are not the user's data.
-fn refuse_without_data(frame: &Frame, input: &Input) -> Result<()> {
+pub fn refuse_without_data(frame: &Frame, input: &Input) -> Result<()> {
     if let Some(what) = frame.stands_for() {
         return Err(Failure::message(format!(
-            "{}: {what} of python-blosc2, whose data are not in it: blosc2.open gives them (--raw writes what is in it)",
+            "{}: {what} of python-blosc2, whose data are not in it: blosc2.open gives them (decompress --raw writes what is in it)",
             input.name()
         )));
     }
     if kind_of(frame).is_store() {
         return Err(Failure::message(format!(
-            "{}: a store of python-blosc2 (b2 info lists what is in it, --key takes one; --raw writes all its bytes)",
+            "{}: a store of python-blosc2 (b2 info lists what is in it, --key takes one; decompress --raw writes all its bytes)",
             input.name()
         )));
     }
@@ -140,6 +141,11 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
         return write.flush().map_err(unwritten);
     }
     let file = output.create()?;
+    if frame.all_special() == Some(Special::Zero) {
+        return file
+            .set_len(frame.header.nbytes.max(0) as u64)
+            .map_err(unwritten);
+    }
     in_order(
         states,
         chunks.take_from(&mut frame),
@@ -215,19 +221,6 @@ impl<'a> ItemFile<'a> {
     }
 }
 
-/// The failure of a read of an array, from `start` on. Arrays do not tell files that cannot be read from those that end too early.
-fn unread(input: &Input, start: &[i64], error: Error) -> Failure {
-    let (place, why) = (crate::summary::tuple(start), describe(error));
-    let is_unread = is_fault(error) || matches!(error, Error::FileOpen | Error::FileRead);
-    Failure::message(match is_unread {
-        true => format!("{}: the chunk at {place}: {why}", input.name()),
-        false => format!(
-            "{}: the chunk at {place} is damaged: {why} (b2 repair brings back the others)",
-            input.name()
-        ),
-    })
-}
-
 /// Decompresses an array box by box, and writes the items of each to their positions in the file.
 fn decompress_array(
     args: &DecompressArgs,
@@ -237,6 +230,7 @@ fn decompress_array(
     threads: i16,
 ) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
+    let parameters = &frame.header.parameters;
     let meta = parsed_array(frame, input)?;
     let (dtype, itemsize) = dtype_of(&meta, frame);
     let shape = &meta.shape[..meta.ndim];
@@ -248,14 +242,15 @@ fn decompress_array(
     let total = nbytes_of(shape, itemsize)
         .ok_or_else(|| Failure::message(format!("{}: too large", input.name())))?;
     let file = ItemFile::create(output, &header, (shape, itemsize), total)?;
-    if total == 0 {
+    // What a new file has where nothing is written are zeros.
+    if total == 0 || frame.all_special() == Some(Special::Zero) {
         return Ok(());
     }
     let lengths = slabs(shape, &meta.chunkshape[..meta.ndim], itemsize);
     let mut parts = boxes(shape, &lengths);
     let size = slab_size(&lengths, itemsize);
     let states = each_thread(threads, frame.nchunks() as u64, size, |threads| {
-        Array::open(input.path(), threads).map_err(failed)
+        Array::open(input.path(), threads).map_err(|error| unread(input, parameters, None, error))
     })?;
     let progress = ByteProgress::new("decompressing", total);
     let used = BufferPool::new();
@@ -270,7 +265,7 @@ fn decompress_array(
             }
             array
                 .read(&start, &stop, &mut items[..size])
-                .map_err(|error| unread(input, &start, error))?;
+                .map_err(|error| unread(input, parameters, Some(&start), error))?;
             file.write(&start, &stop, &items[..size])?;
             used.keep(items);
             Ok(size)

@@ -4,7 +4,7 @@
 //! anything is damaged or writes its output, asks whether there were any.
 
 use crate::failure::{Failure, Result, explain};
-use crate::paths::is_dir;
+use crate::paths::{is_dir, shown};
 use oxiblosc_error::Error;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Written};
@@ -44,7 +44,7 @@ impl Faults {
 
     /// Notes that the system could not do something with a file.
     pub fn note_file(&self, name: &str, error: &io::Error) {
-        let line = || format!("{name}: {}", explain(error));
+        let line = || format!("{}: {}", shown(Path::new(name)).display(), explain(error));
         self.0.first.get_or_init(line);
     }
 

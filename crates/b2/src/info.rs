@@ -86,7 +86,7 @@ fn print(args: &InfoArgs, out: &mut Vec<u8>) -> Result<()> {
     match FrameOrChunk::open(&input)? {
         FrameOrChunk::Chunk(chunk) => {
             let header = ChunkHeader::parse(&chunk)
-                .map_err(|error| crate::failure::Failure::of(input.name(), error))?;
+                .map_err(|error| crate::failure::Failure::unread(input.name(), error))?;
             let fields = chunk_fields(&header);
             if args.json {
                 let members = fields

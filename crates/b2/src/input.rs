@@ -1,16 +1,17 @@
 //! What a command reads: a file, a directory, or a pipe.
 
-use crate::failure::{Failure, Result, describe};
+use crate::failure::{Failure, Result, describe, is_damage};
 use crate::faults::Faults;
 use crate::library::zeros;
 use crate::memory;
-use crate::paths::{frame_file, is_dir};
-use crate::scratch::ScratchFolder;
+use crate::paths::{as_c, frame_file, is_dir, lasting};
+use crate::scratch::{COPY, ScratchFolder};
 use crate::source::REPAIR;
 use crate::store::{Extract, Store};
 use crate::system::{self, GivenRights};
 use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
+use oxiblosc_system::files::{How, NewFileAccess, open};
 use rawzip::Crc32;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
@@ -21,9 +22,14 @@ const PART: u64 = 1 << 20;
 /// The message for bytes that do not match their checksum in the archive.
 pub const ALTERED: &str = "is not what the archive's checksum says";
 
-/// A file or directory that can be read at any position.
+/// A file or directory that can be read at any position. It is opened once: what gets its name later is not read, nor are the rights of
+/// another file taken for its own.
 pub struct Input {
+    /// The path by which it is read, and it as it was opened, if that is what the path leads to.
     path: PathBuf,
+    opened: Option<File>,
+    /// Whether it is the path on the command line, not something in a store.
+    is_named: bool,
     name: String,
     /// The path on the command line, which may be the store that contains the frame. None for a pipe.
     origin: Option<PathBuf>,
@@ -107,6 +113,8 @@ impl PipedInput {
         Ok(Input {
             faults: Faults::new(&name),
             path,
+            opened: None,
+            is_named: false,
             name,
             origin: None,
             rights_of: None,
@@ -126,16 +134,37 @@ impl Input {
                 path.display()
             ))),
             Some(stream) => stream.spooled(),
-            None => Ok(Self {
-                path: path.to_path_buf(),
-                name: path.display().to_string(),
-                origin: Some(path.to_path_buf()),
-                rights_of: None,
-                _copy: None,
-                altered: false,
-                faults: Faults::new(&path.display().to_string()),
-            }),
+            None => Self::opened(path).map_err(|error| Failure::at(path, &error)),
         }
+    }
+
+    /// Opens the file or directory at a path.
+    fn opened(path: &Path) -> io::Result<Self> {
+        let name = as_c(path)?;
+        let opened = match open(&name, How::READ, NewFileAccess::All) {
+            // A directory that cannot be listed, but whose files can be read.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_dir(path)? => {
+                open(&name, How::LOOK, NewFileAccess::All)?
+            }
+            opened => opened?,
+        };
+        let there = opened.metadata()?;
+        if !there.is_file() && !there.is_dir() && !system::is_block_device(&there) {
+            return Err(io::Error::other(
+                "became something else while it was opened",
+            ));
+        }
+        Ok(Self {
+            path: lasting(&opened, path),
+            opened: Some(opened),
+            is_named: true,
+            name: path.display().to_string(),
+            origin: Some(path.to_path_buf()),
+            rights_of: None,
+            _copy: None,
+            altered: false,
+            faults: Faults::new(&path.display().to_string()),
+        })
     }
 
     /// The frame with a key in the store at `path`. If it has no file of its own it is copied into a temporary one.
@@ -148,9 +177,10 @@ impl Input {
         match store.extract(key, &whole.name)? {
             Extract::Path(path) => Ok(Self {
                 faults: Faults::new(&name),
-                path,
                 name,
-                ..whole
+                is_named: false,
+                origin: whole.origin,
+                ..Self::opened(&path).map_err(|error| Failure::at(&path, &error))?
             }),
             Extract::Bytes(file, checksum) => {
                 let (scratch, path, into) = spool()?;
@@ -162,6 +192,8 @@ impl Input {
                 Ok(Self {
                     faults: Faults::new(&name),
                     path,
+                    opened: whole.opened,
+                    is_named: false,
                     name,
                     rights_of: Some(store.file_of_embedded(&whole.path)),
                     origin: whole.origin,
@@ -199,7 +231,7 @@ impl Input {
 
     /// Whether the path on the command line is the one that is read, not a store that contains it.
     pub fn is_named(&self) -> bool {
-        self.origin.as_deref() == Some(&self.path)
+        self.is_named
     }
 
     /// Whether it does not match its checksum in the archive.
@@ -210,7 +242,7 @@ impl Input {
     /// Fails if the data do not match their checksum in the archive.
     pub fn refuse_altered(&self) -> Result<()> {
         match self.altered {
-            true => Err(Failure::message(format!(
+            true => Err(Failure::damaged(format!(
                 "{}: {ALTERED} ({REPAIR})",
                 self.name
             ))),
@@ -226,6 +258,9 @@ impl Input {
     /// The failure of a command that needed what could not be read. `what` says which part it was.
     pub fn failure(&self, what: &str, error: Error) -> Failure {
         match self.faults.damage(error) {
+            Ok(error) if is_damage(error) => {
+                Failure::damaged(format!("{}: {what}{}", self.name, describe(error)))
+            }
             Ok(error) => Failure::message(format!("{}: {what}{}", self.name, describe(error))),
             Err(failure) => failure,
         }
@@ -244,7 +279,7 @@ impl Input {
         }
         let path = self.rights_of.as_ref().unwrap_or(&self.path);
         let path = frame_file(path).map_err(|error| Failure::at(path, &error))?;
-        match GivenRights::of(&path) {
+        match GivenRights::at(&path) {
             Ok(rights) => Ok(Some(rights).filter(|rights| rights.source.is_file())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Failure::at(&path, &error)),
@@ -261,8 +296,8 @@ fn is_device(path: &Path) -> bool {
 /// Creates a temporary file, which is removed with its folder.
 fn spool() -> Result<(ScratchFolder, PathBuf, File)> {
     let folder = std::env::temp_dir();
-    let scratch = ScratchFolder::new(&folder).map_err(|error| Failure::at(&folder, &error))?;
-    let path = scratch.path("copy");
+    let scratch = ScratchFolder::within(&folder).map_err(|error| Failure::at(&folder, &error))?;
+    let path = scratch.path(COPY);
     let file = File::create_new(&path).map_err(|error| Failure::at(&path, &error))?;
     Ok((scratch, path, file))
 }

@@ -1,18 +1,20 @@
 //! The library as the tool uses it: super-chunks, whose contexts compress and decompress, and arrays.
 
 use crate::failure::{Failure, Result};
-use crate::settings::Settings;
+use crate::settings::{Settings, is_known_codec, is_known_filter};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special};
+use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{
     CParams, Compressor, DParams, Error, Layout, Protection, Split, StorageParams,
 };
+use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_io::paths::path_bytes;
-use oxiblosc_memory::{Buffer, CStrBuf};
+use oxiblosc_memory::{Buffer, CStrBuf, List};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
@@ -25,6 +27,25 @@ pub fn c_path(path: &Path) -> Result<CStrBuf> {
     path_bytes(path)
         .and_then(|bytes| CStrBuf::new(bytes).ok())
         .ok_or_else(|| Failure::message(format!("{}: not a path", path.display())))
+}
+
+/// The error of a chunk that needs a codec or a filter which the tool does not have; none if it has all.
+fn missing(header: &ChunkHeader) -> Option<Error> {
+    let is_other = header.flags >> 5 == UDCODEC_FORMAT;
+    if is_other && !header.is_memcpyed() && !is_known_codec(header.udcompcode) {
+        return Some(Error::CodecSupport);
+    }
+    let is_known = |id: &u8| is_known_filter(*id);
+    (!header.filters.iter().all(is_known)).then_some(Error::FilterPipeline)
+}
+
+/// The same of the parameters of a frame, with which its chunks are made.
+pub fn missing_of(parameters: &Parameters) -> Option<Error> {
+    if !is_known_codec(parameters.compcode) {
+        return Some(Error::CodecSupport);
+    }
+    let is_known = |id: &u8| is_known_filter(*id);
+    (!parameters.filters.iter().all(is_known)).then_some(Error::FilterPipeline)
 }
 
 /// A buffer of zeros. Pages of large buffers take no memory until they are written to.
@@ -107,6 +128,29 @@ impl SuperChunk {
         self.0.put_chunk(chunks::Position::End, chunk).map(drop)
     }
 
+    /// Fills it, which has no chunks yet, with chunks of `chunksize` bytes of one value, `nbytes` bytes in all; `chunk` makes one. In a frame
+    /// they take no time each, however many they are. False, and nothing done, where that is not possible.
+    pub fn fill(
+        &mut self,
+        (kind, nbytes, chunksize): (Special, u64, usize),
+        typesize: u64,
+        chunk: &dyn Fn(Special, usize) -> Vec<u8>,
+    ) -> Done<bool> {
+        if typesize == 0 || !nbytes.is_multiple_of(typesize) || self.0.has_checksums()? {
+            return Ok(false);
+        }
+        let sample = |kind, nbytes: i32| List::copy_of(&chunk(kind, nbytes.max(0) as usize));
+        let done = self
+            .0
+            .fill_special(nbytes / typesize, Some(kind), chunksize, &sample);
+        match done {
+            Ok(_) => Ok(true),
+            // Sizes that are no whole items, or a super-chunk that is no frame: chunk by chunk.
+            Err(Error::FrameSpecial | Error::SchunkSpecial | Error::InvalidParam) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether its chunks have checksums.
     pub fn has_checksums(&self) -> Done<bool> {
         self.0.has_checksums()
@@ -136,13 +180,19 @@ impl SuperChunk {
     /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`. Returns the bytes of data.
     pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
         let header = ChunkHeader::parse(chunk)?;
-        self.0.decoder()?.decompress(&header, chunk, data)
+        let done = self.0.decoder()?.decompress(&header, chunk, data);
+        done.map_err(|error| missing(&header).unwrap_or(error))
     }
 
     /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size in bytes.
     pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
         let decoder = self.0.decoder()?;
-        oxiblosc_core::context::decompress_items(decoder, chunk, start, count, data)
+        oxiblosc_core::context::decompress_items(decoder, chunk, start, count, data).map_err(
+            |error| {
+                let header = ChunkHeader::parse(chunk).ok();
+                header.as_ref().and_then(missing).unwrap_or(error)
+            },
+        )
     }
 
     /// Decompresses the whole items in a range of the data of a chunk, in bytes, into `data`, which is as long. `bytes` are those of the
@@ -162,7 +212,8 @@ impl SuperChunk {
             return Err(Error::Data);
         }
         let decoder = self.0.decoder()?;
-        decoder.decompress_items(chunk, bytes, items, data)
+        let done = decoder.decompress_items(chunk, bytes, items, data);
+        done.map_err(|error| missing(header).unwrap_or(error))
     }
 
     /// Finishes the frame and closes it.

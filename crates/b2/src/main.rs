@@ -59,7 +59,7 @@ use std::process::ExitCode;
 
 /// The exit code when data are damaged.
 const DAMAGED: u8 = 1;
-/// The exit code when a command failed, when its output could not be written, or when its arguments are wrong.
+/// The exit code when a command failed for another reason, when its output could not be written, or when its arguments are wrong.
 const FAILED: u8 = 2;
 
 #[global_allocator]
@@ -81,6 +81,10 @@ fn main() -> ExitCode {
         Err(Failure::Message(text)) => {
             output::print_error(&text);
             ExitCode::from(FAILED)
+        }
+        Err(Failure::Damaged(text)) => {
+            output::print_error(&text);
+            ExitCode::from(DAMAGED)
         }
         Err(Failure::Reported | Failure::BrokenPipe) => ExitCode::from(FAILED),
     }
@@ -118,8 +122,43 @@ fn completions(shell: Shell) -> Result<Outcome> {
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "b2", &mut script);
-    output::print_text(&script);
+    let script = String::from_utf8_lossy(&script);
+    match shell {
+        Known::Bash => output::print_text(with_files(&script).as_bytes()),
+        _ => output::print_text(script.as_bytes()),
+    }
     Ok(Outcome::Fine)
+}
+
+/// The script for Bash, which offers the options of a command only for what begins with a dash, and files for all else.
+fn with_files(script: &str) -> String {
+    let takes_files = |name: &str| {
+        let cli = Cli::command();
+        let command = cli.find_subcommand(name);
+        command.is_some_and(|command| {
+            let mut arguments = command.get_positionals();
+            arguments.any(|argument| argument.get_possible_values().is_empty())
+        })
+    };
+    let mut out = String::new();
+    let mut in_files = false;
+    for line in script.lines() {
+        if let Some(label) = line.trim().strip_suffix(')')
+            && let Some(name) = label.strip_prefix("b2__subcmd__")
+        {
+            in_files = takes_files(name);
+        }
+        let options = "COMPREPLY=( $(compgen -W \"${opts}\" -- \"${cur}\") )";
+        let is_last = line.strip_prefix("            ") == Some(options);
+        // Where nothing is offered, Bash offers files.
+        out += &match in_files {
+            true if is_last => "            COMPREPLY=()".to_string(),
+            true => line.replace(" || ${COMP_CWORD} -eq 2 ", " "),
+            false => line.to_string(),
+        };
+        out.push('\n');
+    }
+    out
 }
 
 /// Prints the manual page.
@@ -177,7 +216,7 @@ fn write_manual(out: &mut Vec<u8>) -> io::Result<()> {
     }
     writeln!(
         out,
-        ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done, or what it says could not be written."
+        ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done for another reason, or what it says could not be written."
     )
 }
 

@@ -194,8 +194,21 @@ fn read_header(mut file: &File) -> std::result::Result<(String, u64), Refused> {
     }
     let mut header = vec![0; len];
     read(&mut header)?;
-    let header = String::from_utf8(header).map_err(|_| "its header is no text")?;
+    let header = match front[6] {
+        3 => String::from_utf8(header).map_err(|_| "its header is no text")?,
+        _ => from_latin1(&header),
+    };
     Ok((header, start + len as u64))
+}
+
+/// Text in Latin-1, as the headers of versions 1 and 2 are.
+fn from_latin1(text: &[u8]) -> String {
+    text.iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// The bytes of a text in Latin-1; none if it has other characters.
+fn to_latin1(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|c| u8::try_from(c).ok()).collect()
 }
 
 impl Npy {
@@ -261,19 +274,22 @@ impl Npy {
         };
         let shape = crate::summary::tuple(shape);
         let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
+        // As NumPy chooses: version 3 is for names that Latin-1 does not have, version 2 for long headers.
+        let (version, text) = match to_latin1(&text) {
+            Some(text) if text.len() <= usize::from(u16::MAX) - 64 => (1, text),
+            Some(text) => (2, text),
+            None => (3, text.into_bytes()),
+        };
         // The format asks for a header that ends with a line feed, and items that begin at a multiple of 64.
-        let wide = text.len() > usize::from(u16::MAX) - 64;
-        let front = if wide { 12 } else { 10 };
+        let front = if version == 1 { 10 } else { 12 };
         let len = (front + text.len() + 1).next_multiple_of(64) - front;
         let mut header = MAGIC.to_vec();
-        if wide {
-            header.extend([2, 0]);
-            header.extend((len as u32).to_le_bytes());
-        } else {
-            header.extend([1, 0]);
-            header.extend((len as u16).to_le_bytes());
+        header.extend([version, 0]);
+        match version {
+            1 => header.extend((len as u16).to_le_bytes()),
+            _ => header.extend((len as u32).to_le_bytes()),
         }
-        header.extend(text.as_bytes());
+        header.extend(text);
         header.resize(front + len - 1, b' ');
         header.push(b'\n');
         header

@@ -2,11 +2,14 @@
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
-use crate::paths::{frame_file, is_dir};
-use crate::placing::{OTHER_THINGS, is_frame_or_empty, parent, place};
-use crate::scratch::ScratchFolder;
+use crate::paths::{HEADER, Place, parent};
+use crate::placing::{OTHER_THINGS, is_frame, is_frame_or_empty, place};
+use crate::scratch::{NEW, ScratchFolder};
 use crate::system::{self, GivenRights};
-use oxiblosc_system::files::identity_at;
+use oxiblosc_error::Error;
+use oxiblosc_system::files::{How, NewFileAccess, identity_at};
+use oxiblosc_system::folder::Folder;
+use std::ffi::CStr;
 use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -41,8 +44,12 @@ pub struct Output {
 enum Target {
     /// A sequence of bytes: standard output, a device, a named pipe.
     Stream(Box<dyn Write + Send>),
-    /// A file or directory.
-    Path { to: PathBuf, replace: bool },
+    /// A file or directory, and its path in messages.
+    Path {
+        to: Place,
+        shown: PathBuf,
+        replace: bool,
+    },
 }
 
 impl Output {
@@ -69,43 +76,49 @@ impl Output {
             let is_terminal = to.is_terminal();
             stream(Box::new(to), is_terminal)?
         } else {
-            let to = followed(path).map_err(failed)?;
-            match std::fs::symlink_metadata(&to) {
+            let shown = followed(path).map_err(failed)?;
+            let to = Place::at(&shown).map_err(failed)?;
+            beside = parent(&shown);
+            match to.stat() {
                 Ok(there) => {
                     if !replace {
                         return refused("is there already (--force replaces it)");
                     }
                     if let Some(origin) = origin
-                        && are_nested(origin, &to).map_err(failed)?
+                        && are_nested(origin, &shown).map_err(failed)?
                     {
                         return refused("is what is read: write to another place");
                     }
-                    if there.is_dir() && !is_frame_or_empty(&to).map_err(failed)? {
-                        return refused(OTHER_THINGS);
+                    if there.is_dir() {
+                        let folder = to.open_folder().map_err(failed)?;
+                        if !is_frame_or_empty(&folder).map_err(failed)? {
+                            return refused(OTHER_THINGS);
+                        }
+                        replaced = GivenRights::of(&folder, HEADER).ok();
                     }
-                    beside = parent(&to);
-                    let header = GivenRights::of(&frame_file(&to).map_err(failed)?);
-                    replaced = Some(header.or_else(|_| GivenRights::of(&to)).map_err(failed)?);
-                    Target::Path { to, replace }
+                    if replaced.is_none() {
+                        replaced = Some(GivenRights::of(&to.folder, &to.name).map_err(failed)?);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    beside = parent(&to);
                     if let Some(origin) = origin
                         && is_within(&beside, origin).map_err(failed)?
                     {
                         return refused("is within what is read: write to another place");
                     }
-                    Target::Path { to, replace }
                 }
                 Err(error) => return Err(failed(error)),
             }
+            Target::Path { to, shown, replace }
         };
-        let unmade = |error: io::Error| match &target {
-            Target::Stream(_) => Failure::at(&beside, &error),
-            Target::Path { .. } => failed(error),
+        let scratch = match &target {
+            Target::Stream(_) => {
+                ScratchFolder::within(&beside).map_err(|error| Failure::at(&beside, &error))?
+            }
+            Target::Path { to, .. } => ScratchFolder::new(&to.folder, &beside).map_err(failed)?,
         };
         Ok(Self {
-            scratch: ScratchFolder::new(&beside).map_err(unmade)?,
+            scratch,
             source: input.map(Input::rights).transpose()?.flatten(),
             replaced,
             keep_times: false,
@@ -129,9 +142,22 @@ impl Output {
         self
     }
 
+    /// Fails if a file would replace an empty directory, which only a directory does.
+    pub fn of_file(self) -> Result<Self> {
+        // What is no directory is what it was when this was made, or is looked at again when the output is done.
+        if let Target::Path { to, shown, .. } = &self.target
+            && let Ok(folder) = to.open_folder()
+            && !is_frame(&folder).map_err(|error| Failure::at(shown, &error))?
+        {
+            let name = &self.name;
+            return Err(Failure::message(format!("{name}: {OTHER_THINGS}")));
+        }
+        Ok(self)
+    }
+
     /// The path in the scratch folder at which to make it.
     pub fn path(&self) -> PathBuf {
-        self.scratch.path("new")
+        self.scratch.path(NEW)
     }
 
     /// Whether the output goes to standard output, a pipe or a device.
@@ -180,18 +206,18 @@ impl Output {
                 }
                 stream.flush().map_err(failed)
             }
-            Target::Path { to, replace } => {
+            Target::Path { to, shown, replace } => {
                 let times = self.keep_times && self.source.is_some();
                 if let Some(source) = self.source.as_ref().or(self.replaced.as_ref()) {
-                    give_attributes(&from, source, times)
-                        .map_err(|error| Failure::at(to, &error))?;
+                    give_attributes(self.scratch.folder(), NEW, source, times)
+                        .map_err(|error| Failure::at(shown, &error))?;
                 }
-                place(&mut self.scratch, &from, to, *replace).map_err(|error| match error.kind() {
+                place(&self.scratch, to, *replace).map_err(|error| match error.kind() {
                     io::ErrorKind::AlreadyExists => Failure::message(format!(
                         "{}: is there already (--force replaces it)",
                         self.name
                     )),
-                    _ => Failure::at(to, &error),
+                    _ => Failure::at(shown, &error),
                 })
             }
         }
@@ -258,19 +284,36 @@ fn are_nested(a: &Path, b: &Path) -> io::Result<bool> {
     Ok(a.starts_with(&b) || b.starts_with(&a) || identity_at(&a)? == identity_at(&b)?)
 }
 
-/// Gives a file, or a directory and the files in it, these rights as far as this user may; a file also gets the time if `times`.
-fn give_attributes(path: &Path, rights: &GivenRights, times: bool) -> io::Result<()> {
-    if is_dir(path)? {
-        for file in std::fs::read_dir(path)? {
-            system::give_rights(&file?.path(), rights)?;
+/// Gives a file in a folder, or a directory there and the files in it, these rights as far as this user may; a file also gets the time if
+/// `times`.
+fn give_attributes(
+    folder: &Folder,
+    name: &CStr,
+    rights: &GivenRights,
+    times: bool,
+) -> io::Result<()> {
+    if folder.stat(name)?.is_dir() {
+        let made = folder.folder(name)?;
+        let mut failed = None;
+        let listed = made.each_entry(|name| {
+            let given = made
+                .file(name, How::READ, NewFileAccess::All)
+                .and_then(|file| system::give_rights(&file, rights));
+            given.map_err(|error| {
+                failed = Some(error);
+                Error::Failure
+            })
+        });
+        if listed.is_err() {
+            return Err(failed.unwrap_or_else(io::Error::last_os_error));
         }
-        return system::give_rights(path, rights);
+        return system::give_rights(&made.opened()?, rights);
     }
+    let file = folder.file(name, How::READ_WRITE, NewFileAccess::All)?;
     if times && let Ok(modified) = rights.source.modified() {
-        let times = FileTimes::new().set_modified(modified);
-        File::options().write(true).open(path)?.set_times(times)?;
+        file.set_times(FileTimes::new().set_modified(modified))?;
     }
-    system::give_rights(path, rights)
+    system::give_rights(&file, rights)
 }
 
 /// The size of a file, or of all files in a directory, in bytes.

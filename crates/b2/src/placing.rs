@@ -2,52 +2,60 @@
 //! any moment.
 
 use crate::failure::describe;
-use crate::library::{c_path, is_durable};
-use crate::paths::{frame_file, is_dir, is_file};
-use crate::scratch::ScratchFolder;
+use crate::library::is_durable;
+use crate::paths::{HEADER, Place, as_c, is_dir};
+use crate::scratch::{NEW, OLD, ScratchFolder};
+use oxiblosc_error::Error;
 use oxiblosc_io::paths::sync_dir_with_files;
-use oxiblosc_memory::CStrBuf;
-use oxiblosc_system::files::{self, How, NewFileAccess, exchange};
-use std::fs::DirEntry;
+use oxiblosc_system::files::{self, How, NewFileAccess, Stat};
+use oxiblosc_system::folder::Folder;
+use std::ffi::CStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The message for a directory that is not replaced.
-pub const OTHER_THINGS: &str = "is a directory with other things in it than a frame";
+pub const OTHER_THINGS: &str =
+    "is a directory, and those are replaced that hold a frame and no other things";
 /// The name of the lock file in the directory of a frame.
-const LOCK: &str = ".b2lock";
+const LOCK: &CStr = c".b2lock";
 
-/// Whether a directory may be replaced: it is empty, or contains a frame and nothing else.
-pub fn is_frame_or_empty(path: &Path) -> io::Result<bool> {
-    let header = frame_file(path)?;
-    let is_frame = is_file(&header)?;
-    for entry in std::fs::read_dir(path)? {
-        if !is_frame || !is_of_frame(&entry?, &header)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// Whether a directory may be replaced by a file: it contains a frame and nothing else.
+pub fn is_frame(folder: &Folder) -> io::Result<bool> {
+    let has_header = folder.stat(HEADER).is_ok_and(Stat::is_file);
+    Ok(has_header && has_only_files_of_frame(folder)?)
+}
+
+/// Whether a directory may be replaced by another one: it may also be empty.
+pub fn is_frame_or_empty(folder: &Folder) -> io::Result<bool> {
+    Ok(is_frame(folder)? || every_entry(folder, |_| false)?)
 }
 
 /// Whether nothing is in a directory but files of a frame, perhaps not all of them.
-pub fn has_only_files_of_frame(path: &Path) -> io::Result<bool> {
-    let header = frame_file(path)?;
-    for entry in std::fs::read_dir(path)? {
-        if !is_of_frame(&entry?, &header)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+pub fn has_only_files_of_frame(folder: &Folder) -> io::Result<bool> {
+    every_entry(folder, |name| is_of_frame(folder, name))
 }
 
-/// Whether a directory entry is one of the files of a frame. `header` is the path of the file with its header.
-fn is_of_frame(entry: &DirEntry, header: &Path) -> io::Result<bool> {
-    let name = entry.file_name();
-    let is_known = header.file_name() == Some(&name)
-        || name
-            .to_str()
-            .is_some_and(|name| name == LOCK || chunk_number(name).is_some());
-    Ok(is_known && entry.file_type()?.is_file())
+/// Whether something holds for all entries of a directory.
+pub fn every_entry(folder: &Folder, is: impl Fn(&CStr) -> bool) -> io::Result<bool> {
+    let mut all = true;
+    let listed = folder.each_entry(|name| {
+        all &= is(name);
+        // The first that it does not hold for ends the search.
+        if all { Ok(()) } else { Err(Error::NotFound) }
+    });
+    match listed {
+        Err(Error::MemoryAlloc) => Err(io::ErrorKind::OutOfMemory.into()),
+        Err(_) if all => Err(io::Error::last_os_error()),
+        _ => Ok(all),
+    }
+}
+
+/// Whether a name in a directory is that of one of the files of a frame.
+fn is_of_frame(folder: &Folder, name: &CStr) -> bool {
+    let is_known = name == HEADER
+        || name == LOCK
+        || name.to_str().is_ok_and(|name| chunk_number(name).is_some());
+    is_known && folder.stat(name).is_ok_and(Stat::is_file)
 }
 
 /// The number of the chunk in a file with this name, such as `0000000A.chunk`; none for other files.
@@ -60,26 +68,17 @@ pub fn chunk_number(name: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok().filter(|_| is_number)
 }
 
-/// The directory that contains a path.
-pub fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent.to_path_buf(),
-        Some(_) => PathBuf::from("."),
-        None => path.to_path_buf(),
-    }
-}
-
-/// Moves the file or directory `from` out of the scratch folder to `to`. What is replaced goes into the scratch folder, or back to its path
+/// Moves the new file or directory out of the scratch folder to `to`. What is replaced goes into the scratch folder, or back to its place
 /// if the move fails. With `BLOSC_DURABLE` the content is synced before the move, and the name after it, so that a loss of power never leaves
 /// the name without its content.
-pub fn place(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
+pub fn place(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
     let durable = is_durable();
     if durable {
-        sync(from)?;
+        sync(&scratch.path(NEW))?;
     }
-    put(scratch, from, to, replace)?;
+    put(scratch, to, replace)?;
     match durable {
-        true => files::sync_names(&as_c(&parent(to))?),
+        true => to.folder.sync(),
         false => Ok(()),
     }
 }
@@ -93,54 +92,62 @@ fn sync(path: &Path) -> io::Result<()> {
     }
 }
 
-fn as_c(path: &Path) -> io::Result<CStrBuf> {
-    c_path(path).map_err(|_| io::ErrorKind::InvalidInput.into())
-}
-
-fn put(scratch: &mut ScratchFolder, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
-    let is_new_file = is_file(from)?;
+fn put(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
+    let from = scratch.folder();
+    let is_new_file = from.stat(NEW)?.is_file();
     if !replace && is_new_file {
         // Unlike a rename, this fails if something has been created there meanwhile.
-        match std::fs::hard_link(from, to) {
+        match from.link(NEW, &to.folder, &to.name) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
             done => return done,
         }
     }
-    let there = match to.symlink_metadata() {
+    let move_there = || from.rename(NEW, &to.folder, &to.name);
+    let there = match to.stat() {
         Ok(_) if !replace => return Err(io::ErrorKind::AlreadyExists.into()),
         Ok(there) => there,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return std::fs::rename(from, to);
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return move_there(),
         Err(error) => return Err(error),
     };
-    if there.is_dir() && !is_frame_or_empty(to)? {
+    if is_new_file && !there.is_dir() {
+        return move_there();
+    }
+    let exchange = || from.exchange(NEW, &to.folder, &to.name);
+    let may_go = match is_new_file {
+        true => is_frame,
+        false => is_frame_or_empty,
+    };
+    if there.is_dir() && !may_go(&to.open_folder()?)? {
         // Something has been created there meanwhile.
         return Err(io::Error::other(OTHER_THINGS));
     }
-    if is_new_file && !there.is_dir() {
-        return std::fs::rename(from, to);
+    if exchange().is_err() {
+        return move_aside(scratch, to, |old, from, to, new| from.rename(old, to, new));
     }
-    let swapped = exchange(&as_c(from)?, &as_c(to)?);
-    swapped.or_else(|_| move_aside(scratch, from, to, |from, to| std::fs::rename(from, to)))
+    // What came out is removed with the scratch folder: it must not be anything that came there since.
+    if from.stat(NEW)?.is_dir() && !may_go(&from.folder(NEW)?)? {
+        exchange()?;
+        return Err(io::Error::other(OTHER_THINGS));
+    }
+    Ok(())
 }
 
-/// Replaces `to` by `from` if the system cannot exchange them: for a moment neither exists at `to`.
+/// Replaces `to` by what is new if the system cannot exchange them: for a moment neither exists at `to`. `rename` gives a name in a directory
+/// another one in another.
 fn move_aside(
-    scratch: &mut ScratchFolder,
-    from: &Path,
-    to: &Path,
-    mut rename: impl FnMut(&Path, &Path) -> io::Result<()>,
+    scratch: &ScratchFolder,
+    to: &Place,
+    mut rename: impl FnMut(&CStr, &Folder, &Folder, &CStr) -> io::Result<()>,
 ) -> io::Result<()> {
-    let old = scratch.path("old");
+    let (from, old) = (scratch.folder(), scratch.shown(OLD));
     scratch.guarded(|| {
-        if let Err(error) = rename(to, &old) {
+        if let Err(error) = rename(&to.name, &to.folder, from, OLD) {
             return (Err(error), false);
         }
-        let Err(error) = rename(from, to) else {
+        let Err(error) = rename(NEW, from, &to.folder, &to.name) else {
             return (Ok(()), false);
         };
-        if rename(&old, to).is_ok() {
+        if rename(OLD, from, &to.folder, &to.name).is_ok() {
             return (Err(error), false);
         }
         let kept = format!("{error}; what was there is now {}", old.display());
@@ -153,7 +160,12 @@ mod tests {
     use super::*;
     use crate::scratch::is_locked;
     use std::fs;
+    use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, Ordering};
+
+    fn opened(path: &Path) -> Folder {
+        Folder::open(&as_c(path).expect("a path")).expect("a directory")
+    }
 
     /// A folder with a frame in it, and something to put in its place.
     fn folder(test: &str) -> (PathBuf, ScratchFolder) {
@@ -162,9 +174,9 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("frame")).expect("made");
         fs::write(folder.join("frame/chunks.b2frame"), b"old").expect("written");
-        let scratch = ScratchFolder::new(&folder).expect("made");
-        fs::create_dir(scratch.path("new")).expect("made");
-        fs::write(scratch.path("new").join("chunks.b2frame"), b"new").expect("written");
+        let scratch = ScratchFolder::within(&folder).expect("made");
+        fs::create_dir(scratch.path(NEW)).expect("made");
+        fs::write(scratch.path(NEW).join("chunks.b2frame"), b"new").expect("written");
         (folder, scratch)
     }
 
@@ -175,7 +187,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn there_is_always_one_of_both() {
-        let (folder, mut scratch) = folder("exchange");
+        let (folder, scratch) = folder("exchange");
         let over = AtomicBool::new(false);
         let looks = std::thread::scope(|scope| {
             let looking = scope.spawn(|| {
@@ -186,9 +198,9 @@ mod tests {
                 }
                 looks
             });
+            let to = Place::at(&folder.join("frame")).expect("there");
             for _ in 0..2000 {
-                let (from, to) = (scratch.path("new"), folder.join("frame"));
-                place(&mut scratch, &from, &to, true).expect("placed");
+                place(&scratch, &to, true).expect("placed");
             }
             over.store(true, Ordering::Relaxed);
             looking.join().expect("always there")
@@ -202,18 +214,18 @@ mod tests {
     #[test]
     fn what_is_moved_aside_is_not_lost() {
         for failing in 0..3 {
-            let (folder, mut scratch) = folder(&format!("aside-{failing}"));
-            let (from, to) = (scratch.path("new"), folder.join("frame"));
+            let (folder, scratch) = folder(&format!("aside-{failing}"));
+            let to = Place::at(&folder.join("frame")).expect("there");
             let mut calls = 0;
-            let done = move_aside(&mut scratch, &from, &to, |from, to| {
+            let done = move_aside(&scratch, &to, |old, from, to, new| {
                 assert!(is_locked(), "a signal would remove what is in the folder");
                 calls += 1;
                 match calls >= 2 && failing > calls - 2 {
                     true => Err(io::ErrorKind::StorageFull.into()),
-                    false => fs::rename(from, to),
+                    false => from.rename(old, to, new),
                 }
             });
-            let old = scratch.path("old");
+            let old = scratch.shown(OLD);
             drop(scratch);
             match failing {
                 0 => {
@@ -240,8 +252,8 @@ mod tests {
         let (folder, _scratch) = folder("only-frames");
         let frame = folder.join("frame");
         fs::write(frame.join("0000000A.chunk"), b"").expect("written");
-        fs::write(frame.join(LOCK), b"").expect("written");
-        assert!(is_frame_or_empty(&frame).expect("there"));
+        fs::write(frame.join(".b2lock"), b"").expect("written");
+        assert!(is_frame_or_empty(&opened(&frame)).expect("there"));
         for name in [
             "notes.txt",
             "0000000A.chunk~",
@@ -251,11 +263,14 @@ mod tests {
         ] {
             let path = frame.join(name);
             fs::write(&path, b"").expect("written");
-            assert!(!is_frame_or_empty(&frame).expect("there"), "{name}");
+            assert!(
+                !is_frame_or_empty(&opened(&frame)).expect("there"),
+                "{name}"
+            );
             fs::remove_file(&path).expect("removed");
         }
         fs::create_dir(frame.join("0000000B.chunk")).expect("made");
-        assert!(!is_frame_or_empty(&frame).expect("there"));
+        assert!(!is_frame_or_empty(&opened(&frame)).expect("there"));
         fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -15,7 +15,7 @@ use crate::salvage::{
 };
 use crate::settings::Settings;
 use crate::source::{
-    contexts, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
+    contexts, fill, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
 };
 use crate::text::clean;
 use oxiblosc_chunk::header::Special;
@@ -31,6 +31,10 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     let threads = args.threads.count();
     let plain = plain_contexts(threads).map_err(|error| input.failure("", error))?;
     let sparse = input.is_dir()?;
+    let output = match sparse {
+        true => output,
+        false => output.of_file()?,
+    };
     let file_name = input.frame_file()?;
     let mut notes = Vec::new();
     if input.is_altered() {
@@ -42,7 +46,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         Err(error) => {
             let error = faults.damage(error)?;
             if !sparse {
-                return Err(Failure::of(file_name.display(), error));
+                return Err(Failure::unread(input.name(), error));
             }
             notes.push("the file with header and index is missing".to_string());
             None
@@ -119,7 +123,7 @@ fn rebuild(
     threads: i16,
 ) -> Result<Vec<Verdict>> {
     let header = &salvage.header;
-    let failed = |error| Failure::of(output.name(), error);
+    let failed = |error| Failure::unwritten(output.name(), error);
     let faults = chunks.faults();
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let templates = salvage::templates(&salvage.locations, chunks);
@@ -131,6 +135,24 @@ fn rebuild(
     let mut frame = new_frame(header, output, &settings).map_err(failed)?;
     let progress = ByteProgress::new("repairing", header.nbytes.max(0) as u64);
     let mut verdicts = Vec::new();
+    // Chunks of one value take no time each.
+    if let Some(ChunkLocation::Special(kind)) = salvage.locations.first().copied()
+        && salvage
+            .locations
+            .iter()
+            .all(|location| *location == ChunkLocation::Special(kind))
+        && header.chunksize > 0
+        && header.nchunks() == Some(salvage.locations.len() as u64)
+        && fill(&mut frame, kind, header).map_err(failed)?
+    {
+        for nchunk in 0..salvage.locations.len() {
+            let known = salvage.specials_proven && sizes.is_known(nchunk);
+            verdicts.push(Verdict::whole(Integrity::proven_if(known), 1));
+        }
+        copy_vlmetalayers(salvage, &contexts, (&mut frame, output.name()), faults)?;
+        frame.close().map_err(failed)?;
+        return Ok(verdicts);
+    }
     for (nchunk, location) in salvage.locations.iter().enumerate() {
         let expected = sizes.expected(nchunk);
         let (chunk, verdict) = match *location {
@@ -209,7 +231,7 @@ fn copy_vlmetalayers(
         match vlmeta_content(contexts, layer, i32::MAX as usize) {
             Ok(content) => {
                 let added = frame.add_vlmeta(&layer.name, &content);
-                added.map_err(|error| Failure::of(name, error))?;
+                added.map_err(|error| Failure::unwritten(name, error))?;
             }
             Err(error) => salvage.lost.push(format!(
                 "variable-length metalayer '{}' is lost: {}",

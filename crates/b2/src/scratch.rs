@@ -3,13 +3,18 @@
 //! locks it stays: the number of a process would not tell whether it is in use, since that may be on another machine or in a container.
 
 use crate::memory;
-use crate::placing::has_only_files_of_frame;
+use crate::paths::{Place, as_c, lasting};
+use crate::placing::{every_entry, has_only_files_of_frame};
 use crate::system::{self, Lock, Reserve};
-use std::fs::FileType;
+use oxiblosc_error::Error;
+use oxiblosc_system::files::Stat;
+use oxiblosc_system::folder::Folder;
+use std::ffi::CStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// How often something is tried: names that may be taken, and removing a folder while another thread writes to it.
@@ -25,86 +30,138 @@ const FRONT: &str = ".b2-";
 const LOCKED: &str = ".tmp";
 /// The digits between.
 const DIGITS: usize = 16;
-/// What is in a folder, besides what must not be lost.
-const UNFINISHED: [&str; 2] = ["new", "copy"];
+/// The names of what is in a folder: an unfinished output,
+pub const NEW: &CStr = c"new";
+/// a copy of what is read,
+pub const COPY: &CStr = c"copy";
+/// and what an output replaces, which must not be lost.
+pub const OLD: &CStr = c"old";
 
-/// All folders, each with descriptors that are closed to remove it if the process may open no more files. Locked while a folder is made,
-/// so that a signal finds either no folder or its complete entry.
-static FOLDERS: Mutex<Vec<(PathBuf, Reserve)>> = Mutex::new(Vec::new());
+/// All folders. Locked while a folder is made, so that a signal finds either no folder or its complete entry.
+static FOLDERS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
-fn folders() -> MutexGuard<'static, Vec<(PathBuf, Reserve)>> {
+/// A folder that is opened when memory for this was taken already.
+type Opened = Arc<OnceLock<Folder>>;
+
+/// A folder, as it is removed.
+struct Made {
+    place: Place,
+    folder: Opened,
+    /// Closed before, if the process may open no more files.
+    reserve: Reserve,
+}
+
+fn folders() -> MutexGuard<'static, Vec<Made>> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A temporary folder that only this user can look into.
+/// A temporary folder that only this user can look into. What is done in it goes by its descriptor where the system can do that, as its
+/// parent may belong to another user.
 pub struct ScratchFolder {
+    opened: Opened,
+    /// A path that leads to it.
     path: PathBuf,
+    /// The path that people know.
+    shown: PathBuf,
     /// Whether it is not removed, since it contains something that must not be lost.
-    kept: bool,
+    kept: AtomicBool,
 }
 
 impl ScratchFolder {
-    /// A new folder in `parent`. Removes folders there that were left behind.
-    pub fn new(parent: &Path) -> io::Result<Self> {
+    /// A new folder in the one at a path.
+    pub fn within(parent: &Path) -> io::Result<Self> {
+        let opened = Folder::open_to_search(&as_c(parent)?)?;
+        Self::new(&Arc::new(opened), parent)
+    }
+
+    /// A new folder in `parent`, whose path is `shown`. Removes folders there that were left behind.
+    pub fn new(parent: &Arc<Folder>, shown: &Path) -> io::Result<Self> {
         system::before_end(end);
         let mut ending = LOCKED;
         for _ in 0..TRIES {
             let number = RandomState::new().build_hasher().finish();
-            let path = parent.join(format!("{FRONT}{number:0DIGITS$x}{ending}"));
-            let entry = path.clone();
+            let shown = shown.join(format!("{FRONT}{number:0DIGITS$x}{ending}"));
+            let place = Place {
+                folder: parent.clone(),
+                name: Arc::from(&*as_c(Path::new(shown.file_name().unwrap_or_default()))?),
+            };
+            let (listed, opened) = (place.clone(), Opened::default());
             let mut folders = folders();
             // From here to the entry in the list nothing is allocated: the program could end there for lack of memory.
             folders.reserve(1);
-            match system::create_private_dir(&path) {
+            match parent.make_private_folder(&place.name) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
-            let reserve = match system::reserve(&path) {
-                Ok(reserve) => reserve,
+            let reserve = place.open_folder().and_then(|folder| {
+                let folder = opened.get_or_init(|| folder);
+                system::reserve(folder).map(|reserve| (folder, reserve))
+            });
+            let (folder, reserve) = match reserve {
+                Ok(opened) => opened,
                 // Another program took it for one that was left behind, as it was not locked yet.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
-                    let _ = std::fs::remove_dir(&path);
+                    let _ = parent.remove_folder(&place.name);
                     return Err(error);
                 }
             };
-            match system::lock(&path, &reserve) {
+            match system::lock(folder, &place) {
                 Lock::Taken => {}
                 // The same, but it is not removed yet.
                 Lock::Lost if ending == LOCKED => {
-                    let _ = std::fs::remove_dir(&path);
+                    let _ = parent.remove_folder(&place.name);
                     continue;
                 }
                 // Folders with the other name are never taken for that.
                 Lock::None if ending == LOCKED => {
-                    let _ = std::fs::remove_dir(&path);
+                    let _ = parent.remove_folder(&place.name);
                     ending = "";
                     continue;
                 }
                 Lock::Lost | Lock::None => {}
             }
-            folders.push((entry, reserve));
+            folders.push(Made {
+                place: listed,
+                folder: opened.clone(),
+                reserve,
+            });
             drop(folders);
             remove_abandoned(parent);
-            return Ok(Self { path, kept: false });
+            return Ok(Self {
+                path: lasting(folder, &shown),
+                opened,
+                shown,
+                kept: AtomicBool::new(false),
+            });
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// The path of a file in it.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+    /// The folder itself.
+    pub fn folder(&self) -> &Folder {
+        self.opened.get().expect("it is opened when it is made")
+    }
+
+    /// A path that leads to a name in it.
+    pub fn path(&self, name: &CStr) -> PathBuf {
+        self.path.join(name.to_str().unwrap_or_default())
+    }
+
+    /// The path of a name in it, as people know it.
+    pub fn shown(&self, name: &CStr) -> PathBuf {
+        self.shown.join(name.to_str().unwrap_or_default())
     }
 
     /// Runs `change`, during which the folder contains something that must not be lost: no signal ends the program until it returns.
     /// `change` returns its result, and whether something was left in the folder, which is then never removed.
-    pub fn guarded<T>(&mut self, change: impl FnOnce() -> (T, bool)) -> T {
+    pub fn guarded<T>(&self, change: impl FnOnce() -> (T, bool)) -> T {
         let mut folders = folders();
         let (result, keep) = change();
         if keep {
-            self.kept = true;
-            folders.retain(|(path, _)| *path != self.path);
+            self.kept.store(true, Ordering::Relaxed);
+            folders.retain(|made| !Arc::ptr_eq(&made.folder, &self.opened));
         }
         result
     }
@@ -112,16 +169,19 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        if self.kept {
+        if self.kept.load(Ordering::Relaxed) {
             return;
         }
         // It stays in the list until it is removed, so that a signal, or lack of memory, finds what is left of it.
-        let listed = folders().iter_mut().find_map(|(path, reserve)| {
-            (*path == self.path).then(|| std::mem::replace(reserve, system::no_reserve()))
+        let listed = folders().iter_mut().find_map(|made| {
+            Arc::ptr_eq(&made.folder, &self.opened)
+                .then(|| (made.reserve.take(), made.place.clone()))
         });
-        drop(listed);
-        remove(&self.path);
-        folders().retain(|(path, _)| *path != self.path);
+        if let Some((reserve, place)) = listed {
+            drop(reserve);
+            remove(&place, self.folder());
+        }
+        folders().retain(|made| !Arc::ptr_eq(&made.folder, &self.opened));
     }
 }
 
@@ -148,43 +208,62 @@ pub fn try_end() {
     }
 }
 
-fn remove_all(mut folders: MutexGuard<Vec<(PathBuf, Reserve)>>) {
-    for (folder, reserve) in folders.drain(..) {
-        drop(reserve);
-        remove(&folder);
+fn remove_all(mut folders: MutexGuard<Vec<Made>>) {
+    for made in folders.drain(..) {
+        drop(made.reserve);
+        if let Some(folder) = made.folder.get() {
+            remove(&made.place, folder);
+        }
     }
     std::mem::forget(folders);
 }
 
 /// Removes a folder. That this fails cannot be reported, so it is tried several times: other threads may still be running, and create a file
-/// in the folder, and there may be no memory to list what is in it.
-fn remove(folder: &Path) {
+/// in the folder. What another user has put in its place stays.
+fn remove(place: &Place, folder: &Folder) {
     for _ in 0..TRIES {
-        match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => memory::release(),
+        empty(folder);
+        match place.folder.remove_folder(&place.name) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => memory::release(),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => memory::release(),
             _ => break,
         }
     }
 }
 
-/// Removes folders in `parent` of programs that were killed. Nothing depends on it, so errors are ignored.
-fn remove_abandoned(parent: &Path) {
-    let Ok(entries) = std::fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.take(LOOKED_AT).flatten() {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let name = entry.file_name();
-        if is_folder && name.to_str().is_some_and(is_locked_name) {
-            let path = entry.path();
-            if let Some(lock) = system::abandoned(&path)
-                && has_only_unfinished(&path)
-            {
-                let _ = std::fs::remove_dir_all(&path);
-                drop(lock);
+/// Removes what is in a folder, as far as possible.
+fn empty(folder: &Folder) {
+    let _ = folder.each_entry(|name| {
+        if folder.stat(name).is_ok_and(Stat::is_dir) {
+            if let Ok(inner) = folder.folder(name) {
+                empty(&inner);
             }
+            let _ = folder.remove_folder(name);
+        } else {
+            let _ = folder.unlink(name);
         }
-    }
+        Ok(())
+    });
+}
+
+/// Removes folders in `parent` of programs that were killed. Nothing depends on it, so errors are ignored.
+fn remove_abandoned(parent: &Arc<Folder>) {
+    let mut looked_at = 0;
+    let _ = parent.each_entry(|name| {
+        looked_at += 1;
+        if name.to_str().is_ok_and(is_locked_name)
+            && let Ok(folder) = parent.folder(name)
+            && system::is_abandoned(&folder)
+            && has_only_unfinished(&folder)
+        {
+            empty(&folder);
+            let _ = parent.remove_folder(name);
+        }
+        match looked_at < LOOKED_AT {
+            true => Ok(()),
+            false => Err(Error::NotFound),
+        }
+    });
 }
 
 /// Whether this is the name of a folder that is locked while it is used.
@@ -197,20 +276,18 @@ fn is_locked_name(name: &str) -> bool {
 }
 
 /// Whether a folder holds nothing but an unfinished output. What an output was about to replace must not be lost.
-fn has_only_unfinished(folder: &Path) -> bool {
-    let Ok(mut entries) = std::fs::read_dir(folder) else {
-        return false;
+fn has_only_unfinished(folder: &Folder) -> bool {
+    let is_unfinished = |name: &CStr| {
+        let is_known = [NEW, COPY].contains(&name);
+        let of_frame = |there: Stat| match there.is_dir() {
+            true => folder
+                .folder(name)
+                .and_then(|inner| has_only_files_of_frame(&inner)),
+            false => Ok(true),
+        };
+        is_known && folder.stat(name).and_then(of_frame).unwrap_or(false)
     };
-    entries.all(|entry| {
-        entry.is_ok_and(|entry| {
-            let is_known = UNFINISHED.iter().any(|name| entry.file_name() == *name);
-            let of_frame = |kind: FileType| match kind.is_dir() {
-                true => has_only_files_of_frame(&entry.path()),
-                false => Ok(true),
-            };
-            is_known && entry.file_type().and_then(of_frame).unwrap_or(false)
-        })
-    })
+    every_entry(folder, is_unfinished).unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -244,10 +321,10 @@ mod tests {
             made(".b2-0123.tmp", "new"),
             made("b2-0123456789abcdef.tmp", "new"),
         ];
-        let first = ScratchFolder::new(&parent).expect("made");
-        fs::write(first.path("new"), b"x").expect("written");
-        let second = ScratchFolder::new(&parent).expect("made");
-        assert!(first.path("new").exists(), "it is in use");
+        let first = ScratchFolder::within(&parent).expect("made");
+        fs::write(first.path(NEW), b"x").expect("written");
+        let second = ScratchFolder::within(&parent).expect("made");
+        assert!(first.path(NEW).exists(), "it is in use");
         assert!(gone.iter().all(|folder| !folder.exists()), "{gone:?}");
         assert!(kept.iter().all(|folder| folder.exists()), "{kept:?}");
         drop((first, second));

@@ -69,6 +69,17 @@ const PLUGINS: [(&str, u8); 6] = [
     ("grok", 37),
 ];
 
+/// Whether the tool has a codec.
+pub fn is_known_codec(code: u8) -> bool {
+    let own = [NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE];
+    Codec::from_code(code.into()).is_some() || own.contains(&code)
+}
+
+/// Whether the tool has a filter.
+pub fn is_known_filter(id: u8) -> bool {
+    FILTERS.iter().any(|(_, known)| *known == id)
+}
+
 /// The name of a codec.
 pub fn codec_name(code: u8) -> String {
     if let Some(codec) = Codec::from_code(code.into()) {
@@ -132,6 +143,42 @@ impl Settings {
         matches!(self.codec, NDLZ | ZFP_ACCURACY | ZFP_PRECISION | ZFP_RATE)
     }
 
+    /// Checks that the filters take items of this size, with their parameters.
+    fn check_filters(&self) -> Result<()> {
+        for (id, meta) in self.filters.iter().zip(self.filters_meta) {
+            let (name, bits) = (filter_name(*id, meta), i32::from(meta as i8).abs());
+            let refused =
+                |why: String| Err(Failure::message(format!("the filter {name} takes {why}")));
+            let size = self.typesize;
+            match *id {
+                filter_id::TRUNC_PREC if !matches!(size, 4 | 8) => {
+                    return refused(format!(
+                        "floating-point numbers of 4 or 8 bytes, and these are items of {size} (--typesize says their size)"
+                    ));
+                }
+                filter_id::TRUNC_PREC => {
+                    let most = if size == 4 { 23 } else { 52 };
+                    if bits > most {
+                        return refused(format!("1 to {most} bits of items of {size} bytes"));
+                    }
+                }
+                filter_id::INT_TRUNC if !matches!(size, 1 | 2 | 4 | 8) => {
+                    return refused(format!(
+                        "integers of 1, 2, 4 or 8 bytes, and these are items of {size} (--typesize says their size)"
+                    ));
+                }
+                filter_id::INT_TRUNC if bits >= 8 * size => {
+                    return refused(format!(
+                        "less than {} bits of items of {size} bytes",
+                        8 * size
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that codec and filters support the data: an array with `ndim` dimensions, or bytes that are no array.
     pub fn check_codec(&self, ndim: Option<usize>) -> Result<()> {
         let is_for_arrays = |id: &u8| matches!(*id, filter_id::NDCELL | filter_id::NDMEAN);
@@ -139,6 +186,7 @@ impl Settings {
             let why = "the filters ndcell and ndmean take arrays alone, such as .npy files";
             return Err(Failure::message(why));
         }
+        self.check_filters()?;
         let name = codec_name(self.codec);
         let refused = |why: &str| Err(Failure::message(format!("the codec {name} takes {why}")));
         if !self.is_for_numbers() {

@@ -1,6 +1,6 @@
 //! Reads frames and chunks. Nothing is ever written to them.
 
-use crate::failure::{Failure, Result, describe};
+use crate::failure::{Failure, Result, describe, is_damage};
 use crate::faults::Faults;
 use crate::input::Input;
 use crate::library::{SuperChunk, c_path, zeros};
@@ -17,7 +17,7 @@ use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_fi
 use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_frame::offsets::{Found, Offsets};
+use oxiblosc_frame::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 use std::ffi::CStr;
@@ -139,6 +139,15 @@ impl Frame {
         self.offsets().len()
     }
 
+    /// The special value that all chunks are, if they are all of one, and alike in size but for the last.
+    pub fn all_special(&self) -> Option<Special> {
+        let is_one = matches!(self.offsets(), Offsets::Repeated { .. });
+        match self.offsets().place(0) {
+            Ok(ChunkPlace::Special(kind)) if is_one && self.header.chunksize > 0 => Some(kind),
+            _ => None,
+        }
+    }
+
     /// The offsets of the chunks.
     pub fn offsets(&self) -> &Offsets {
         self.disk.offsets()
@@ -229,7 +238,7 @@ pub fn array_layer(metalayers: &[Metalayer]) -> Option<&[u8]> {
 pub fn parsed_array<'a>(frame: &'a Frame, input: &Input) -> Result<Meta<'a>> {
     let meta = frame.array().and_then(array_meta);
     meta.ok_or_else(|| {
-        Failure::message(format!(
+        Failure::damaged(format!(
             "{}: the array's metalayer is damaged",
             input.name()
         ))
@@ -323,6 +332,22 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     chunk
 }
 
+/// Fills a new frame with the chunks of one that is `kind` throughout, whose header this is. False if that has to be done chunk by chunk.
+pub fn fill(
+    new: &mut SuperChunk,
+    kind: Special,
+    header: &Header,
+) -> std::result::Result<bool, Error> {
+    let (nbytes, chunksize) = (
+        header.nbytes.max(0) as u64,
+        header.chunksize.max(0) as usize,
+    );
+    let typesize = header.parameters.typesize.max(0) as u64;
+    new.fill((kind, nbytes, chunksize), typesize, &|kind, nbytes| {
+        special_chunk(kind, nbytes, header)
+    })
+}
+
 /// The decompressed content of a variable-length metalayer. Fails with [`Error::MaxBufsizeExceeded`] if it has more than `most` bytes.
 pub fn vlmeta_content(
     contexts: &SuperChunk,
@@ -374,27 +399,63 @@ pub fn refuse_store(input: &Input) -> Result<()> {
     }
 }
 
+/// Why a frame cannot be read.
+pub struct Unreadable {
+    /// In words.
+    pub why: String,
+    /// Whether it is damaged.
+    pub is_damage: bool,
+}
+
+impl Unreadable {
+    /// From the error of opening a frame whose file has `size` bytes and begins with `front`.
+    fn of(error: Error, front: &[u8], size: u64) -> Self {
+        let cut = Extent::parse(front)
+            .ok()
+            .filter(|extent| extent.frame_len > size);
+        let why = match cut {
+            Some(extent) => format!(
+                "is cut short: {size} bytes are left of {}",
+                extent.frame_len
+            ),
+            None if front.len() < MIN_LEN => format!("is cut short: {size} bytes are left"),
+            None => describe(error),
+        };
+        Self {
+            is_damage: is_damage(error),
+            why,
+        }
+    }
+}
+
 impl FrameOrChunk {
     /// Opens a frame or a chunk.
     pub fn open(input: &Input) -> Result<Self> {
         match Self::try_open(input)? {
             Ok(source) => Ok(source),
-            Err(error) => Err(Failure::message(format!(
-                "{}: {} ({REPAIR})",
-                input.name(),
-                describe(error)
-            ))),
+            Err(Unreadable { why, is_damage }) => {
+                let line = format!("{}: {why}", input.name());
+                Err(match is_damage {
+                    true => Failure::Damaged(format!("{line} ({REPAIR})")),
+                    false => Failure::Message(line),
+                })
+            }
         }
     }
 
-    /// Opens a frame or a chunk. The inner error is that of a damaged frame, the outer one that of a file that is neither, or cannot be read.
-    pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Error>> {
+    /// Opens a frame or a chunk. The inner error is that of a frame that cannot be read, the outer one that of a file that is neither, or of
+    /// this run.
+    pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Unreadable>> {
         let path = input.path();
         refuse_store(input)?;
         let (file, is_dir) = (input.frame_file()?, input.is_dir()?);
         let mut front = Vec::new();
+        let mut size = 0;
         std::fs::File::open(&file)
-            .and_then(|file| file.take(16).read_to_end(&mut front))
+            .and_then(|file| {
+                size = file.metadata()?.len();
+                file.take(MIN_LEN as u64).read_to_end(&mut front)
+            })
             .map_err(|error| match Failure::at(&file, &error) {
                 Failure::Message(line) if is_dir && error.kind() == io::ErrorKind::NotFound => {
                     Failure::Message(format!("{line} ({REPAIR})"))
@@ -404,7 +465,7 @@ impl FrameOrChunk {
         if Header::has_magic(&front) {
             return Ok(match Frame::open(path, input.faults()) {
                 Ok(frame) => Ok(Self::Frame(Box::new(frame))),
-                Err(error) => Err(input.faults().damage(error)?),
+                Err(error) => Err(Unreadable::of(input.faults().damage(error)?, &front, size)),
             });
         }
         if !is_dir && let Some(chunk) = lone_chunk(input)? {

@@ -1,6 +1,10 @@
 //! What differs between operating systems, besides what `oxiblosc-system` has.
 
-use std::fs::Metadata;
+use crate::paths::as_c;
+use oxiblosc_system::files::{How, NewFileAccess, open};
+use oxiblosc_system::folder::Folder;
+use std::ffi::CStr;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
@@ -15,12 +19,38 @@ pub struct GivenRights {
 
 impl GivenRights {
     /// Those of the file or directory at a path.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let path = as_c(path)?;
+        Self::by(|how| open(&path, how, NewFileAccess::All))
+    }
+
+    /// Those of what has a name in a directory; links are not followed.
+    pub fn of(folder: &Folder, name: &CStr) -> io::Result<Self> {
+        Self::by(|how| folder.file(name, how, NewFileAccess::All))
+    }
+
+    /// Those of an open file or directory.
+    pub fn of_opened(file: &File) -> io::Result<Self> {
         Ok(Self {
-            source: std::fs::metadata(path)?,
+            source: file.metadata()?,
             #[cfg(unix)]
-            list: list_of(path)?,
+            list: list_of(file)?,
         })
+    }
+
+    /// Those of what a function opens. What may not be read can be looked at all the same.
+    fn by(open: impl Fn(How) -> io::Result<File>) -> io::Result<Self> {
+        match open(How::READ) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let source = open(How::LOOK)?.metadata()?;
+                Ok(Self {
+                    #[cfg(unix)]
+                    list: source.is_file().then(Vec::new),
+                    source,
+                })
+            }
+            opened => Self::of_opened(&opened?),
+        }
     }
 }
 
@@ -40,18 +70,19 @@ mod kind {
     use super::GivenRights;
     use super::Lock;
     use crate::memory;
-    use crate::paths::is_dir;
+    use crate::paths::Place;
     use oxiblosc_io::attributes::acl;
     use oxiblosc_startup::{FAILED, aborts, exit_now, stdin_was_closed, stdout_was_closed};
-    use oxiblosc_system::files::{give_acl, identity, identity_at};
+    use oxiblosc_system::files::{give_acl, identity};
+    use oxiblosc_system::folder::Folder;
     use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
-    use std::fs::{DirBuilder, File, Metadata, Permissions, TryLockError};
+    use std::fs::{File, Metadata, Permissions, TryLockError};
     use std::io::{self, Read, Write};
-    use std::os::fd::AsFd;
-    use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, chown};
-    use std::path::Path;
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
+    use std::path::{Path, PathBuf};
     use std::sync::Once;
 
     /// Standard input. Fails if it is closed, or not open for reading.
@@ -76,32 +107,22 @@ mod kind {
         }
     }
 
-    /// Makes a directory that only this user can look into.
-    pub fn create_private_dir(path: &Path) -> io::Result<()> {
-        DirBuilder::new().mode(0o700).create(path)
+    /// A file that is kept open, so that closing it lets the process open another.
+    pub type Reserve = Option<File>;
+
+    /// Opens what is needed to remove a directory that is in another.
+    pub fn reserve(folder: &Folder) -> io::Result<Reserve> {
+        folder.opened().map(Some)
     }
 
-    /// Files that are kept open, so that closing them lets the process open others. The first one holds the lock of a folder.
-    pub type Reserve = Option<[File; 2]>;
-
-    /// Opens as many files as are needed to remove a directory and one in it.
-    pub fn reserve(path: &Path) -> io::Result<Reserve> {
-        Ok(Some([File::open(path)?, File::open(path)?]))
-    }
-
-    /// No files.
-    pub fn no_reserve() -> Reserve {
-        None
-    }
-
-    /// Locks the folder at a path, which `reserve` has opened, until that is closed.
-    pub fn lock(path: &Path, reserve: &Reserve) -> Lock {
-        let Some([folder, _]) = reserve else {
+    /// Locks a folder until it is closed. Another one, or none, may have its name meanwhile.
+    pub fn lock(folder: &Folder, place: &Place) -> Lock {
+        let Ok(opened) = folder.opened() else {
             return Lock::None;
         };
-        match folder.try_lock() {
-            Ok(()) => match (identity(folder), identity_at(path)) {
-                (Ok(locked), Ok(there)) if locked == there => Lock::Taken,
+        match opened.try_lock() {
+            Ok(()) => match (identity(&opened), place.stat()) {
+                (Ok(locked), Ok(there)) if locked == there.identity => Lock::Taken,
                 _ => Lock::Lost,
             },
             Err(TryLockError::WouldBlock) => Lock::Lost,
@@ -109,10 +130,22 @@ mod kind {
         }
     }
 
-    /// Locks a folder that no other program has locked. None for others.
-    pub fn abandoned(path: &Path) -> Option<File> {
-        let folder = File::open(path).ok()?;
-        folder.try_lock().ok().map(|()| folder)
+    /// Locks a folder that no other program has locked, until it is closed. False for others.
+    pub fn is_abandoned(folder: &Folder) -> bool {
+        folder
+            .opened()
+            .is_ok_and(|opened| opened.try_lock().is_ok())
+    }
+
+    /// An open file or directory.
+    pub use std::os::fd::AsFd as Open;
+
+    /// A path that leads to an open file or directory whatever becomes of its name; none where `/proc` is not there.
+    pub fn lasting_path(opened: &impl Open) -> Option<PathBuf> {
+        let number = opened.as_fd().as_raw_fd().to_string();
+        let path = Path::new("/proc/self/fd").join(number);
+        let is_there = cfg!(target_os = "linux") && path.symlink_metadata().is_ok();
+        is_there.then_some(path)
     }
 
     /// Whether it is a block device, such as a disk.
@@ -125,28 +158,22 @@ mod kind {
         there.file_type().is_char_device()
     }
 
-    /// The access control list of a file, if it has one; an empty one if this user may not see it.
-    pub fn list_of(path: &Path) -> io::Result<Option<Vec<u8>>> {
-        if !std::fs::metadata(path)?.is_file() {
+    /// The access control list of an open file, if it has one; an empty one if this user may not see it. None of a directory.
+    pub fn list_of(file: &File) -> io::Result<Option<Vec<u8>>> {
+        if !file.metadata()?.is_file() {
             return Ok(None);
         }
-        let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Ok(Some(Vec::new()));
-            }
-            file => file?,
-        };
-        let list = acl(&file).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let list = acl(file).map_err(|_| io::ErrorKind::OutOfMemory)?;
         Ok(list.map(|list| list.to_vec()))
     }
 
-    /// Gives a file or directory the mode of a source, and its owner and group as far as this user may. Users who may read the files of a
-    /// directory may also search it. A file gets the access control list of the source, too. A directory gets no list: if the source has
+    /// Gives an open file or directory the mode of a source, and its owner and group as far as this user may. Users who may read the files of
+    /// a directory may also search it. A file gets the access control list of the source, too. A directory gets no list: if the source has
     /// one, only the owner has rights to the directory, since the mode alone could allow more than the list.
-    pub fn give_rights(path: &Path, GivenRights { source, list }: &GivenRights) -> io::Result<()> {
+    pub fn give_rights(to: &File, GivenRights { source, list }: &GivenRights) -> io::Result<()> {
         // The bits that let users search a directory would let them execute a file.
         let mut mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
-        let is_folder = is_dir(path)?;
+        let is_folder = to.metadata()?.is_dir();
         if is_folder {
             if list.is_some() {
                 mode &= 0o700;
@@ -154,12 +181,12 @@ mod kind {
             mode |= (mode & 0o444) >> 2;
         }
         // Often a user may only change the group. If neither can be changed the mode is set all the same, as other compressors do.
-        let _ = chown(path, Some(source.uid()), Some(source.gid()))
-            .or_else(|_| chown(path, None, Some(source.gid())));
+        let _ = fchown(to, Some(source.uid()), Some(source.gid()))
+            .or_else(|_| fchown(to, None, Some(source.gid())));
         if !is_folder {
-            mode = give_acl(&File::open(path)?, list.clone().as_deref_mut(), mode);
+            mode = give_acl(to, list.clone().as_deref_mut(), mode);
         }
-        std::fs::set_permissions(path, Permissions::from_mode(mode))
+        to.set_permissions(Permissions::from_mode(mode))
     }
 
     /// From now on a signal that ends the program calls `run` first. Writing more than the limit on file sizes is an error of the write, not
@@ -204,11 +231,12 @@ mod kind {
 #[cfg(windows)]
 mod kind {
     use super::{GivenRights, Lock};
-    use crate::paths::is_dir;
+    use crate::paths::Place;
+    use oxiblosc_system::folder::Folder;
     use std::fs::{File, Metadata};
     use std::io::{self, IsTerminal, Write};
     use std::os::windows::io::AsHandle;
-    use std::path::Path;
+    use std::path::PathBuf;
 
     /// Standard input. Fails if it is closed.
     pub fn standard_input() -> io::Result<File> {
@@ -228,29 +256,29 @@ mod kind {
         stream.as_handle().try_clone_to_owned().map(File::from)
     }
 
-    /// Makes a directory, with the rights that the directory around it passes on.
-    pub fn create_private_dir(path: &Path) -> io::Result<()> {
-        std::fs::create_dir(path)
-    }
-
     /// Nothing: there is no limit on the files that a process may open.
-    pub struct Reserve;
+    pub type Reserve = Option<File>;
 
-    pub fn reserve(_path: &Path) -> io::Result<Reserve> {
-        Ok(Reserve)
-    }
-
-    pub fn no_reserve() -> Reserve {
-        Reserve
+    pub fn reserve(_folder: &Folder) -> io::Result<Reserve> {
+        Ok(None)
     }
 
     /// Folders cannot be locked.
-    pub fn lock(_path: &Path, _reserve: &Reserve) -> Lock {
+    pub fn lock(_folder: &Folder, _place: &Place) -> Lock {
         Lock::None
     }
 
-    /// Nothing: folders cannot be locked, so it is not known which are still used.
-    pub fn abandoned(_path: &Path) -> Option<File> {
+    /// False: folders cannot be locked, so it is not known which are still used.
+    pub fn is_abandoned(_folder: &Folder) -> bool {
+        false
+    }
+
+    /// An open file or directory.
+    pub trait Open {}
+    impl<T> Open for T {}
+
+    /// Nothing: this system has no paths for what is open.
+    pub fn lasting_path(_opened: &impl Open) -> Option<PathBuf> {
         None
     }
 
@@ -265,10 +293,10 @@ mod kind {
     }
 
     /// Makes a file read-only if the source is. Other rights are passed on by the directory around it.
-    pub fn give_rights(path: &Path, GivenRights { source, .. }: &GivenRights) -> io::Result<()> {
-        match is_dir(path)? {
+    pub fn give_rights(to: &File, GivenRights { source, .. }: &GivenRights) -> io::Result<()> {
+        match to.metadata()?.is_dir() {
             true => Ok(()),
-            false => std::fs::set_permissions(path, source.permissions()),
+            false => to.set_permissions(source.permissions()),
         }
     }
 

@@ -8,7 +8,9 @@ use crate::input::{ALTERED, Input};
 use crate::library::SuperChunk;
 use crate::output::{print_error, print_line};
 use crate::progress::ByteProgress;
-use crate::source::{Frame, FrameOrChunk, Located, REPAIR, StoredChunk, plain_contexts};
+use crate::source::{
+    Frame, FrameOrChunk, Located, REPAIR, StoredChunk, Unreadable, plain_contexts,
+};
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};
@@ -50,6 +52,11 @@ pub fn run(args: &VerifyArgs) -> Result<Outcome> {
                 print_error(&line);
                 failure = Some(Failure::Reported);
             }
+            Err(Failure::Damaged(line)) if args.inputs.len() > 1 => {
+                print_error(&line);
+                outcome = Outcome::Damaged;
+            }
+            Err(Failure::Reported) => failure = Some(Failure::Reported),
             Err(error) => return Err(error),
         }
     }
@@ -63,8 +70,10 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
     }
     let mut findings = Findings::default();
     let (what, nbytes, covered) = match FrameOrChunk::try_open(&input)? {
-        Err(error) => {
-            let why = describe(error);
+        Err(Unreadable { why, is_damage }) => {
+            if !is_damage {
+                return Err(Failure::message(format!("{}: {why}", input.name())));
+            }
             print_line(&format!("{}: damaged: {why} ({REPAIR})", input.name()));
             return Ok(Outcome::Damaged);
         }
@@ -96,7 +105,7 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             (chunks, nbytes, frame.covered())
         }
     };
-    Ok(findings.conclude(&input, &what, nbytes, covered, args.quiet))
+    findings.conclude(&input, &what, nbytes, covered, args.quiet)
 }
 
 /// Verifies everything in a store.
@@ -148,7 +157,7 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
         false => covered.unwrap_or("none"),
     };
     let what = plural(store.members.len(), "frame", "frames");
-    Ok(findings.conclude(input, &what, nbytes, covered, args.quiet))
+    findings.conclude(input, &what, nbytes, covered, args.quiet)
 }
 
 /// Reports on a store itself, and on files in an archive that are no frames.
@@ -353,7 +362,7 @@ fn chunks_to_check(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
 }
 
 impl Findings {
-    /// Prints the last line.
+    /// Prints the last line. Fails if nothing is damaged, but not all could be checked.
     fn conclude(
         &self,
         input: &Input,
@@ -361,7 +370,7 @@ impl Findings {
         nbytes: u64,
         covered: &str,
         quiet: bool,
-    ) -> Outcome {
+    ) -> Result<Outcome> {
         if self.damaged + self.unknown == 0 {
             if !quiet {
                 print_line(&format!(
@@ -371,7 +380,7 @@ impl Findings {
                     self.checks(covered)
                 ));
             }
-            return Outcome::Fine;
+            return Ok(Outcome::Fine);
         }
         if self.damaged > 0 {
             let parts = plural(self.damaged, "part", "parts");
@@ -384,7 +393,11 @@ impl Findings {
                 input.name()
             ));
         }
-        Outcome::Damaged
+        // Parts for which something is missing here are not damaged, nor are they fine.
+        match self.damaged {
+            0 => Err(Failure::Reported),
+            _ => Ok(Outcome::Damaged),
+        }
     }
 
     /// Counts and prints a damaged part that is not a chunk.

@@ -4,6 +4,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, List};
 pub use oxiblosc_system::files::path_bytes;
 use oxiblosc_system::files::{self, How, NewFileAccess, is_separator};
+use oxiblosc_system::folder::Folder;
 use std::ffi::CStr;
 use std::io::ErrorKind;
 
@@ -180,15 +181,18 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
 /// [`sync_dir_with_files`] for systems without a call for it.
 #[cfg(any(test, not(target_os = "linux")))]
 fn sync_each_file(name: &CStr) -> Result<()> {
-    each_entry(name, |entry| {
-        match files::open(entry, How::SYNC, NewFileAccess::All) {
+    let opened = opened(name)?;
+    opened.each_entry(|entry| {
+        match opened.file(entry, How::SYNC, NewFileAccess::All) {
             Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
             // Another process has removed the file.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            // A link, which has no content of its own.
+            Err(_) if !opened.stat(entry).is_ok_and(files::Stat::is_file) => Ok(()),
             Err(_) => Err(Error::FileWrite),
         }
     })?;
-    sync_dir(name)?;
+    opened.sync().map_err(|_| Error::FileWrite)?;
     sync_parent(&followed(name)?)
 }
 
@@ -219,45 +223,40 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
     CStrBuf::concat(&[drive, folder]).map(Some)
 }
 
-/// Calls `each` with the path of each entry of a directory; see [`files::each_entry`]. Paths are assembled on the stack; one longer than the system
-/// allows is [`Error::Failure`].
-fn each_entry(folder: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
-    let mut path = [0; files::MAX_PATH];
-    let at = folder.to_bytes().len();
-    let start = path.get_mut(..at).ok_or(Error::Failure)?;
-    start.copy_from_slice(folder.to_bytes());
-    files::each_entry(folder, |name| {
-        let (slash, name) = (at..at + 1, name.to_bytes_with_nul());
-        path.get_mut(slash).ok_or(Error::Failure)?.fill(b'/');
-        let end = path.get_mut(at + 1..at + 1 + name.len());
-        end.ok_or(Error::Failure)?.copy_from_slice(name);
-        each(CStr::from_bytes_until_nul(&path).map_err(|_| Error::Failure)?)
+/// Opens a directory, to be read. `Error::NotFound` if that fails, or [`Error::MemoryAlloc`].
+fn opened(name: &CStr) -> Result<Folder> {
+    Folder::open(name).map_err(|error| match error.kind() {
+        ErrorKind::OutOfMemory => Error::MemoryAlloc,
+        _ => Error::NotFound,
     })
 }
 
 /// Removes a directory and the files in it. `Error::NotFound` if it cannot be read; `Error::Failure` if it contains a directory (nothing is removed then),
 /// or if something could not be removed.
 ///
-/// Of a link to a directory, the files in the target are removed and the target stays.
+/// Of a link to a directory, the files in the target are removed and the target stays. The path is looked up once: if another user puts a
+/// link in the place of the directory, nothing is removed where that leads.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     // An empty directory is removed without reading it, as there may be no free file descriptor.
     if files::remove_dir(name).is_ok() {
         return Ok(());
     }
-    each_entry(name, |entry| {
-        match files::stat(entry, false).is_ok_and(files::Stat::is_dir) {
+    let opened = opened(name)?;
+    opened.each_entry(
+        |entry| match opened.stat(entry).is_ok_and(files::Stat::is_dir) {
             true => Err(Error::Failure),
             false => Ok(()),
-        }
-    })?;
+        },
+    )?;
     // Some file systems skip entries while others are removed, so one pass may not be enough.
     for _ in 0..ROUNDS {
-        each_entry(name, |entry| match files::unlink(entry) {
+        opened.each_entry(|entry| match opened.unlink(entry) {
             Ok(()) => Ok(()),
             // Another process has removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(_) => Err(Error::Failure),
         })?;
+        // By its path, which a link to it has, too. It removes nothing but an empty directory.
         match files::remove_dir(name) {
             Ok(()) => return Ok(()),
             Err(error) => match error.kind() {
@@ -392,6 +391,72 @@ mod tests {
         touch(&folder.path("a/file"));
         made.remove();
         assert_eq!(kind(&a), Ok(None));
+    }
+
+    /// The directory that the environment names is removed: run by the next test, in a process of its own.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn the_named_directory_goes() {
+        if let Some(named) = std::env::var_os("OXIBLOSC_REMOVED") {
+            let named = CStrBuf::new(path_bytes(named.as_ref()).expect("plain")).expect("memory");
+            let _ = remove_dir_with_files(&named);
+        }
+    }
+
+    /// Another user puts a link in the place of the directory, or of the one that holds it, between any two calls.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn nothing_goes_where_a_link_leads() {
+        const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/common/exchange.c");
+        let folder = Folder::new("exchanged");
+        let at = |name: &str| path(&folder.path(name)).to_path_buf();
+        let shim = crate::shim::compile(SOURCE, &at(""));
+        let mut swept = 0;
+        // A link that is there when the path is looked up is followed, so that the first call counts as before it.
+        for (old, decoy) in [("theirs/frame", "kept/frame"), ("theirs", "kept")] {
+            for call in 0.. {
+                let _ = fs::remove_dir_all(at("theirs"));
+                let _ = fs::remove_dir_all(at("theirs~"));
+                let _ = fs::remove_file(at("theirs"));
+                let _ = fs::remove_dir_all(at("kept"));
+                for home in ["theirs", "kept"] {
+                    fs::create_dir_all(at(home).join("frame")).expect("made");
+                    for name in ["chunks.b2frame", "00000000.chunk", "00000001.chunk"] {
+                        fs::write(at(home).join("frame").join(name), b"x").expect("written");
+                    }
+                }
+                let mut removing = std::process::Command::new(std::env::current_exe().expect("it"));
+                removing.args(["--exact", "paths::tests::the_named_directory_goes"]);
+                removing.env("OXIBLOSC_REMOVED", at("theirs/frame"));
+                removing
+                    .env("LD_PRELOAD", &shim)
+                    .env("EXCHANGE_FOLDER", at("theirs"));
+                removing
+                    .env("EXCHANGE_OLD", at(old))
+                    .env("EXCHANGE_DECOY", at(decoy));
+                removing.env("EXCHANGE_AT", call.to_string());
+                removing.env("EXCHANGE_COUNT", at("count"));
+                assert!(removing.output().expect("runs").status.success());
+                let calls = fs::read_to_string(at("count")).expect("written");
+                let calls: usize = calls.trim().parse().expect("a number");
+                let left = |home: &str| fs::read_dir(at(home)).map_or(0, Iterator::count);
+                let (kept, theirs) = (left("kept/frame"), left("theirs/frame"));
+                let aside = left("theirs~/frame") + left("theirs/frame~");
+                match call {
+                    0 => assert_eq!((kept, theirs), (3, 0), "nothing was exchanged"),
+                    // Before or after the directory was opened, all of one of both went.
+                    _ => assert!(
+                        kept == 3 || aside == 3,
+                        "{old}, call {call}: {kept}, {aside}"
+                    ),
+                }
+                swept += 1;
+                if call >= calls {
+                    break;
+                }
+            }
+        }
+        assert!(swept > 12, "only {swept} calls");
     }
 
     #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! The operating system: all that differs between kinds of systems, in a folder for each, `unix` and `windows`. Both have the same
 //! modules, and the same items in them, so that no other crate asks what it runs on.
 //!
+//! - `folder`: directories that are looked up once, and what is done with names in them
 //! - `files`: paths and open files; `attributes`: extended attributes of these
 //! - `exceptions`: C++ exceptions; `float`: the floating-point state of threads
 //! - `locks`: locks between processes

@@ -1,6 +1,7 @@
 """python -m oxiblosc COMMAND
 
-  run PROGRAM [ARGS]   runs a program on this libblosc2 instead of the one that it would load
+  run PROGRAM [ARGS]   runs a program on this libblosc2 instead of the one that it would load; refuses where that is of another
+                       ABI: what a program links to, and what packages of its Python carry (PyTables' wheels do)
   b2 [ARGS]            runs the tool
   paths                names library, folders and tool
   flags                what a compiler wants to be told (--include, --lib: one folder each)
@@ -9,6 +10,7 @@ import os
 import sys
 
 import oxiblosc
+from oxiblosc import soname
 
 
 def execute(program, arguments, environ):
@@ -25,6 +27,9 @@ def b2():
 def main():
     command, *rest = sys.argv[1:] or ["--help"]
     if command == "run" and rest:
+        refused = soname.refusal(rest[0], os.environ)
+        if refused:
+            sys.exit(refused)
         execute(rest[0], rest[1:], oxiblosc.environment(os.environ))
     elif command == "b2":
         execute(oxiblosc.tool_path(), rest, os.environ)

@@ -2,11 +2,11 @@
 
 use core::ffi::{CStr, c_int};
 
-/// First number of the version: grows when the interface or the format changes for good.
+/// The major number of the version: grows when programs have to be changed.
 pub const BLOSC2_VERSION_MAJOR: c_int = 3;
-/// Second number of the version: grows when the interface or the format gains something.
+/// The minor number of the version: grows when there is something new.
 pub const BLOSC2_VERSION_MINOR: c_int = 3;
-/// Third number of the version: grows with every correction.
+/// The last number of the version: grows with tweaks and corrections.
 pub const BLOSC2_VERSION_RELEASE: c_int = 5;
 /// The version as text.
 pub const BLOSC2_VERSION_STRING: &CStr = c"3.3.5";

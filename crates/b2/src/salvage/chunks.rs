@@ -68,6 +68,12 @@ impl<'a> ChunkFinder<'a> {
         self.in_file(place, |image, pos| image.chunk(pos))
     }
 
+    /// How many bytes there are from the chunk to the end of its file.
+    pub fn there(&self, place: u64) -> usize {
+        let there = self.in_file(place, |image, pos| image.size.checked_sub(pos));
+        usize::try_from(there.unwrap_or(0)).unwrap_or(usize::MAX)
+    }
+
     /// The bytes from the chunk to the next one, whatever its header says.
     pub fn room(&self, place: u64) -> Option<Buffer> {
         self.in_file(place, |image, pos| {

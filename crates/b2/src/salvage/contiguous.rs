@@ -5,7 +5,7 @@ use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or, nothing};
 use super::index::{SalvagedIndex, would_fit};
 use super::order::arrange;
-use super::scan::{Scan, header_from, mended, plausible, scan};
+use super::scan::{Scan, cut_at, header_from, mended, plausible, scan};
 use super::{
     ChunkFinder, ChunkLocation, HEADER, PartStates, RolledBackFile, Salvage, Told, UsualFields,
     shortfall, specials, start,
@@ -132,6 +132,10 @@ impl<'a> Surroundings<'a> {
         };
         let frame = self.header();
         let mut found = scan(self.image, from, self.limit, frame, self.contexts);
+        // The search passes over a chunk that the file cuts, unless it follows another one.
+        if found.chunks.is_empty() {
+            found.chunks.extend(cut_at(self.image, start, frame));
+        }
         if found.first() == Some(start) {
             // The bytes before the first chunk are the header, not a lost chunk.
             found.gaps.retain(|gap| *gap != 0);

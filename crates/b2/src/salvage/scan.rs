@@ -156,6 +156,17 @@ pub(super) fn scan(
     scan
 }
 
+/// The chunk at a position within which the file ends; none if there is no such chunk.
+pub(super) fn cut_at(
+    image: &RolledBackFile,
+    pos: u64,
+    frame: Option<&Header>,
+) -> Option<(u64, ChunkHeader)> {
+    let header = plausible(&image.read(pos, HEADER)?, u64::MAX, frame)?;
+    let mut budget = ScanBudget::of(image.size);
+    starts_well(&header, image, pos, &mut budget).then_some((pos, header))
+}
+
 /// The position of the next chunk at or behind `from`.
 fn search(
     image: &RolledBackFile,

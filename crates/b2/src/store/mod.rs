@@ -21,7 +21,7 @@ pub use contents::{Kind, kind_of};
 use crate::failure::{Failure, Result};
 use crate::faults::Faults;
 use crate::input::Input;
-use crate::paths::is_file;
+use crate::paths::{is_file, shown};
 use crate::source::Frame;
 use archive::{Archive, Entry, Unreadable};
 use embedded::Embedded;
@@ -116,7 +116,8 @@ impl Store {
     /// Opens `input` if it is a store; `None` if it is something else.
     pub fn open(input: &Input) -> Result<Option<Self>> {
         let path = input.path();
-        let has_ending = |ending: &str| path.extension().is_some_and(|known| known == ending);
+        let has_ending =
+            |ending: &str| shown(path).extension().is_some_and(|known| known == ending);
         if input.is_dir()? {
             let is_there = |file: &Path| is_file(file).map_err(|error| Failure::at(file, &error));
             let is_frame = is_there(&input.frame_file()?)?;
@@ -129,7 +130,7 @@ impl Store {
         let read = input.open()?.take(4).read_to_end(&mut front);
         read.map_err(|error| Failure::at(path, &error))?;
         if front.starts_with(b"PK") || has_ending("b2z") {
-            return Self::in_archive(input).map(Some);
+            return Self::in_archive(input, has_ending("b2z")).map(Some);
         }
         let faults = input.faults();
         let frame = faults.readable(Frame::open(path, faults));
@@ -155,10 +156,11 @@ impl Store {
             store.add(name, MemberLocation::Path(path));
         }
         faults.check()?;
-        Ok(store.complete())
+        Ok(store.complete(true))
     }
 
-    fn in_archive(input: &Input) -> Result<Self> {
+    /// The store in an archive, which `is_named` one by its ending. Any other archive has to have a frame in it.
+    fn in_archive(input: &Input, is_named: bool) -> Result<Self> {
         let (archive, entries, problem) = Archive::open(input)?;
         let faults = input.faults();
         let mut store = Self::empty(Form::Archive(archive), faults);
@@ -186,7 +188,13 @@ impl Store {
             store.add(entry.name, place);
         }
         faults.check()?;
-        Ok(store.complete())
+        if !is_named && store.members.is_empty() && store.problems.is_empty() {
+            return Err(Failure::message(format!(
+                "{}: a zip archive without any Blosc2 frame, and no store of python-blosc2 (unzip takes files out of it)",
+                input.name()
+            )));
+        }
+        Ok(store.complete(is_named))
     }
 
     /// The last of several files with the same name, which python-blosc2 reads, too.
@@ -290,13 +298,19 @@ impl Store {
         self.members.push(Member { key, file, place });
     }
 
-    fn complete(mut self) -> Self {
+    /// Sorts what was found. A store that `is_named` one has to have the file with what is embedded.
+    fn complete(mut self, is_named: bool) -> Self {
         let has_file = |name| {
             let mut files = self.members.iter().map(|member| member.file.as_deref());
             files.any(|file| file == Some(name))
         };
         if !has_file(EMBEDDED) {
-            self.problems.push(format!("{EMBEDDED} is missing"));
+            match is_named {
+                true => self.problems.push(format!("{EMBEDDED} is missing")),
+                false => self.notes.push(format!(
+                    "there is no {EMBEDDED}: no store of python-blosc2, but frames"
+                )),
+            }
         }
         self.members.sort_by(|a, b| a.key.cmp(&b.key));
         self.refuse_overlaps();

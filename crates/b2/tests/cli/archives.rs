@@ -22,7 +22,7 @@ fn record(name: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A zip archive of stored files, one behind the other.
-fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut zip, mut list) = (Vec::new(), Vec::new());
     for (name, bytes) in files {
         let (start, record) = ((zip.len() as u32).to_le_bytes(), record(name, bytes));
@@ -81,8 +81,9 @@ fn a_frame_is_not_taken_out_against_the_checksum_of_the_archive() {
             zip[start + at] ^= 4;
             let store = folder.write("altered.b2z", &zip);
             b2(&["verify", "-q", &store]).ended(1);
-            b2(&["decompress", &store, "--key", key, "-o", &to, "-f"]).failed();
-            b2(&["convert", &store, "--key", key, &to, "-f"]).failed();
+            // In an embedded frame, the list of keys may be what is gone.
+            b2(&["decompress", &store, "--key", key, "-o", &to, "-f"]).told();
+            b2(&["convert", &store, "--key", key, &to, "-f"]).told();
         }
         // The same for its last byte.
         let mut zip = zip.clone();
@@ -90,7 +91,7 @@ fn a_frame_is_not_taken_out_against_the_checksum_of_the_archive() {
         let store = folder.write("altered.b2z", &zip);
         let run = b2(&["info", &store, "--key", key]).ended(0);
         assert!(run.err.contains("checksum"), "{}", run.err);
-        let run = b2(&["decompress", &store, "--key", key, "-o", &to, "-f"]).failed();
+        let run = b2(&["decompress", &store, "--key", key, "-o", &to, "-f"]).damaged();
         assert!(
             run.err.contains("checksum") && run.err.contains("repair"),
             "{}",

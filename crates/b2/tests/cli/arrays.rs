@@ -87,6 +87,64 @@ fn fortran_order_becomes_c_order() {
     assert!(back == npy("|u1", false, "(2, 3, 4)", &turned));
 }
 
+/// An `.npy` file with one field, whose header is of this version and has the field's name in these bytes, as NumPy's `format.py` says:
+/// Latin-1 in versions 1 and 2, UTF-8 in version 3.
+fn named(version: u8, name: &[u8], items: &[u8]) -> Vec<u8> {
+    let mut text = b"{'descr': [('".to_vec();
+    text.extend(name);
+    text.extend(b"', '<i4')], 'fortran_order': False, 'shape': (5,), }");
+    let front = if version == 1 { 10 } else { 12 };
+    while !(front + text.len() + 1).is_multiple_of(64) {
+        text.push(b' ');
+    }
+    text.push(b'\n');
+    let mut file = b"\x93NUMPY".to_vec();
+    file.extend([version, 0]);
+    file.extend(&(text.len() as u32).to_le_bytes()[..front - 8]);
+    file.extend(text);
+    file.extend(items);
+    file
+}
+
+/// Names of every length in UTF-8, in every version of the header: as NumPy would read them, and as it would write them again.
+#[test]
+fn names_come_back_in_every_version_of_the_header() {
+    let folder = Folder::new("names");
+    let items = series(5);
+    let latin1 =
+        |name: &str| -> Option<Vec<u8>> { name.chars().map(|c| u8::try_from(c).ok()).collect() };
+    let every_letter_of_latin1: String = ('\u{a1}'..='\u{ff}').collect();
+    for name in [
+        "plain",
+        "gr\u{f6}\u{df}e",
+        &every_letter_of_latin1,
+        "\u{142}",
+        "\u{540d}\u{524d}",
+        "\u{1f388}",
+        "a, b) [c]",
+    ] {
+        let mut files = vec![named(3, name.as_bytes(), &items)];
+        // NumPy writes the lowest version that can hold the name.
+        let mut expected = files[0].clone();
+        if let Some(bytes) = latin1(name) {
+            files.extend([1, 2].map(|version| named(version, &bytes, &items)));
+            expected = named(1, &bytes, &items);
+        }
+        for (nth, bytes) in files.iter().enumerate() {
+            let file = folder.write("named.npy", bytes);
+            let (frame, back) = (folder.path("named.b2nd"), folder.path("back.npy"));
+            b2(&["compress", &file, "-o", &frame, "-f"]).ended(0);
+            let told = b2(&["info", &frame]).ended(0).text();
+            assert!(told.contains(name), "{told}");
+            b2(&["decompress", &frame, "-o", &back, "-f"]).ended(0);
+            assert!(read(&back) == expected, "{name}, file {nth}");
+        }
+    }
+    // Bytes that are no UTF-8 are a name in versions 1 and 2 only.
+    let file = folder.write("wrong.npy", &named(3, b"gr\xf6\xdfe", &items));
+    b2(&["compress", &file]).failed();
+}
+
 #[test]
 fn files_that_only_look_like_arrays() {
     let folder = Folder::new("npy");

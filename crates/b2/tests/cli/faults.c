@@ -41,7 +41,12 @@ static int fails(const char *what) {
   return __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) == fail_at;
 }
 
-static int is_inside(const char *path) { return path != NULL && strncmp(path, folder, strlen(folder)) == 0; }
+static int starts_inside(const char *path) { return path != NULL && strncmp(path, folder, strlen(folder)) == 0; }
+static int is_inside_of(int dir, const char *path) {
+  char room[2 * PATH_MAX];
+  return armed && starts_inside(whole(dir, path, room));
+}
+static int is_inside(const char *path) { return is_inside_of(AT_FDCWD, path); }
 
 /* Standard streams are not looked at: a handler that writes to them has little room on its stack. */
 static int fd_is_inside(int fd) {
@@ -49,13 +54,18 @@ static int fd_is_inside(int fd) {
     return 0;
   }
   char path[PATH_MAX];
-  return is_inside(path_of(fd, path));
+  return starts_inside(path_of(fd, path));
 }
 
 #define PATH_CALL(what, path, error)      \
   if (is_inside(path) && fails(what)) {   \
     errno = error;                        \
     return -1;                            \
+  }
+#define CALL_IN(what, dir, path, error)           \
+  if (is_inside_of(dir, path) && fails(what)) {   \
+    errno = error;                                \
+    return -1;                                    \
   }
 #define FILE_CALL(what, fd, error)        \
   if (fd_is_inside(fd) && fails(what)) {  \
@@ -94,6 +104,12 @@ int open(const char *path, int flags, ...) {
 int open64(const char *path, int flags, ...) {
   MODE_OF(flags, mode) PATH_CALL("open", path, EMFILE) return REAL(open64)(path, flags, mode);
 }
+int openat(int dir, const char *path, int flags, ...) {
+  MODE_OF(flags, mode) CALL_IN("open", dir, path, EMFILE) return REAL(openat)(dir, path, flags, mode);
+}
+int openat64(int dir, const char *path, int flags, ...) {
+  MODE_OF(flags, mode) CALL_IN("open", dir, path, EMFILE) return REAL(openat64)(dir, path, flags, mode);
+}
 
 ssize_t read(int fd, void *to, size_t len) { FILE_CALL("read", fd, EIO) return REAL(read)(fd, to, len); }
 ssize_t pread(int fd, void *to, size_t len, off_t at) { FILE_CALL("read", fd, EIO) return REAL(pread)(fd, to, len, at); }
@@ -123,7 +139,11 @@ int fdatasync(int fd) { FILE_CALL("write", fd, EIO) return REAL(fdatasync)(fd); 
 
 int mkdir(const char *path, mode_t mode) { PATH_CALL("name", path, EIO) return REAL(mkdir)(path, mode); }
 int rename(const char *from, const char *to) { PATH_CALL("name", from, EIO) return REAL(rename)(from, to); }
-int chmod(const char *path, mode_t mode) { PATH_CALL("name", path, EIO) return REAL(chmod)(path, mode); }
+int mkdirat(int dir, const char *path, mode_t mode) { CALL_IN("name", dir, path, EIO) return REAL(mkdirat)(dir, path, mode); }
+int renameat(int in, const char *from, int of, const char *to) {
+  CALL_IN("name", in, from, EIO) return REAL(renameat)(in, from, of, to);
+}
+int fchmod(int fd, mode_t mode) { FILE_CALL("name", fd, EIO) return REAL(fchmod)(fd, mode); }
 char *realpath(const char *path, char *room) {
   if (is_inside(path) && fails("name")) {
     errno = EIO;
@@ -135,24 +155,27 @@ ssize_t readlink(const char *path, char *to, size_t len) {
   PATH_CALL("name", path, EIO) return syscall(SYS_readlinkat, AT_FDCWD, path, to, len);
 }
 int linkat(int in, const char *from, int of, const char *to, int flags) {
-  PATH_CALL("name", from, EIO) return REAL(linkat)(in, from, of, to, flags);
+  CALL_IN("name", in, from, EIO) return REAL(linkat)(in, from, of, to, flags);
 }
 int statx(int in, const char *restrict named, int flags, unsigned mask, struct statx *restrict there) {
   /* Null to find out whether the system has this call. The compiler must not take from the declaration that it never is. */
   const char *volatile path = named;
-  if (in == AT_FDCWD) {
-    PATH_CALL("name", path, EIO)
-  } else if (path != NULL && path[0] == 0) {
+  if (path != NULL && path[0] != 0) {
+    CALL_IN("name", in, path, EIO)
+  } else if (path != NULL) {
     FILE_CALL("name", in, EIO)
   }
   return REAL(statx)(in, path, flags, mask, there);
+}
+int fstatat64(int in, const char *restrict path, struct stat64 *restrict there, int flags) {
+  CALL_IN("name", in, path, EIO) return REAL(fstatat64)(in, path, there, flags);
 }
 int stat64(const char *restrict path, struct stat64 *restrict there) {
   PATH_CALL("name", path, EIO) return REAL(stat64)(path, there);
 }
 long syscall(long number, ...) {
   ARGUMENTS_OF(number, given)
-  if (number == SYS_renameat2 && is_inside((const char *)given[1]) && fails("name")) {
+  if (number == SYS_renameat2 && is_inside_of((int)given[0], (const char *)given[1]) && fails("name")) {
     errno = EIO;
     return -1;
   }

@@ -208,6 +208,14 @@ impl Scene {
                     // Before the arguments are read, no file is known.
                     assert!(named || !is_known, "{about}: {}", ended.err);
                     is_known |= named;
+                    // The cause, in the words of the system where they are known.
+                    let causes = [
+                        "No space left",
+                        "Input/output error",
+                        "cannot be written (is there",
+                    ];
+                    let has_cause = causes.iter().any(|cause| ended.err.contains(cause));
+                    assert!(has_cause || kind != "write", "{about}: {}", ended.err);
                 }
             }
             assert!(failed > 0 || calls == 0, "{kind}, {args:?}: {calls} calls");

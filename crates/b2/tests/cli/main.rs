@@ -9,11 +9,14 @@ mod damage_table;
 mod damaged_copies;
 // Preloads a library before the C library, which only works with the GNU loader and a program that is linked dynamically.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod exchanged;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod faults;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
 mod headers;
 mod hostile;
+mod messages;
 #[cfg(unix)]
 mod pipes;
 use oxiblosc_testing::needs;

@@ -203,6 +203,8 @@ fn what_stands_for_other_data_is_not_taken_for_zeros() {
         drop(Array::zeros(&layout, storage).expect("made"));
         let run = b2(&["decompress", &path, "-o", "-"]).failed();
         assert!(run.err.contains("python-blosc2"), "{}", run.err);
+        let run = b2(&["bench", &path, "--seconds", "0"]).failed();
+        assert!(run.err.contains("python-blosc2"), "{}", run.err);
         let raw = b2(&["decompress", &path, "-o", "-", "--raw"]).ended(0);
         assert_eq!(raw.out.len(), 800);
     }

@@ -90,16 +90,34 @@ impl Run {
         self
     }
 
-    /// The run, if it failed with one clear line.
+    /// The run, if it failed with one clear line, for another reason than that the data are damaged.
     #[track_caller]
     pub fn failed(self) -> Self {
-        let run = self.ended(2);
-        assert!(
-            run.err.starts_with("b2: ") && run.err.lines().count() == 1,
-            "{}",
-            run.err
-        );
-        run
+        self.ended(2).told()
+    }
+
+    /// The run, if it failed because the data are damaged, with one clear line.
+    #[track_caller]
+    pub fn damaged(self) -> Self {
+        self.ended(1).told()
+    }
+
+    /// The run, if it failed with one clear line: it says what, and not in the words in which the library names its errors.
+    #[track_caller]
+    pub fn told(self) -> Self {
+        assert!(matches!(self.code, Some(1 | 2)), "{self:?}");
+        let is_line = self.err.starts_with("b2: ") && self.err.lines().count() == 1;
+        assert!(is_line, "{}", self.err);
+        let internal = [
+            "failure",
+            "invalid value",
+            "invalid param",
+            "pipeline",
+            "unknown error",
+        ];
+        let said = self.err.to_lowercase();
+        assert!(!internal.iter().any(|word| said.contains(word)), "{said}");
+        self
     }
 }
 

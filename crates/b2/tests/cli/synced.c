@@ -49,9 +49,9 @@ int ftruncate64(int fd, off64_t len) {
   changed(fd);
   return REAL(ftruncate64)(fd, len);
 }
-int chmod(const char *path, mode_t mode) {
-  line("change", path, "");
-  return REAL(chmod)(path, mode);
+int fchmod(int fd, mode_t mode) {
+  changed(fd);
+  return REAL(fchmod)(fd, mode);
 }
 
 static int synced(int fd, const char *what) {
@@ -71,18 +71,26 @@ int fsync(int fd) { return synced(fd, "sync"); }
 int fdatasync(int fd) { return synced(fd, "sync"); }
 int syncfs(int fd) { return synced(fd, "syncall"); }
 
+static void named(int in, const char *from, int of, const char *to) {
+  char old[2 * PATH_MAX], new[2 * PATH_MAX];
+  line("name", whole(in, from, old), whole(of, to, new));
+}
 int rename(const char *from, const char *to) {
-  line("name", from, to);
+  named(AT_FDCWD, from, AT_FDCWD, to);
   return REAL(rename)(from, to);
 }
+int renameat(int in, const char *from, int of, const char *to) {
+  named(in, from, of, to);
+  return REAL(renameat)(in, from, of, to);
+}
 int linkat(int in, const char *from, int of, const char *to, int flags) {
-  line("name", from, to);
+  named(in, from, of, to);
   return REAL(linkat)(in, from, of, to, flags);
 }
 long syscall(long number, ...) {
   ARGUMENTS_OF(number, given)
   if (number == SYS_renameat2) {
-    line("name", (const char *)given[1], (const char *)given[3]);
+    named((int)given[0], (const char *)given[1], (int)given[2], (const char *)given[3]);
   }
   return real_syscall(number, given);
 }

@@ -395,6 +395,8 @@ fn few_files_and_no_room_leave_nothing_behind() {
         let err = String::from_utf8_lossy(&run.stderr).into_owned();
         assert_eq!(run.status.code(), Some(2), "{args:?}: {err}");
         assert!(err.starts_with(&format!("b2: {to}: ")), "{args:?}: {err}");
+        // As the system says it.
+        assert!(err.to_lowercase().contains("too large"), "{args:?}: {err}");
         assert_eq!(fs::read(&to).expect("there"), b"kept");
         assert_eq!(folder.count(), count + 1, "{args:?}: {err}");
         fs::remove_file(&to).expect("removed");

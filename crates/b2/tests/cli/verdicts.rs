@@ -263,3 +263,74 @@ fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
         }
     }
 }
+
+/// A file ends within a chunk, whichever it is: with and without checksums, of data that compress and that do not, in one file and in a
+/// directory. Of each block all is there or nothing, and those in front of the end are.
+#[test]
+fn blocks_before_the_end_of_a_cut_file_are_kept() {
+    const BLOCK: usize = 4 << 10;
+    let folder = Folder::new("cut-chunks");
+    let mut state = 1u64;
+    let noise: Vec<u8> = (0..30_000)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as u8 | 1
+        })
+        .collect();
+    let smooth: Vec<u8> = (1..7_501u32)
+        .flat_map(|n| (n / 3 + 1).to_le_bytes())
+        .collect();
+    let (frame, new) = (folder.path("frame"), folder.path("new"));
+    for (data, name) in [(&noise, "noise"), (&smooth, "smooth")] {
+        let file = folder.write("data", data);
+        for options in ["", "--checksum", "--sparse", "--sparse --checksum"] {
+            // One chunk, and several.
+            for chunks in ["64K", "8K"] {
+                let options =
+                    format!("{options} --codec lz4 --typesize 4 --chunks {chunks} --blocks 4K");
+                crate::support::compress(&file, &frame, &options).ended(0);
+                let files: Vec<String> = match options.contains("sparse") {
+                    true => {
+                        let all = std::fs::read_dir(&frame).expect("a folder");
+                        let names = all.map(|entry| entry.expect("an entry").path());
+                        let names = names.map(|path| path.to_str().expect("plain").to_string());
+                        names.filter(|name| name.ends_with(".chunk")).collect()
+                    }
+                    false => vec![frame.clone()],
+                };
+                for cut in files {
+                    let whole = std::fs::read(&cut).expect("there");
+                    for percent in [99, 90, 50, 25] {
+                        let left = whole.len() * percent / 100;
+                        std::fs::write(&cut, &whole[..left]).expect("written");
+                        let about = format!("{name}, {options}, {cut} to {percent} %");
+                        b2(&["repair", &frame, &new, "-f"]).ended(1);
+                        let back = b2(&["decompress", &new, "-o", "-"]).ended(0).out;
+                        let mut kept = 0;
+                        for (was, is) in data.chunks(BLOCK).zip(back.chunks(BLOCK)) {
+                            let is_lost = is.iter().all(|byte| *byte == 0);
+                            assert!(is == was || is_lost, "{about}: a block is something else");
+                            kept += usize::from(is == was);
+                        }
+                        // What is in front of a block are its header and the starts: little of all.
+                        let all = data.len().div_ceil(BLOCK);
+                        let in_file = match options.contains("sparse") {
+                            true => all - if chunks == "64K" { all } else { 2 },
+                            false => (all * left / whole.len()).saturating_sub(2),
+                        };
+                        assert!(
+                            kept >= in_file,
+                            "{about}: {kept} of {all}, {in_file} expected"
+                        );
+                        assert!(kept > 0, "{about}: nothing is kept");
+                    }
+                    std::fs::write(&cut, &whole).expect("written");
+                }
+                let _ = std::fs::remove_dir_all(&frame);
+                let _ = std::fs::remove_file(&frame);
+            }
+        }
+    }
+}

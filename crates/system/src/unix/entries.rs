@@ -1,13 +1,15 @@
 //! What is in a directory.
 
 pub use system::each_entry;
+pub(super) use system::each_entry_of;
 
 #[cfg(target_os = "linux")]
 mod system {
     use crate::unix::files::{How, NewFileAccess, open};
     use oxiblosc_error::{Error, Result};
     use std::ffi::CStr;
-    use std::io::ErrorKind;
+    use std::fs::File;
+    use std::io::{ErrorKind, Seek};
     use std::os::fd::AsRawFd;
 
     /// Room for entries of a directory, aligned as the system writes them.
@@ -20,15 +22,24 @@ mod system {
     /// # Errors
     /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
     /// `each`, which end it.
-    pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
-        /// Where the length of an entry stands, and its name: `struct linux_dirent64`, as getdents64(2) describes it.
-        const LENGTH: usize = 16;
-        const NAME: usize = 19;
+    pub fn each_entry(path: &CStr, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
         let directory =
             open(path, How::DIRECTORY, NewFileAccess::All).map_err(|error| match error.kind() {
                 ErrorKind::OutOfMemory => Error::MemoryAlloc,
                 _ => Error::NotFound,
             })?;
+        each_entry_of(&directory, each)
+    }
+
+    /// The same, of an open directory, from its beginning.
+    pub fn each_entry_of(
+        mut directory: &File,
+        mut each: impl FnMut(&CStr) -> Result<()>,
+    ) -> Result<()> {
+        /// Where the length of an entry stands, and its name: `struct linux_dirent64`, as getdents64(2) describes it.
+        const LENGTH: usize = 16;
+        const NAME: usize = 19;
+        directory.rewind().map_err(|_| Error::Failure)?;
         let mut room = Entries([0; 4096]);
         loop {
             // SAFETY: an open descriptor, and as much room as is said, aligned as entries are.
@@ -62,7 +73,9 @@ mod system {
 mod system {
     use oxiblosc_error::{Error, Result};
     use std::ffi::CStr;
+    use std::fs::File;
     use std::io::{self, ErrorKind};
+    use std::os::fd::{AsRawFd, IntoRawFd};
     use std::ptr::NonNull;
 
     /// Calls `each` with the name of each entry of a directory.
@@ -70,17 +83,33 @@ mod system {
     /// # Errors
     /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
     /// `each`, which end it.
-    pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
+    pub fn each_entry(path: &CStr, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
+        // SAFETY: a C string.
+        entries_of(unsafe { libc::opendir(path.as_ptr()) }, each)
+    }
+
+    /// The same, of an open directory, from its beginning.
+    pub fn each_entry_of(directory: &File, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
+        let own = directory.try_clone().map_err(|_| Error::Failure)?;
+        // SAFETY: a descriptor that is open, and whose owner the stream becomes.
+        let stream = unsafe { libc::fdopendir(own.as_raw_fd()) };
+        if !stream.is_null() {
+            let _ = own.into_raw_fd();
+            // SAFETY: just opened.
+            unsafe { libc::rewinddir(stream) };
+        }
+        entries_of(stream, each)
+    }
+
+    fn entries_of(stream: *mut libc::DIR, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
         struct Open(NonNull<libc::DIR>);
         impl Drop for Open {
             fn drop(&mut self) {
-                // SAFETY: opened below, and closed once.
+                // SAFETY: opened by the caller, and closed once.
                 unsafe { libc::closedir(self.0.as_ptr()) };
             }
         }
-        // SAFETY: a C string.
-        let Some(directory) = NonNull::new(unsafe { libc::opendir(path.as_ptr()) }).map(Open)
-        else {
+        let Some(directory) = NonNull::new(stream).map(Open) else {
             let error = io::Error::last_os_error();
             return Err(match error.kind() {
                 ErrorKind::OutOfMemory => Error::MemoryAlloc,

@@ -16,9 +16,12 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
-use libc::{lstat as lstat64, open as open64, stat as stat64, stat as stat64_t};
+use libc::{
+    fstatat as fstatat64, lstat as lstat64, open as open64, openat as openat64, stat as stat64,
+    stat as stat64_t,
+};
 #[cfg(target_os = "linux")]
-use libc::{lstat64, open64, stat64, stat64 as stat64_t};
+use libc::{fstatat64, lstat64, open64, openat64, stat64, stat64 as stat64_t};
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = libc::PATH_MAX as usize;
@@ -34,8 +37,15 @@ impl How {
     /// Reading what is there, also a directory.
     pub const READ: Self = Self(libc::O_RDONLY);
     /// Reading a directory, and nothing else.
-    #[cfg(target_os = "linux")]
     pub(super) const DIRECTORY: Self = Self(libc::O_RDONLY | libc::O_DIRECTORY);
+    /// Looking up names in a directory, without reading it.
+    #[cfg(target_os = "linux")]
+    pub(super) const SEARCHED_DIRECTORY: Self = Self(libc::O_PATH | libc::O_DIRECTORY);
+    /// Asking what a file is, without reading it.
+    #[cfg(target_os = "linux")]
+    pub const LOOK: Self = Self(libc::O_PATH);
+    #[cfg(not(target_os = "linux"))]
+    pub const LOOK: Self = Self::READ;
     /// Reading and writing a file that is there.
     pub const READ_WRITE: Self = Self(libc::O_RDWR);
     /// Changing a file that is there. Reading it does not set the time of the last access, where the system allows that: it would set a new one
@@ -61,6 +71,11 @@ impl How {
         Self(libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
     /// Having what was written to it brought to the disk.
     pub const SYNC: Self = Self::READ;
+
+    /// The same, but no link.
+    pub(super) fn without_links(self) -> Self {
+        Self(self.0 | libc::O_NOFOLLOW)
+    }
 }
 
 /// Who may do what with a file that is made, as far as the process allows it.
@@ -122,6 +137,30 @@ pub(super) fn not_standard(file: OwnedFd) -> io::Result<OwnedFd> {
 
 /// Opens a file, which child processes that run another program do not inherit. Opening a pipe does not wait for a writer.
 pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
+    // SAFETY: a C string.
+    open_by(how, access, |flags, mode| unsafe {
+        open64(path.as_ptr(), flags, mode)
+    })
+}
+
+/// As [`open`], what has a name in an open directory.
+pub(super) fn open_in(
+    folder: &File,
+    name: &CStr,
+    how: How,
+    access: NewFileAccess,
+) -> io::Result<File> {
+    // SAFETY: an open descriptor and a C string.
+    open_by(how, access, |flags, mode| unsafe {
+        openat64(folder.as_raw_fd(), name.as_ptr(), flags, mode)
+    })
+}
+
+fn open_by(
+    how: How,
+    access: NewFileAccess,
+    call: impl Fn(c_int, c_int) -> c_int,
+) -> io::Result<File> {
     let mut flags = how.0 | libc::O_CLOEXEC;
     if flags & libc::O_ACCMODE == libc::O_RDONLY {
         flags |= libc::O_NONBLOCK;
@@ -131,8 +170,7 @@ pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
         NewFileAccess::All => 0o666,
     };
     loop {
-        // SAFETY: a C string.
-        let fd = unsafe { open64(path.as_ptr(), flags, mode) };
+        let fd = call(flags, mode);
         if fd >= 0 {
             // SAFETY: just opened, and owned by nothing else.
             return not_standard(unsafe { OwnedFd::from_raw_fd(fd) }).map(File::from);
@@ -154,14 +192,25 @@ pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
 
 /// What lies at a path: at its end if it is a link and `follow`.
 pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
-    let mut there = MaybeUninit::<stat64_t>::zeroed();
     // SAFETY: a C string, and room for what the call fills in.
-    done(unsafe {
+    stat_by(|there| unsafe {
         match follow {
-            true => stat64(path.as_ptr(), there.as_mut_ptr()),
-            false => lstat64(path.as_ptr(), there.as_mut_ptr()),
+            true => stat64(path.as_ptr(), there),
+            false => lstat64(path.as_ptr(), there),
         }
-    })?;
+    })
+}
+
+/// What has a name in an open directory: a link itself.
+pub(super) fn stat_in(folder: &File, name: &CStr) -> io::Result<Stat> {
+    let (folder, flags) = (folder.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
+    // SAFETY: an open descriptor, a C string, and room for what the call fills in.
+    stat_by(|there| unsafe { fstatat64(folder, name.as_ptr(), there, flags) })
+}
+
+fn stat_by(call: impl FnOnce(*mut stat64_t) -> c_int) -> io::Result<Stat> {
+    let mut there = MaybeUninit::<stat64_t>::zeroed();
+    done(call(there.as_mut_ptr()))?;
     // SAFETY: numbers, filled in.
     let there = unsafe { there.assume_init() };
     Ok(Stat {

@@ -5,6 +5,8 @@ pub mod clock;
 mod entries;
 /// Paths and open files.
 pub mod files;
+/// Directories that are looked up once.
+pub mod folder;
 /// Libraries that are loaded.
 pub mod library;
 /// Locks between processes.

@@ -70,6 +70,20 @@ impl How {
     pub const TEMPORARY: Self = Self::new(GENERIC_WRITE, CREATE_NEW, FILE_FLAG_OPEN_REPARSE_POINT);
     /// Having what was written to it brought to the disk.
     pub const SYNC: Self = Self::READ_WRITE;
+    /// Asking what a file is, without reading it.
+    pub const LOOK: Self = Self::new(
+        FILE_READ_ATTRIBUTES,
+        OPEN_EXISTING,
+        FILE_FLAG_BACKUP_SEMANTICS,
+    );
+
+    /// The same, of a link itself.
+    pub(super) fn without_links(self) -> Self {
+        Self {
+            flags: self.flags | FILE_FLAG_OPEN_REPARSE_POINT,
+            ..self
+        }
+    }
 }
 
 /// Who may do what with a file that is made: here what its directory says.

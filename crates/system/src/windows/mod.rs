@@ -4,6 +4,8 @@
 pub mod clock;
 /// Paths and open files.
 pub mod files;
+/// Directories that are looked up once.
+pub mod folder;
 /// Libraries that are loaded.
 pub mod library;
 /// Locks between processes.
