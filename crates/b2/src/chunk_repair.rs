@@ -170,7 +170,9 @@ impl ChunkRepair<'_> {
         }
         let there = chunks.there(place);
         if let Some(chunk) = read.as_deref().filter(|chunk| chunk.len() > there) {
-            return self.cut(chunk, there);
+            // Its size may be what is damaged.
+            let corrected = self.with_field_corrected(place, chunks);
+            return corrected.unwrap_or_else(|| self.cut(chunk, there));
         }
         let header = read.as_ref().map(|chunk| ChunkHeader::parse(chunk));
         match (read, header) {

@@ -242,8 +242,7 @@ fn decompress_array(
     let total = nbytes_of(shape, itemsize)
         .ok_or_else(|| Failure::message(format!("{}: too large", input.name())))?;
     let file = ItemFile::create(output, &header, (shape, itemsize), total)?;
-    // What a new file has where nothing is written are zeros.
-    if total == 0 || frame.all_special() == Some(Special::Zero) {
+    if total == 0 {
         return Ok(());
     }
     let lengths = slabs(shape, &meta.chunkshape[..meta.ndim], itemsize);
@@ -252,6 +251,10 @@ fn decompress_array(
     let states = each_thread(threads, frame.nchunks() as u64, size, |threads| {
         Array::open(input.path(), threads).map_err(|error| unread(input, parameters, None, error))
     })?;
+    // What a new file has where nothing is written are zeros.
+    if frame.all_special() == Some(Special::Zero) {
+        return Ok(());
+    }
     let progress = ByteProgress::new("decompressing", total);
     let used = BufferPool::new();
     in_order(
