@@ -4,7 +4,7 @@ use super::wide::{WideString, to_utf8};
 use oxiblosc_error::{Error, Result};
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind, IoSlice, Write};
 use std::mem::{MaybeUninit, offset_of};
 use std::os::windows::fs::FileExt;
 use std::os::windows::io::{AsRawHandle, FromRawHandle};
@@ -199,8 +199,8 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written;
 
-/// Device and inode of a file, when it was last written to, and how many bytes it has, as far as these are known.
-pub type FileVersion = ((u64, u64), Option<Written>, Option<u64>);
+/// Device and inode of a file, and how many bytes it has, if that is known.
+pub type FileVersion = ((u64, u64), Option<u64>);
 
 /// The volume of the file that a path names, and the number that the file has there; no more is known.
 pub fn version_of(path: &CStr) -> Option<FileVersion> {
