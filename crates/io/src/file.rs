@@ -163,10 +163,6 @@ impl Storage for PlainFile {
         self.file.is_open()
     }
 
-    fn seems_open(&self) -> bool {
-        self.file.has_number()
-    }
-
     fn identity(&self) -> Option<(u64, u64)> {
         identity_once(&self.file, &self.identity)
     }

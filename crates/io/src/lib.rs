@@ -129,11 +129,6 @@ pub trait Storage: Send + Sync {
         true
     }
 
-    /// As [`Self::is_open`], but without a system call: false only if another file of this library has got the number.
-    fn seems_open(&self) -> bool {
-        true
-    }
-
     /// Whether the file still has a name. What is written to a file without a name is lost.
     fn has_name(&self) -> bool {
         true

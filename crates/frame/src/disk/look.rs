@@ -70,7 +70,7 @@ pub enum Seen {
 impl Look {
     /// Does the check.
     pub fn take(&self) -> Seen {
-        if !self.file.seems_open() {
+        if !self.file.is_open() {
             return Seen::Other;
         }
         let named = match self.backend.version(&self.path) {

@@ -49,7 +49,7 @@ impl Disk {
     /// A file to read from. It is kept open, if the back end and the number of open files allow it. If the path leads to another file, that one is
     /// opened; if it leads to nothing, the open file is used.
     pub(super) fn reader(&mut self) -> Result<OpenedFile> {
-        self.reader = self.reader.take().filter(|reader| reader.file.seems_open());
+        self.forget_closed_reader();
         let backend = &self.options.backend;
         let (file, found) = match &self.reader {
             None => {
@@ -84,11 +84,9 @@ impl Disk {
                 Some(_) => (backend.open(&self.file, Mode::Read)?, Named::Another),
             },
         };
-        Ok(OpenedFile {
-            file,
-            found,
-            size: None,
-        })
+        // To ask a map for its size is to check its descriptor, which the program may have closed.
+        let size = file.size().ok();
+        Ok(OpenedFile { file, found, size })
     }
 
     /// Keeps the file that the frame was read from open, if the back end and the number of open files allow it.

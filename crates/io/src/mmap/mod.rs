@@ -437,7 +437,11 @@ impl Storage for Map {
         match self.access {
             // The map also shows its own changes, of which the file's time tells nothing.
             OpenMode::Copy => None,
-            _ => files::written(self.file().ok()?),
+            _ => {
+                let written =
+                    |file: &File| Some((files::identity(file).ok()?, files::written(file)));
+                self.checked(written).ok()?
+            }
         }
     }
 }
