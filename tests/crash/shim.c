@@ -165,6 +165,14 @@ int renameat(int a, const char *from, int b, const char *to) {
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags) {
   WHOLE(inside(to) || (armed && inside_fd(b)), -1, REAL(renameat2)(a, from, b, to, flags))
 }
+/* The library makes this call by its number. */
+long syscall(long number, ...) {
+  ARGUMENTS_OF(number, a)
+  if (number == SYS_renameat2) {
+    return renameat2((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (unsigned)a[4]);
+  }
+  return real_syscall(number, a);
+}
 
 /* Opening changes something only when it makes or empties a file. */
 #define CHANGES(path, flags) (((flags) & (O_CREAT | O_TRUNC)) && inside(path))

@@ -245,6 +245,9 @@ long syscall(long call, ...) {
   if (call == SYS_getdents64 && ask(LIST, inside_fd((int)a[0])) == FAIL) {
     return -1;
   }
+  if (call == SYS_renameat2) {
+    return renameat2((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (unsigned)a[4]);
+  }
   return real_syscall(call, a);
 }
 

@@ -232,6 +232,14 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags) {
   }
   RENAMED("rename", whole(a, from, room), whole(b, to, other), REAL(renameat2)(a, from, b, to, flags))
 }
+/* The library makes this call by its number. */
+long syscall(long number, ...) {
+  ARGUMENTS_OF(number, a)
+  if (number == SYS_renameat2) {
+    return renameat2((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (unsigned)a[4]);
+  }
+  return real_syscall(number, a);
+}
 int linkat(int a, const char *from, int b, const char *to, int flags) {
   char room[2 * PATH_MAX], other[2 * PATH_MAX];
   RENAMED("link", whole(a, from, room), whole(b, to, other), REAL(linkat)(a, from, b, to, flags))

@@ -94,7 +94,8 @@ pub fn temporary_name(target: &CStr) -> Result<CStrBuf> {
     CStrBuf::concat(&[folder.to_bytes(), name.as_bytes()])
 }
 
-fn ends_in_separator(path: &CStr) -> bool {
+/// Whether a path names a directory by its last byte.
+pub fn ends_in_separator(path: &CStr) -> bool {
     let last = path.to_bytes().last();
     last.is_some_and(|last| files::is_separator(*last))
 }

@@ -101,7 +101,8 @@ impl<'a> UnpublishedArray<'a> {
     /// The array, for C.
     pub fn finish(mut self, dtype: (Option<&[u8]>, i8)) -> Result<*mut b2nd_array_t> {
         // SAFETY: `self` owns the super-chunk.
-        unsafe { Handle::from_c(self.sc)?.core().publish()? };
+        let published = unsafe { Handle::from_c(self.sc)?.core().publish() };
+        published.map_err(Error::or_failure)?;
         // SAFETY: `self` owns the super-chunk, and gives it to the array.
         let array = unsafe { array::make(self.sc, &self.array.geometry, dtype)? };
         self.sc = null_mut();

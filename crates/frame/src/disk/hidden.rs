@@ -32,7 +32,9 @@ impl Disk {
             FrameKind::Contiguous => paths::followed(path)?,
             FrameKind::Sparse => CStrBuf::copy_of(path)?,
         };
-        if paths::is_taken(&path) {
+        let names_directory =
+            header.kind == FrameKind::Contiguous && whole::ends_in_separator(&path);
+        if names_directory || paths::is_taken(&path) {
             return Err(Error::FileOpen);
         }
         let hidden = whole::temporary_name(&path)?;
