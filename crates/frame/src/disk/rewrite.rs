@@ -135,8 +135,9 @@ impl Disk {
         let stamp = self.view.next_stamp();
         image.write_fingerprint(self.view.checksums, stamp);
         if is_other && image.header == self.view.header && !offsets.is_empty() {
-            // Handles of the reference notice a change by the frame's length only. So a change that would keep the length adds a byte. Closing the frame does not remove it, since the length would then be the old one again; the next
-            // change does.
+            // Handles of the reference notice a change by the frame's length only. So a change that
+            // would keep the length adds a byte. Closing the frame does not remove it, since the
+            // length would then be the old one again; the next change does.
             image.lengthen()?;
             image.write_fingerprint(self.view.checksums, stamp);
         }
