@@ -28,6 +28,17 @@ pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schun
     Through::from_c(schunk)?.has_checksums()
 }
 
+/// Checks that each chunk of a frame is where it belongs, and the newest that was there, which its own checksums do not tell.
+/// Returns 1 if so, 0 if the frame does not know it (it has no checksums, or another library changed its chunks since), or a
+/// negative error code: `BLOSC2_ERROR_DATA` if a chunk is not.
+///
+/// # Safety
+/// `schunk` is NULL or valid.
+#[export]
+pub unsafe extern "C" fn oxiblosc_schunk_check_places(schunk: *mut blosc2_schunk) -> c_int {
+    Through::from_c(schunk)?.check_places()
+}
+
 /// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
 /// error code: `BLOSC2_ERROR_DATA` if the chunk is damaged.
 ///

@@ -49,7 +49,7 @@ fn cparams(kind: usize) -> CParams {
     cparams
 }
 
-const CHECKED: Protection = Protection {
+pub const CHECKED: Protection = Protection {
     checksums: true,
     durable: false,
     locking: false,
@@ -126,7 +126,7 @@ fn write(frame: &SuperChunk, chunks: &mut Chunks, at: usize, new: &[u8]) -> Resu
     Ok(())
 }
 
-fn noise(len: usize, seed: u64) -> Vec<u8> {
+pub fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut rng = Rng(seed);
     (0..len).map(|_| rng.next() as u8).collect()
 }

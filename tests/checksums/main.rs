@@ -13,6 +13,7 @@ mod backend;
 mod changes;
 mod damage;
 mod interop;
+mod places;
 mod remembered;
 mod ways;
 
@@ -43,6 +44,13 @@ fn check_chunk(s: &Schunk, nchunk: i64) -> c_int {
         own("oxiblosc_schunk_check_chunk");
     // SAFETY: a super-chunk of ours.
     unsafe { check(s.raw, nchunk) }
+}
+
+fn check_places(s: &Schunk) -> c_int {
+    let check: unsafe extern "C" fn(*mut blosc2_schunk) -> c_int =
+        own("oxiblosc_schunk_check_places");
+    // SAFETY: a super-chunk of ours.
+    unsafe { check(s.raw) }
 }
 
 /// The files of a frame: one without a name, or those of a directory.

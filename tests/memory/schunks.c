@@ -438,6 +438,7 @@ static void checksums(void) {
       break;
     case 2:
       CALL(oxiblosc_schunk_check_chunk(t.schunk, 1));
+      CALL(oxiblosc_schunk_check_places(t.schunk));
       break;
     case 3:
       CALL(blosc2_schunk_append_buffer(t.schunk, data, PER_CHUNK * 4));

@@ -338,6 +338,7 @@ static int64_t is(const void *pointer) { return pointer != NULL; }
   X(oxiblosc_schunk_add_checksums, 1, oxiblosc_schunk_add_checksums(P(0, file)))                                                  \
   X(oxiblosc_schunk_has_checksums, 1, oxiblosc_schunk_has_checksums(P(0, file)))                                                  \
   X(oxiblosc_schunk_check_chunk, 1, oxiblosc_schunk_check_chunk(P(0, file), 1))                                                   \
+  X(oxiblosc_schunk_check_places, 1, oxiblosc_schunk_check_places(P(0, file)))                                                    \
   X(oxiblosc_schunk_begin, 1, oxiblosc_schunk_begin(P(0, file)))                                                                  \
   X(oxiblosc_schunk_commit, 1, oxiblosc_schunk_commit(P(0, begun())))                                                             \
   X(oxiblosc_schunk_abandon, 1, oxiblosc_schunk_abandon(P(0, begun())))

@@ -184,6 +184,11 @@ impl Frame {
         }
     }
 
+    /// Whether each chunk is known to be where it belongs; an error if one is not.
+    pub fn check_places(&mut self) -> std::result::Result<bool, Error> {
+        self.disk.check_places()
+    }
+
     /// The parameters with which the chunks of this frame are compressed.
     pub fn settings(&self, threads: i16) -> Settings {
         Settings {

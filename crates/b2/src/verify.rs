@@ -22,6 +22,8 @@ use std::path::Path;
 
 /// The most damaged parts that are named one by one.
 const NAMED: usize = 100;
+/// What is wrong where each chunk is right by itself.
+const MISPLACED: &str = "chunks were swapped, or some are older than others: their checksums are right, but not where they are";
 /// The most ranges of damaged blocks in a line.
 const RANGES: usize = 8;
 
@@ -282,6 +284,7 @@ impl ChunkToCheck {
 /// Checks the chunks of a frame, its metalayers, and whether they agree with the header.
 fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
     let failed = |error| Failure::of(name, error);
+    let before = findings.damaged + findings.unknown;
     let progress = ByteProgress::new("verifying", frame.header.nbytes.max(0) as u64);
     let (header, faults) = (frame.header.clone(), frame.faults.clone());
     // An unknown size may be large.
@@ -324,6 +327,13 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
     let shared = "the index leads to the same place for different chunks";
     if sum.is_shared() {
         findings.add(&progress, shared);
+    }
+    // What is damaged could not be told from what is elsewhere.
+    if findings.damaged + findings.unknown == before
+        && let Err(error) = frame.check_places()
+    {
+        faults.damage(error)?;
+        findings.add(&progress, MISPLACED);
     }
     let contexts = frame.contexts(threads).map_err(failed)?;
     verify_vlmetalayers(frame, &contexts, &progress, findings)?;

@@ -322,6 +322,39 @@ pub fn check_header_only(chunk: &[u8]) -> Result<()> {
     }
 }
 
+/// The checksum of a chunk's front. Those of its blocks are in the front, so it stands for the whole
+/// chunk. None if the chunk has no checksums. `read` fills a buffer with the chunk's bytes from a
+/// position on.
+///
+/// # Errors
+/// Those of `read`; [`Error::InvalidHeader`] for a damaged chunk.
+pub fn front_sum(
+    header: &ChunkHeader,
+    read: impl Fn(usize, &mut [u8]) -> Result<()>,
+) -> Result<Option<u32>> {
+    if !header.has_checksums() {
+        return Ok(None);
+    }
+    let word = |at: usize| {
+        let mut word = [0; 4];
+        read(at, &mut word).map(|()| u32::from_le_bytes(word))
+    };
+    if header.special() != Special::None || header.nbytes == 0 {
+        return word(IN_HEADER.start).map(Some);
+    }
+    let mut table = header.overhead() + 4 * header.nblocks;
+    if header.blosc2_flags & flags2::USE_DICT != 0 {
+        table = table
+            .saturating_add(4)
+            .saturating_add(word(table)? as usize);
+    }
+    let at = table.saturating_add(TableLayout::of(header).front_place().start);
+    match at < header.cbytes {
+        true => word(at).map(Some),
+        false => Err(Error::InvalidHeader),
+    }
+}
+
 /// Whether a chunk has checksums although its header says that it has none: then the bit in the header is damaged. `bytes` is the chunk, or as
 /// much of its front as was read.
 #[inline]

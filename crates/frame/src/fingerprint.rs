@@ -15,6 +15,7 @@
 //! they set to zero. Without the mark, the checksum of the header is out of date, which is not damage. The chunks have [checksums of their
 //! own](oxiblosc_chunk::checksum).
 
+use crate::binding::Binding;
 use crate::header::MARK;
 use oxiblosc_chunk::checksum::{crc32c, extended, shifted};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
@@ -271,18 +272,18 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
     }
 }
 
-/// The checksum of an index. The bytes behind its header come first, then the header: so when offsets are appended, it can be computed from
+/// The checksum of an index, with zeros for its [`Binding`]. The bytes behind its header come first, then the header: so when offsets are appended, it can be computed from
 /// the checksum of the old offsets.
 pub fn of_index(bytes: &[u8]) -> u32 {
-    match bytes.split_at_checked(EXTENDED_HEADER_LENGTH) {
+    match bytes.split_first_chunk() {
         Some((header, behind)) => of_index_parts(header, crc32c(behind)),
         None => 0,
     }
 }
 
 /// As [`of_index`], from the header and the checksum of the bytes behind it.
-pub fn of_index_parts(header: &[u8], behind_crc: u32) -> u32 {
-    extended(behind_crc, header)
+pub fn of_index_parts(header: &[u8; EXTENDED_HEADER_LENGTH], behind_crc: u32) -> u32 {
+    extended(behind_crc, &Binding::without(*header))
 }
 
 /// The checksum of bytes after eight of them were replaced, from the one before. `behind` is the number of bytes behind these eight.

@@ -5,6 +5,7 @@
 //! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
 //! - [`fingerprint`]: checksums of these parts
+//! - [`binding`]: a checksum of which chunk is where
 //! - [`free_list`], [`journal`], `leftovers`: what makes changes of files cheap, and safe against being killed
 //! - [`memory`]: a contiguous frame in a buffer
 //! - [`disk`]: a frame in a file or a directory
@@ -22,6 +23,7 @@
     )
 )]
 
+pub mod binding;
 pub mod change;
 pub mod container;
 pub mod disk;

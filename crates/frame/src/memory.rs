@@ -6,6 +6,7 @@
 mod changes;
 mod parse;
 
+use super::binding::{Binding, front_of};
 use super::change::Change;
 use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
@@ -34,6 +35,11 @@ pub struct Memory {
     loose: bool,
     /// Whether the whole frame has [checksums](super::fingerprint).
     checksums: ChecksumScope,
+    /// What [binds](super::binding) the chunks to their places, as the index had it before the first
+    /// change; none if it is unknown.
+    binding: Option<Binding>,
+    /// What bound them in truth then, once there was a change.
+    bound: Option<Binding>,
     /// Which parts of the chunks were checked since they came into the buffer.
     checked: CheckedChunks,
     /// The places of chunks that share bytes with others, in ascending order; none if that was not looked for yet. No change makes chunks share
@@ -56,6 +62,8 @@ impl Memory {
             whole: false,
             loose: false,
             checksums: ChecksumScope::None,
+            binding: Some(Binding::EMPTY),
+            bound: Some(Binding::EMPTY),
             checked: CheckedChunks::default(),
             shared: Some(List::new()),
             bytes: Buffer::copy_of(&bytes)?.into(),
@@ -67,7 +75,7 @@ impl Memory {
     /// # Errors
     /// Those of a damaged frame; [`Error::FrameType`] for a sparse one; [`Error::MemoryAlloc`].
     pub fn over(bytes: CowBuffer) -> Result<(Self, Loaded)> {
-        let (extent, loaded, offsets, trailer) = parse(&bytes)?;
+        let (extent, loaded, offsets, trailer, binding) = parse(&bytes)?;
         let checksums = loaded.coverage.scope(&trailer);
         Ok((
             Self {
@@ -82,6 +90,8 @@ impl Memory {
                 whole: true,
                 loose: false,
                 checksums,
+                binding: binding.filter(|_| checksums.is_any()),
+                bound: None,
                 checked: CheckedChunks::default(),
                 shared: None,
                 bytes,
@@ -103,7 +113,45 @@ impl Memory {
     /// # Errors
     /// As for [`Self::set_checksums`].
     pub fn set_all_checksums(&mut self) -> Result<()> {
-        self.change_checksums(ChecksumScope::All)
+        self.change_checksums(ChecksumScope::All)?;
+        if self.binding.is_none() {
+            let bound = self.bind_all()?;
+            (self.binding, self.bound) = (Some(bound), Some(bound));
+        }
+        Ok(())
+    }
+
+    /// What binds the chunks as they lie now.
+    fn bind_all(&self) -> Result<Binding> {
+        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
+        let mut bound = Binding::EMPTY;
+        for place in self.offsets.places() {
+            let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
+            bound.add(place, front_of(chunk.ok_or(Error::InvalidHeader)?)?);
+        }
+        Ok(bound)
+    }
+
+    /// Notes what binds the chunks, before the first change: what was wrong then has to stay wrong.
+    fn note_bound(&mut self) {
+        if self.bound.is_none() && self.binding.is_some() {
+            self.bound = self.bind_all().ok();
+            self.binding = self.binding.filter(|_| self.bound.is_some());
+        }
+    }
+
+    /// As [`Disk::check_places`](super::disk::Disk::check_places).
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn check_places(&self) -> Result<bool> {
+        match (self.binding, self.bound) {
+            (None, _) => Ok(false),
+            (Some(_), _) if !self.checksums.is_any() => Ok(false),
+            (Some(binding), Some(bound)) if binding == bound => Ok(true),
+            (Some(binding), None) if binding == self.bind_all()? => Ok(true),
+            _ => Err(Error::Data),
+        }
     }
 
     fn change_checksums(&mut self, checksums: ChecksumScope) -> Result<()> {
@@ -257,6 +305,7 @@ impl Memory {
         };
         let len = self.stored_len(nchunk)?;
         let from = self.header_len + place as usize;
+        self.note_bound();
         let bytes = self.bytes.to_mut()?;
         self.loose = true;
         bytes.get_mut(from..from + len).ok_or(Error::Failure)
@@ -272,6 +321,7 @@ impl Memory {
 
     /// The buffer, owned and with nothing behind the chunks.
     fn open_end(&mut self) -> Result<&mut Buffer> {
+        self.note_bound();
         let end = self.header_len + self.data_len;
         let buffer = self.bytes.front_to_mut(end)?;
         self.whole = false;
@@ -281,6 +331,7 @@ impl Memory {
 
     /// Removes free bytes: those of removed chunks, and those between the blocks of others.
     fn pack(&mut self) -> Result<()> {
+        self.note_bound();
         let mut places = self.offsets.places().list()?;
         places.sort_unstable();
         places.dedup();
@@ -339,10 +390,16 @@ impl Memory {
             }
         }
         if !self.whole {
-            let index = match self.offsets.len() {
+            let mut index = match self.offsets.len() {
                 0 => List::new(),
                 _ => self.offsets.encode()?,
             };
+            if self.checksums.is_any() {
+                let before = self.binding.zip(self.bound);
+                let now = before.zip(self.bind_all().ok());
+                let now = now.map(|((binding, before), now)| binding.shifted(before, now));
+                Binding::write(now, &mut index);
+            }
             let data_len = self.data_len as u64;
             let more = index.len() + self.trailer.len();
             self.open_end()?.reserve(more)?;

@@ -3,7 +3,7 @@
 use super::budget::ScanBudget;
 use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or, nothing};
-use super::index::{SalvagedIndex, would_fit};
+use super::index::{MISPLACED, SalvagedIndex, would_fit};
 use super::order::arrange;
 use super::scan::{Scan, cut_at, header_from, mended, plausible, scan};
 use super::{
@@ -98,7 +98,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The chunks, if header and index lead to all of them, and whether their order is certain.
-    fn indexed(&self) -> Option<(Vec<ChunkLocation>, bool)> {
+    fn indexed(&self, notes: &mut Vec<String>) -> Option<(Vec<ChunkLocation>, bool)> {
         let (header, start) = (self.header()?, self.said_start());
         let locations = if self.is_empty() {
             Vec::new()
@@ -113,6 +113,12 @@ impl<'a> Surroundings<'a> {
             }
             locations
         };
+        let chunks = ChunkFinder::new(self.image, None);
+        let index = self.index.as_ref();
+        if index.is_some_and(|index| index.is_misleading(start, &chunks)) {
+            notes.push(MISPLACED.into());
+            return Some((locations, false));
+        }
         let in_order = self.index_state() == Integrity::Intact
             || are_all(
                 &locations,
@@ -177,7 +183,7 @@ pub fn contiguous(
 ) -> Result<Salvage> {
     let mut frame = Surroundings::read(image, contexts, &mut notes);
     let (state, start, mut parts) = (frame.state, frame.said_start(), frame.parts());
-    if let Some((locations, in_order)) = frame.indexed() {
+    if let Some((locations, in_order)) = frame.indexed(&mut notes) {
         if frame.is_empty() {
             parts.index = state;
         }

@@ -2,7 +2,7 @@
 
 use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or};
-use super::index::{SalvagedIndex, would_fit};
+use super::index::{MISPLACED, SalvagedIndex, would_fit};
 use super::order::numbered;
 use super::scan::{Scan, header_from};
 use super::{ChunkFinder, ChunkLocation, PartStates, RolledBackFile, Salvage, specials};
@@ -119,6 +119,11 @@ impl Order {
             notes.push("the index is lost: chunks are taken in the order of their numbers".into());
             let expected = expected.filter(|count| *count > 0);
             order.locations = numbered(numbers, expected.map(|count| count as usize));
+        }
+        if index.is_some_and(|index| index.is_misleading(0, chunks)) {
+            notes.push(MISPLACED.into());
+            order.is_certain = false;
+            return order;
         }
         if !order.is_certain && sum.is_some_and(|sum| would_fit(&order.locations, 0, sum, faults)) {
             notes.push("the checksum of the index says that this is their order".into());

@@ -2,12 +2,13 @@
 
 use super::budget::ScanBudget;
 use super::scan::{most_cbytes, plausible};
-use super::{ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, location};
+use super::{ChunkFinder, ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, location};
 use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
+use oxiblosc_frame::binding::{Binding, front_of};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
@@ -27,7 +28,13 @@ pub(super) struct SalvagedIndex {
     pub state: Integrity,
     /// Whether it may have room for more offsets than there are chunks.
     growing: bool,
+    /// What binds the chunks to their places; none if it is unknown.
+    binding: Option<Binding>,
 }
+
+/// The note about a frame whose index is right, but leads to other chunks than it did.
+pub(super) const MISPLACED: &str =
+    "chunks were swapped, or some are older than others: which is right is not known";
 
 impl SalvagedIndex {
     /// The offsets that belong to chunks. `header` is given if it can be trusted.
@@ -65,6 +72,21 @@ impl SalvagedIndex {
         offsets
             .map(|offset| offset.map_or(ChunkLocation::Lost, |offset| location(offset, start)))
             .collect()
+    }
+
+    /// Whether the chunks that it leads to are not those that were there when it was written.
+    /// Offsets count from `start`. Chunks that cannot be read tell nothing.
+    pub fn is_misleading(&self, start: u64, chunks: &ChunkFinder) -> bool {
+        let places = self.places();
+        let bound = places.iter().try_fold(Binding::EMPTY, |mut bound, place| {
+            let chunk = chunks.read(start.checked_add(*place)?)?;
+            bound.add(*place, front_of(&chunk).ok()?);
+            Some(bound)
+        });
+        let known = self.binding.filter(|_| self.state == Integrity::Intact);
+        known
+            .zip(bound)
+            .is_some_and(|(known, bound)| known != bound)
     }
 
     /// Reads the index at a position, and checks it against the checksum `sum`.
@@ -120,6 +142,7 @@ impl SalvagedIndex {
             offsets,
             state,
             growing,
+            binding: Binding::of_index(chunk),
         };
         let decoded = Offsets::decode(chunk, None, FrameKind::Contiguous, chunk.len() as u64);
         if let Some(offsets) = faults.readable(decoded) {

@@ -71,6 +71,37 @@ fn without_its_header_a_frame_has_as_many_chunks_as_before() {
     }
 }
 
+/// Two chunks exchanged, in a file and in a directory, and a chunk's file of an older state.
+#[test]
+fn chunks_that_are_right_but_elsewhere_are_found() {
+    let folder = Folder::new("elsewhere");
+    for (sparse, older) in [(false, false), (true, false), (true, true)] {
+        // Every second chunk is noise, and as long as the others of these.
+        let original = Original::new(&folder, 5, sparse, true);
+        let mut files = original.files.clone();
+        let (one, other) = (original.file(1), original.file(3));
+        let ((pos, len), (to, same)) = (original.place(1), original.place(3));
+        assert_eq!(len, same);
+        let old = files[one].1[pos..pos + len].to_vec();
+        if !older {
+            let new = files[other].1[to..to + len].to_vec();
+            files[one].1[pos..pos + len].copy_from_slice(&new);
+        }
+        files[other].1[to..to + len].copy_from_slice(&old);
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(text.contains("some are older than others"), "{text}");
+        assert!(json.contains("\"complete\": false"), "{json}");
+        assert!(json.contains("\"right\": 0"), "{json}");
+        assert_eq!(back.len(), original.content.chunks.len(), "{text}");
+        let run = b2(&["verify", &folder.path("broken")]).ended(1);
+        assert!(
+            run.text().contains("are older than others"),
+            "{}",
+            run.text()
+        );
+    }
+}
+
 #[test]
 fn an_array_without_its_shape_comes_back_as_its_chunks() {
     let folder = Folder::new("no-shape");

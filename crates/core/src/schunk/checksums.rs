@@ -107,6 +107,17 @@ impl SuperChunk {
         Ok(info.checksums || info.special.is_some() && state.counts.chunksize > 0)
     }
 
+    /// Checks that each chunk is where it belongs, and the newest that was there. Their own checksums
+    /// do not tell this: chunks may have been swapped, and files of a directory be older than others.
+    /// Gives whether the frame knows it. It does not if it has no checksums, or since another library
+    /// changed its chunks. [`Self::add_checksums`] notes it anew.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if a chunk is not; those of input.
+    pub fn check_places(&self) -> Result<bool> {
+        self.read()?.store.check_places()
+    }
+
     /// Checks all checksums of chunk `nchunk`, without decompressing it. Gives whether it has any. For a special chunk that is only an offset,
     /// this is whether the index has a checksum.
     ///

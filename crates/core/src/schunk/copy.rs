@@ -81,6 +81,10 @@ impl SuperChunk {
         coder: Option<&VlmetalayerCoder>,
     ) -> Result<()> {
         let state = from.read()?;
+        // What is not where it belongs would be in the copy.
+        if state.store.check_places() == Err(Error::Data) {
+            return Err(Error::Data);
+        }
         let counts = state.counts;
         self.change(|state| {
             state.counts.flags2 = counts.flags2;

@@ -119,14 +119,26 @@ impl ChunkStore {
     /// Makes the next change of a frame record that every chunk has checksums.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MemoryAlloc`]; those of reading the chunks.
     pub fn set_all_checksums(&mut self) -> Result<()> {
         match self {
             Self::Memory(memory) => memory.set_all_checksums()?,
-            Self::Disk(disk) => unlocked(disk).set_all_checksums(),
+            Self::Disk(disk) => unlocked(disk).set_all_checksums()?,
             Self::Separate(_) | Self::Staged(_) => {}
         }
         Ok(())
+    }
+
+    /// Whether each chunk of a frame is known to be where it belongs.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if one is not; those of reading the chunks.
+    pub fn check_places(&self) -> Result<bool> {
+        match self {
+            Self::Memory(memory) => memory.check_places(),
+            Self::Disk(disk) => lock(disk).check_places(),
+            Self::Separate(_) | Self::Staged(_) => Ok(false),
+        }
     }
 
     /// Makes the next change of a frame write checksums of header, index and trailer, or remove them.

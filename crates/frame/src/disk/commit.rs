@@ -394,7 +394,7 @@ impl Disk {
 
 /// The range of bytes of a new header that differ from the old one. It never includes the magic, so a record, which has these bytes, does not
 /// look like a frame.
-fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
+pub(super) fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
     let first = same_front(old, new);
     if old.len() != new.len() {
         return first..new.len();

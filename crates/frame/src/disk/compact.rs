@@ -4,11 +4,11 @@
 //! step copies as many as fit into the free bytes before them, and then changes their offsets. Copies overwrite only free bytes, so the frame
 //! is valid all the time.
 
-use super::commit::Writes;
 use super::edit::ChunkChange;
 use super::places::ChunkWrite;
 use super::writer::Survey;
 use super::{Disk, SMALL};
+use crate::binding::{Binding, front_of};
 use crate::change::Delta;
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -47,6 +47,16 @@ pub(super) struct Tight {
     pub(super) bytes: List<u8>,
     /// The old and the new place of each chunk there.
     pub(super) moved: List<(u64, u64)>,
+}
+
+impl Tight {
+    /// What binds the chunks after the moves, if `binding` did before.
+    pub(super) fn bind(&self, binding: Binding) -> Option<Binding> {
+        self.moved.iter().try_fold(binding, |binding, (from, to)| {
+            let front = front_of(&self.bytes[(to - self.first) as usize..]).ok()?;
+            Some(binding.replace((*from, front), (*to, front)))
+        })
+    }
 }
 
 impl Disk {
@@ -123,26 +133,21 @@ impl Disk {
         self.survey()?;
         let over = packed.iter().map(|(place, _, new)| (*place, 0, &new[..]));
         let over: List<ChunkWrite> = over.list()?;
-        self.write_over(file, &over)?;
+        let mut binding = self.view.binding;
+        for (place, _, new) in &over {
+            if let Some(known) = binding {
+                let fronts = self.front_at(*place).ok().zip(front_of(new).ok());
+                binding = fronts.map(|(old, new)| known.replace((*place, old), (*place, new)));
+            }
+        }
+        let unchanged = self.unchanged()?;
+        self.write_edit(file, Delta::Same, (&[], &over), unchanged, binding)?;
         if let Some(space) = &mut self.space {
             for (place, len, shorter) in packed {
                 space.free.cut(*place, *len, shorter.len() as u64);
             }
         }
         Ok(())
-    }
-
-    /// Writes bytes over those of chunks, and nothing else.
-    fn write_over(&mut self, file: &dyn Storage, over: &[ChunkWrite]) -> Result<()> {
-        let header_len = u64::from(self.view.extent.header_len);
-        let mut writes = Writes {
-            header: self.view.header.try_clone()?,
-            ..Default::default()
-        };
-        for (place, at, new) in over {
-            writes.over(header_len + place + at, new)?;
-        }
-        self.write(file, writes)
     }
 
     /// Closes the holes of a frame that is being rewritten, and adjusts `free` and `offsets`. `parts` are the writes of the change into chunks, at
@@ -276,7 +281,12 @@ impl Disk {
         let mut piece = List::filled(0, PIECE)?;
         let mut moved = List::with_capacity(moving.len())?;
         let mut end = to;
+        let mut binding = self.view.binding;
         for (place, len) in moving {
+            if let Some(known) = binding {
+                let front = self.front_at(*place).ok();
+                binding = front.map(|front| known.replace((*place, front), (end, front)));
+            }
             let mut done = 0;
             while done < *len {
                 let part = &mut piece[..(len - done).min(PIECE as u64) as usize];
@@ -293,7 +303,7 @@ impl Disk {
         };
         let delta = Delta::From(0, self.view.offsets.iter().map(offset).list()?);
         let unchanged = self.unchanged()?;
-        self.write_edit(file, delta, &[], &[], unchanged)?;
+        self.write_edit(file, delta, (&[], &[]), unchanged, binding)?;
         if let Some(space) = &mut self.space {
             // The places that became free are not given away before all chunks have moved.
             let end = space.free.end().max(end);

@@ -1,9 +1,10 @@
 //! What a change of chunks writes, and where.
 
-use super::commit::{EncodedMetadata, Overwrite, Writes};
-use super::growing_index::{INDEX_SIZES, new_offsets};
+use super::commit::{EncodedMetadata, Overwrite, Writes, changed_part};
+use super::growing_index::new_offsets;
 use super::places::{ChunkWrite, place_each};
 use super::{Disk, FEW, SMALL};
+use crate::binding::Binding;
 use crate::change::{Change, ChangedChunk, Delta};
 use crate::fingerprint;
 use crate::free_list::FreeList;
@@ -33,6 +34,8 @@ pub(super) struct ChunkChange<'a> {
     pub(super) specials: &'a Specials,
     /// The places of the chunks that it removes or replaces, and their lengths.
     pub(super) leaves: &'a [(u64, u64)],
+    /// What binds the chunks to their places afterwards, once that is known.
+    pub(super) binding: Option<Binding>,
 }
 
 impl<'a> ChunkChange<'a> {
@@ -40,6 +43,7 @@ impl<'a> ChunkChange<'a> {
         change: &Change::Nothing,
         specials: &[],
         leaves: &[],
+        binding: None,
     };
 
     /// The bytes of the chunks that are added, those of `specials` first.
@@ -165,6 +169,7 @@ impl Disk {
             change,
             specials,
             leaves: &leaves,
+            binding: None,
         };
         if longer || count == 0 || new_count == 0 || self.stays_small(change, &next) {
             let holes = self.max_free_bytes(change);
@@ -239,6 +244,7 @@ impl Disk {
             change,
             specials,
             leaves,
+            ..
         } = chunk_change;
         let chunks = chunk_change.new_chunks().list()?;
         let tails = self.tails(change, &chunks)?;
@@ -256,6 +262,10 @@ impl Disk {
             (_, None) => Err(Error::Failure),
         };
         let written = placed.and_then(|places| {
+            let chunk_change = ChunkChange {
+                binding: self.binding_after(chunk_change, (&chunks, &places)),
+                ..chunk_change
+            };
             let loose = self
                 .edit_placed(file, chunk_change, (&chunks, &places), next)
                 .inspect_err(|_| self.discard_files(&places))?;
@@ -284,7 +294,10 @@ impl Disk {
         &mut self,
         file: &dyn Storage,
         ChunkChange {
-            change, specials, ..
+            change,
+            specials,
+            binding,
+            ..
         }: ChunkChange,
         (chunks, places): (&[&[u8]], &[u64]),
         next: EncodedMetadata,
@@ -304,7 +317,7 @@ impl Disk {
             let new = new.filter(|(chunk, _)| may_have_gaps(chunk));
             loose.extend(new.map(|(_, place)| *place))?;
         }
-        self.write_edit(file, delta, &added, &over, next)?;
+        self.write_edit(file, delta, (&added, &over), next, binding)?;
         Ok(loose)
     }
 
@@ -330,13 +343,14 @@ impl Disk {
     }
 
     /// Writes the new offsets, the bytes `added` into free space, and the bytes `over` old ones.
+    /// `binding` binds the chunks to their places afterwards.
     pub(super) fn write_edit<'a>(
         &mut self,
         file: &dyn Storage,
         delta: Delta,
-        added: &[ChunkWrite<'a>],
-        over: &[ChunkWrite],
+        (added, over): (&[ChunkWrite<'a>], &[ChunkWrite]),
         next: EncodedMetadata,
+        binding: Option<Binding>,
     ) -> Result<()> {
         let extent = self.view.extent;
         let count = self.view.offsets.len();
@@ -354,12 +368,19 @@ impl Disk {
         }
         let (from, new) = new_offsets(&delta, count)?;
         self.write_offsets(&mut writes, from, &new)?;
-        let sizes = stored_header(new_count)?;
+        let (mut old, mut front) = (stored_header(count)?, stored_header(new_count)?);
+        Binding::write(self.view.binding, &mut old);
+        Binding::write(binding, &mut front);
+        let mut changed = changed_part(&old, &front);
         if new_count != count {
+            // In a directory this is one write with the frame's header.
+            changed.start = 0;
+        }
+        if !changed.is_empty() {
             writes.live.push(Overwrite {
-                pos: self.index_pos() + INDEX_SIZES.start as u64,
-                new: &sizes[INDEX_SIZES],
-                old: Some(stored_header(count)?[INDEX_SIZES].to_list()?),
+                pos: self.index_pos() + changed.start as u64,
+                new: &front[changed.clone()],
+                old: Some(old[changed].to_list()?),
             })?;
         }
         let mut trailer = match next.trailer {
@@ -376,7 +397,7 @@ impl Disk {
         let offsets_crc = self.offsets_crc_after(&delta)?;
         let index_crc = match (self.view.checksums.is_any(), offsets_crc) {
             (true, None) => Some(self.index_crc(file)?),
-            _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&sizes, crc)),
+            _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&front, crc)),
         };
         let checksums = self.view.checksums;
         let stamp = Some(self.view.next_stamp());
@@ -393,6 +414,7 @@ impl Disk {
         self.view.trailer_len = trailer.len();
         self.view.tail = trailer;
         self.view.offsets_crc = offsets_crc;
+        self.view.binding = binding;
         self.view.has_gap = true;
         delta.apply(&mut self.view.offsets)
     }

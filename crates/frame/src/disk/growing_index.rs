@@ -3,12 +3,13 @@
 use super::Disk;
 use super::commit::{Overwrite, Writes};
 use super::edit::slack;
+use crate::binding::Binding;
 use crate::change::Delta;
 use crate::fingerprint;
 use crate::header::{Extent, FrameKind, set_extent};
 use crate::offsets::WIDTH;
 use oxiblosc_chunk::checksum::{crc32c, extended};
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{List, ToList};
@@ -18,8 +19,6 @@ const CAPACITY: (usize, usize) = (32, 64);
 /// Each new trailer is written behind the last one, until they occupy the chunks' bytes divided by the first number, at least the second, at
 /// most the third. Then the next one is written near the index again.
 const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
-/// The first bytes of an index's header, up to the end of its sizes: all that depends on the number of offsets is in them.
-pub(super) const INDEX_SIZES: std::ops::Range<usize> = 0..MIN_HEADER_LENGTH;
 
 /// Offsets in the format of an index.
 fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
@@ -68,7 +67,8 @@ impl Disk {
     /// some more.
     pub(super) fn move_index(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
-        let index = self.view.offsets.encode_stored()?;
+        let mut index = self.view.offsets.encode_stored()?;
+        Binding::write(self.view.binding, &mut index);
         let (part, least) = CAPACITY;
         let capacity = count + (count / part).max(least);
         let mut writes = Writes {
@@ -95,8 +95,7 @@ impl Disk {
             .checksums
             .is_any()
             .then(|| crc32c(&index[EXTENDED_HEADER_LENGTH..]));
-        let front = &index[..EXTENDED_HEADER_LENGTH];
-        let index_crc = offsets_crc.map(|crc| fingerprint::of_index_parts(front, crc));
+        let index_crc = offsets_crc.map(|_| fingerprint::of_index(&index));
         fingerprint::write(
             self.view.checksums,
             index_crc,

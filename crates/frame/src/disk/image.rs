@@ -1,5 +1,6 @@
 //! Header, index and trailer of a compact frame.
 
+use crate::binding::Binding;
 use crate::fingerprint::{self, ChecksumScope, Stamp};
 use crate::header::{Extent, set_extent};
 use crate::offsets::Offsets;
@@ -51,11 +52,17 @@ impl Image {
         })
     }
 
-    /// Writes the fingerprint.
-    pub fn write_fingerprint(&mut self, checksums: ChecksumScope, stamp: Stamp) {
+    /// Writes the fingerprint, and what binds the chunks to their places.
+    pub fn write_fingerprint(
+        &mut self,
+        checksums: ChecksumScope,
+        binding: Option<Binding>,
+        stamp: Stamp,
+    ) {
         let end = self.body.len() - self.trailer_len;
         let (front, trailer) = self.body.split_at_mut(end);
-        let index = &front[..self.index_len];
+        let index = &mut front[..self.index_len];
+        Binding::write(binding, index);
         let index_crc = checksums.is_any().then(|| fingerprint::of_index(index));
         let stamp = Some(stamp);
         fingerprint::write(checksums, index_crc, stamp, &mut self.header, trailer);

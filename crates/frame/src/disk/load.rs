@@ -1,6 +1,7 @@
 //! Reading header, index and trailer of a frame.
 
 use super::{FrameView, Loaded, Pending, RETRIES, patches};
+use crate::binding::Binding;
 use crate::fingerprint;
 use crate::header::{self, Extent, FrameKind, Header};
 use crate::index::stored_header;
@@ -200,6 +201,7 @@ fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
         pending: source.pending.clone(),
         checksums,
         offsets_crc: index.offsets_crc,
+        binding: index.binding.filter(|_| checksums.is_any()),
         places_distinct: None,
     };
     Ok((
@@ -246,6 +248,8 @@ struct LoadedIndex {
     crc: u32,
     /// The checksum of its offsets, if they are stored uncompressed.
     offsets_crc: Option<u32>,
+    /// What binds the chunks to their places.
+    binding: Option<Binding>,
 }
 
 const NO_CHUNKS: LoadedIndex = LoadedIndex {
@@ -254,6 +258,7 @@ const NO_CHUNKS: LoadedIndex = LoadedIndex {
     has_gap: false,
     crc: 0,
     offsets_crc: None,
+    binding: None,
 };
 
 fn read_index(
@@ -296,13 +301,15 @@ fn read_index(
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
     // An uncompressed index of another library may have another header. It is rewritten before offsets are added.
     let front = stored_header(index.nbytes / WIDTH);
-    let growing = has_gap && front.is_ok_and(|front| bytes.starts_with(&front));
-    let (mut crc, mut offsets_crc) = (0, None);
-    if fingerprint::is_in(trailer) {
-        let (front, stored) = bytes.split_at(EXTENDED_HEADER_LENGTH);
+    let parts = bytes.split_first_chunk();
+    let is_own = |own| parts.is_some_and(|(front, _)| Binding::without(*front) == own);
+    let growing = has_gap && front.is_ok_and(is_own);
+    let (mut crc, mut offsets_crc, mut binding) = (0, None, None);
+    if let Some((front, stored)) = parts.filter(|_| fingerprint::is_in(trailer)) {
         let behind = crc32c(stored);
         crc = fingerprint::of_index_parts(front, behind);
         offsets_crc = growing.then_some(behind);
+        binding = Binding::of_index(front);
     }
     Ok(LoadedIndex {
         offsets,
@@ -310,5 +317,6 @@ fn read_index(
         has_gap,
         crc,
         offsets_crc,
+        binding,
     })
 }

@@ -10,6 +10,7 @@
 //! handle makes the frame compact again. Every reader of the format understands both layouts, and between two changes the file ends
 //! where the frame does.
 
+mod bind;
 mod commit;
 mod compact;
 mod edit;
@@ -36,6 +37,7 @@ pub(crate) use writer::TRIES;
 pub use writer::{FrameLockGuard, FrameWaiter, LockState};
 use writer::{SpaceInFile, WriteHandle};
 
+use super::binding::Binding;
 use super::fingerprint::{self, ChecksumScope, Coverage, Stamp};
 use super::header::{Extent, FrameKind, Header};
 use super::journal::{Overlay, Patch};
@@ -87,6 +89,8 @@ struct FrameView {
     checksums: ChecksumScope,
     /// The checksum of the offsets in an uncompressed index, if it is known.
     offsets_crc: Option<u32>,
+    /// What binds the chunks to their places, as the index has it. None if it is unknown.
+    binding: Option<Binding>,
     /// Whether all chunks have different places, if that was checked. It stays valid: no change gives two chunks the same place.
     places_distinct: Option<bool>,
 }
@@ -197,6 +201,8 @@ pub struct Disk {
     stale: bool,
     /// Whether a change of this handle failed and could not be undone, so that its record is in the file.
     has_left_record: bool,
+    /// What binds the chunks to their places, if the next change is to begin with another than the index has.
+    rebound: Option<Binding>,
     /// The error of the last check whether the frame is there. With one, the frame cannot be changed.
     missing: Option<Error>,
     /// What was read when the frame was last read again, until [`Self::refresh`] returns it.
@@ -292,6 +298,7 @@ impl Disk {
             process: oxiblosc_pool::process(),
             stale: false,
             has_left_record: false,
+            rebound: None,
             missing: None,
             news: None,
             made: None,
@@ -313,11 +320,19 @@ impl Disk {
     /// changed it, this setting is replaced by what the frame has.
     pub fn set_checksums(&mut self, checksums: bool) {
         self.view.checksums = self.view.checksums.wanted(checksums);
+        self.rebound = None;
     }
 
-    /// Makes the next change record that every chunk has checksums.
-    pub fn set_all_checksums(&mut self) {
+    /// Makes the next change record that every chunk has checksums, and where each is.
+    ///
+    /// # Errors
+    /// Those of reading the chunks.
+    pub fn set_all_checksums(&mut self) -> Result<()> {
         self.view.checksums = ChecksumScope::All;
+        if self.view.binding.is_none() {
+            self.rebound = Some(self.bound()?);
+        }
+        Ok(())
     }
 
     /// The offsets.

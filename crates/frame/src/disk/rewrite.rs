@@ -6,6 +6,7 @@ use super::compact::{Tight, follow};
 use super::edit::ChunkChange;
 use super::image::Image;
 use super::places::place_each;
+use crate::binding::Binding;
 use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -45,6 +46,10 @@ impl Disk {
             FrameKind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
         let added = (&chunks[..], &places[..]);
+        let chunk_change = ChunkChange {
+            binding: self.binding_after(chunk_change, added),
+            ..chunk_change
+        };
         let done = self.rewrite_around(file, chunk_change, next, added, (free, holes));
         done.inspect_err(|_| self.discard_files(&places))?;
         self.drop_left(leaves);
@@ -60,6 +65,7 @@ impl Disk {
             change,
             specials,
             leaves,
+            mut binding,
         }: ChunkChange,
         next: EncodedMetadata,
         (chunks, places): (&[&[u8]], &[u64]),
@@ -80,11 +86,12 @@ impl Disk {
                 && let Some(closed) = self.tighten(file, &mut free, &mut offsets, &parts)?
             {
                 tight = closed;
+                binding = binding.and_then(|binding| tight.bind(binding));
                 parts.retain(|(place, _)| *place < tight.first);
                 parts.push((tight.first, &tight.bytes))?;
             }
         }
-        let image = self.image_of(next, &offsets, free.end())?;
+        let image = self.image_of(next, &offsets, free.end(), binding)?;
         let mut writes = Writes {
             header: image.header,
             ..Writes::default()
@@ -105,6 +112,7 @@ impl Disk {
         self.view.offsets = offsets;
         self.view.capacity = None;
         self.view.offsets_crc = None;
+        self.view.binding = binding;
         self.view.has_gap = false;
         if let Some(space) = &mut self.space {
             space.free = free;
@@ -117,7 +125,13 @@ impl Disk {
     }
 
     /// Header, index and trailer of the compact frame, whose chunks end at `end`.
-    fn image_of(&self, next: EncodedMetadata, offsets: &Offsets, end: u64) -> Result<Image> {
+    fn image_of(
+        &self,
+        next: EncodedMetadata,
+        offsets: &Offsets,
+        end: u64,
+        binding: Option<Binding>,
+    ) -> Result<Image> {
         let EncodedMetadata {
             header,
             trailer,
@@ -133,13 +147,13 @@ impl Disk {
         };
         let mut image = Image::new(header, trailer, offsets, data_len, cbytes)?;
         let stamp = self.view.next_stamp();
-        image.write_fingerprint(self.view.checksums, stamp);
+        image.write_fingerprint(self.view.checksums, binding, stamp);
         if is_other && image.header == self.view.header && !offsets.is_empty() {
             // Handles of the reference notice a change by the frame's length only. So a change that
             // would keep the length adds a byte. Closing the frame does not remove it, since the
             // length would then be the old one again; the next change does.
             image.lengthen()?;
-            image.write_fingerprint(self.view.checksums, stamp);
+            image.write_fingerprint(self.view.checksums, binding, stamp);
         }
         Ok(image)
     }

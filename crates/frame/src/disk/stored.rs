@@ -185,7 +185,7 @@ impl Disk {
     }
 
     /// The chunk in the file with this number.
-    fn stored_apart(&self, number: u64) -> Result<Stored> {
+    pub(super) fn stored_apart(&self, number: u64) -> Result<Stored> {
         self.check_known()?;
         let mut paths = self.chunk_paths()?;
         let file = self.options.backend.open(paths.of(number)?, Mode::Read)?;

@@ -1,5 +1,6 @@
 //! Parses a frame in a buffer.
 
+use crate::binding::Binding;
 use crate::disk::Loaded;
 use crate::fingerprint;
 use crate::header::{Extent, FrameKind, Header};
@@ -42,8 +43,9 @@ fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<O
     }
 }
 
-/// Parses a frame. Returns its sizes, header and metalayers, the offsets, and the bytes of the trailer.
-pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
+/// Parses a frame. Returns its sizes, header and metalayers, the offsets, the bytes of the trailer,
+/// and what binds the chunks to their places.
+pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>, Option<Binding>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::InvalidHeader);
     }
@@ -93,5 +95,6 @@ pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
         },
         offsets,
         trailer,
+        index.and_then(Binding::of_index),
     ))
 }

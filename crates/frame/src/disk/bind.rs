@@ -1,0 +1,107 @@
+//! Keeps up what binds the chunks to their places: see [`binding`](crate::binding).
+
+use super::Disk;
+use super::edit::ChunkChange;
+use super::stored::Stored;
+use crate::binding::{Binding, front_of};
+use crate::change::{Change, ChangedChunk};
+use crate::header::FrameKind;
+use crate::offsets::ChunkPlace;
+use oxiblosc_chunk::checksum::front_sum;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Collect, Edit};
+
+/// The checksum of a chunk's front after some edits.
+fn front_after(stored: &Stored, edits: &[Edit]) -> Result<Option<u32>> {
+    let read = |at: usize, buf: &mut [u8]| {
+        stored.read(at as u64, buf)?;
+        for edit in edits {
+            let from = edit.at.max(at);
+            let to = (edit.at + edit.new.len()).min(at + buf.len());
+            if from < to {
+                buf[from - at..to - at].copy_from_slice(&edit.new[from - edit.at..to - edit.at]);
+            }
+        }
+        Ok(())
+    };
+    let mut front = [0; EXTENDED_HEADER_LENGTH];
+    read(0, &mut front)?;
+    front_sum(&ChunkHeader::parse(&front)?, read)
+}
+
+impl Disk {
+    /// The checksum of the front of the chunk at a place.
+    pub(super) fn front_at(&mut self, place: u64) -> Result<Option<u32>> {
+        front_after(&self.at_place(place)?, &[])
+    }
+
+    /// The chunk in a file, or in the part of the file, that the index calls this place.
+    fn at_place(&mut self, place: u64) -> Result<Stored> {
+        match self.kind {
+            FrameKind::Contiguous => self.stored_at(place),
+            FrameKind::Sparse => self.stored_apart(place),
+        }
+    }
+
+    /// What binds the chunks as they lie now.
+    pub(super) fn bound(&mut self) -> Result<Binding> {
+        let mut bound = Binding::EMPTY;
+        for place in self.view.offsets.places().list()? {
+            bound.add(place, self.front_at(place)?);
+        }
+        Ok(bound)
+    }
+
+    /// Whether each chunk is known to be where it belongs, and to be the newest there.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if one is not; those of reading the chunks.
+    pub fn check_places(&mut self) -> Result<bool> {
+        let Some(binding) = self.view.binding else {
+            return Ok(false);
+        };
+        match self.bound()? == binding {
+            true => Ok(true),
+            false => Err(Error::Data),
+        }
+    }
+
+    /// What binds the chunks after a change that gives the new `chunks` these places. None if that is
+    /// unknown, also since a chunk that goes is damaged.
+    pub(super) fn binding_after(
+        &mut self,
+        ChunkChange { change, leaves, .. }: ChunkChange,
+        (chunks, places): (&[&[u8]], &[u64]),
+    ) -> Option<Binding> {
+        if !self.view.checksums.is_any() {
+            return None;
+        }
+        let rebound = self.rebound.take();
+        let before = match self.view.offsets.is_empty() {
+            true => Some(Binding::EMPTY),
+            false => rebound.or(self.view.binding),
+        };
+        let mut binding = before?;
+        for (place, _) in leaves {
+            binding.remove(*place, self.front_at(*place).ok()?);
+        }
+        for (chunk, place) in chunks.iter().zip(places) {
+            binding.add(*place, front_of(chunk).ok()?);
+        }
+        let Change::Update(items) = change else {
+            return Some(binding);
+        };
+        for (nchunk, item) in *items {
+            if let ChangedChunk::Edited(edits) = item {
+                let ChunkPlace::At(place) = self.view.offsets.place(*nchunk).ok()? else {
+                    return None;
+                };
+                let stored = self.at_place(place).ok()?;
+                let (old, new) = (front_after(&stored, &[]), front_after(&stored, edits));
+                binding = binding.replace((place, old.ok()?), (place, new.ok()?));
+            }
+        }
+        Some(binding)
+    }
+}
