@@ -39,6 +39,17 @@ int oxiblosc_schunk_add_checksums(blosc2_schunk *schunk);
 BLOSC_EXPORT int oxiblosc_schunk_has_checksums(blosc2_schunk *schunk);
 
 /**
+ * Checks that each chunk of a frame is where it belongs, and the newest that was there, which its own checksums do not tell.
+ * Returns 1 if so, 0 if the frame does not know it (it has no checksums, or another library changed its chunks since), or a
+ * negative error code: `BLOSC2_ERROR_DATA` if a chunk is not.
+ *
+ * Required of the caller:
+ * `schunk` is NULL or valid.
+ */
+BLOSC_EXPORT
+int oxiblosc_schunk_check_places(blosc2_schunk *schunk);
+
+/**
  * Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
  * error code: `BLOSC2_ERROR_DATA` if the chunk is damaged.
  *

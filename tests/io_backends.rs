@@ -238,7 +238,7 @@ fn files_of_a_registered_back_end() {
         let backend = get(&io);
         assert!(!backend.is_filesystem() && !backend.is_mmap());
         assert_eq!(backend.identity(c"a"), None);
-        assert_eq!(backend.open(c"a", Mode::Read).err(), Some(Error::FileOpen));
+        assert_eq!(backend.open(c"a", Mode::Read).err(), Some(Error::FILE_OPEN));
         assert_eq!(disk.log(), "open(rb)");
 
         // A file that is only made is made as the reference does it.
@@ -254,14 +254,14 @@ fn files_of_a_registered_back_end() {
         file.read_at(0, &mut back).expect("reads what it wrote");
         assert_eq!(&back, b"\0\0xyz");
         file.truncate(4).expect("truncates");
-        assert_eq!(file.read_at(0, &mut back), Err(Error::FileRead));
-        assert_eq!(file.read_at(u64::MAX, &mut back), Err(Error::FileRead));
+        assert_eq!(file.read_at(0, &mut back), Err(Error::FILE_READ));
+        assert_eq!(file.read_at(u64::MAX, &mut back), Err(Error::FILE_READ));
         assert_eq!(
             file.read_at(i64::MAX as u64, &mut back),
-            Err(Error::FileRead)
+            Err(Error::FILE_READ)
         );
-        assert_eq!(file.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
-        assert_eq!(file.truncate(u64::MAX), Err(Error::FileTruncate));
+        assert_eq!(file.write_at(u64::MAX, b"a"), Err(Error::FILE_WRITE));
+        assert_eq!(file.truncate(u64::MAX), Err(Error::FILE_TRUNCATE));
         assert_eq!(
             (file.read_at(99, &mut []), file.write_at(99, &[])),
             (Ok(()), Ok(()))
@@ -274,7 +274,7 @@ fn files_of_a_registered_back_end() {
         );
 
         let file = backend.open(c"a", Mode::Read).expect("opens");
-        assert_eq!(file.write_at(0, b"abc"), Err(Error::FileWrite));
+        assert_eq!(file.write_at(0, b"abc"), Err(Error::FILE_WRITE));
         let file: Shared<dyn Storage> = file;
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -333,12 +333,12 @@ fn every_call_may_fail() {
             let log = disk.log();
             let failed = log.split(' ').nth(failing - 1).expect("was made");
             let expected = match failed.split('(').next() {
-                Some("open") => Err(Error::FileOpen),
-                Some("read" | "size") => Err(Error::FileRead),
-                Some("write") => Err(Error::FileWrite),
-                Some("truncate") => Err(Error::FileTruncate),
+                Some("open") => Err(Error::FILE_OPEN),
+                Some("read" | "size") => Err(Error::FILE_READ),
+                Some("write") => Err(Error::FILE_WRITE),
+                Some("truncate") => Err(Error::FILE_TRUNCATE),
                 // In the middle, a file is closed to be read. At the end, an error of closing it is not reported.
-                _ if failing == 3 => Err(Error::FileWrite),
+                _ if failing == 3 => Err(Error::FILE_WRITE),
                 _ => Ok(()),
             };
             assert_eq!(result, expected, "call {failing}: {log}");
@@ -356,7 +356,7 @@ fn a_file_is_tried_again_after_it_could_not_be_opened_anew() {
     file.write_at(0, b"abc").expect("writes");
     disk.failing.store(4, SeqCst);
     let mut back = [0; 3];
-    assert_eq!(file.read_at(0, &mut back), Err(Error::FileOpen));
+    assert_eq!(file.read_at(0, &mut back), Err(Error::FILE_OPEN));
     assert_eq!(file.read_at(0, &mut back), Ok(()));
     assert_eq!(&back, b"abc");
     drop(file);
@@ -386,11 +386,14 @@ fn functions_that_are_missing() {
     };
     // SAFETY: the struct is as it should be; missing functions are not called.
     unsafe {
-        assert_eq!(backend(&io).err(), Some(Error::PluginIo));
+        assert_eq!(backend(&io).err(), Some(Error::PLUGIN_IO));
         assert_eq!(blosc2_register_io_cb(&entry), 0);
         assert_eq!(destroy(&io), 0);
     }
-    assert_eq!(get(&io).open(c"a", Mode::Read).err(), Some(Error::PluginIo));
+    assert_eq!(
+        get(&io).open(c"a", Mode::Read).err(),
+        Some(Error::PLUGIN_IO)
+    );
 
     let [id, _] = ids();
     blosc2::capi::global::blosc2_init();
@@ -407,10 +410,10 @@ fn functions_that_are_missing() {
     let disk = Disk::default();
     let io = disk.io(204);
     let file = get(&io).open(c"a", Mode::Create).expect("opens");
-    assert_eq!(file.size(), Err(Error::PluginIo));
-    assert_eq!(file.read_at(0, &mut [0]), Err(Error::PluginIo));
-    assert_eq!(file.write_at(0, &[0]), Err(Error::PluginIo));
-    assert_eq!(file.truncate(0), Err(Error::PluginIo));
+    assert_eq!(file.size(), Err(Error::PLUGIN_IO));
+    assert_eq!(file.read_at(0, &mut [0]), Err(Error::PLUGIN_IO));
+    assert_eq!(file.write_at(0, &[0]), Err(Error::PLUGIN_IO));
+    assert_eq!(file.truncate(0), Err(Error::PLUGIN_IO));
 }
 
 #[test]
@@ -447,7 +450,7 @@ fn the_built_in_back_ends() {
     assert_eq!(&back, b"01234567abcd");
     assert_eq!(
         maps.open(c"another", Mode::Read).err(),
-        Some(Error::FileOpen)
+        Some(Error::FILE_OPEN)
     );
     // What is open outlives the parameters.
     // SAFETY: the parameters are the back end's.
@@ -457,14 +460,14 @@ fn the_built_in_back_ends() {
     }
     file.read_at(0, &mut back).expect("reads");
     // There is no mode any more to open them in.
-    assert_eq!(maps.open(&name, Mode::Read).err(), Some(Error::FileOpen));
+    assert_eq!(maps.open(&name, Mode::Read).err(), Some(Error::FILE_OPEN));
     let none = blosc2_io {
         params: null_mut(),
         ..io
     };
     assert_eq!(
         get(&none).open(&name, Mode::Read).err(),
-        Some(Error::NullPointer)
+        Some(Error::NULL_POINTER)
     );
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -291,7 +291,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
     fails(&chunk, 0, &noise);
     for (start, len) in [(20_000, 1), (19_999, 2), (usize::MAX, 2)] {
         let result = range(&chunk, recompress(LZ4, 5, 1), start, &noise[..len]);
-        assert_eq!(result, Err(Error::InvalidParam));
+        assert_eq!(result, Err(Error::INVALID_PARAM));
     }
     for wrong in [vec![3, 3], vec![4, 3], vec![20]] {
         let touched: Vec<Touched> = wrong
@@ -304,14 +304,14 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
         let result = patched(&chunk, recompress(LZ4, 5, 1), |patcher| {
             patcher.blocks(&touched, &|_, _| {})
         });
-        assert_eq!(result.err(), Some(Error::InvalidParam));
+        assert_eq!(result.err(), Some(Error::INVALID_PARAM));
     }
     // A damaged block that is touched. Untouched blocks are not read.
     let mut damaged = chunk.clone();
     let at = i32::from_le_bytes([chunk[52], chunk[53], chunk[54], chunk[55]]) as usize;
     damaged[at..at + 4].copy_from_slice(&i32::MAX.to_le_bytes());
     let result = range(&damaged, recompress(LZ4, 5, 1), 5000, &[1]);
-    assert_eq!(result, Err(Error::Data));
+    assert_eq!(result, Err(Error::DATA));
     let result = range(&damaged, recompress(LZ4, 5, 1), 0, &[1]);
     assert!(matches!(result, Ok(Some(_))));
 }

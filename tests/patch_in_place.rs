@@ -29,7 +29,7 @@ struct File<'a>(&'a [u8], AtomicUsize);
 
 impl BlockSource for File<'_> {
     fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
-        let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FileRead)?;
+        let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FILE_READ)?;
         buf.copy_from_slice(bytes);
         self.1.fetch_add(buf.len(), Ordering::Relaxed);
         Ok(())

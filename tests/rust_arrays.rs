@@ -169,11 +169,11 @@ fn items_are_picked_as_in_c() {
         let mut wrong = vec![0; 11];
         assert_eq!(
             array.read_selection(&[&[1], &[1]], &mut wrong),
-            Err(Error::InvalidParam)
+            Err(Error::INVALID_PARAM)
         );
         assert_eq!(
             array.read_selection(&[&[1]], &mut [0; 4]),
-            Err(Error::InvalidParam)
+            Err(Error::INVALID_PARAM)
         );
         for coords in [vec![299, 0, 17, 17], vec![], vec![300], vec![-1]] {
             let (mut got, mut expected) = (vec![9; 4 * coords.len()], vec![9; 4 * coords.len()]);
@@ -245,7 +245,7 @@ fn arrays_are_copied_and_joined_as_in_c() {
                     ..storage(Place::Memory)
                 },
             );
-            assert_eq!(copy.err(), Some(Error::InvalidParam), "{what}");
+            assert_eq!(copy.err(), Some(Error::INVALID_PARAM), "{what}");
         }
         // Joins: with one whose other dimension is alike, with one whose is not, and with itself.
         for (shape, axis) in [([7, 15], 0), ([20, 4], 1), ([7, 15], 1), ([27, 1], 2)] {
@@ -261,7 +261,7 @@ fn arrays_are_copied_and_joined_as_in_c() {
                 &format!("{what}, {shape:?} along {axis}"),
             );
         }
-        assert_eq!(array.join(array, 0), Err(Error::InvalidParam), "{what}");
+        assert_eq!(array.join(array, 0), Err(Error::INVALID_PARAM), "{what}");
     });
 }
 
@@ -279,7 +279,7 @@ fn views_show_and_change_what_is_there() {
         for wrong in [&axes[..3], &[true; 17]] {
             assert_eq!(
                 array.expand_dims(wrong).err(),
-                Some(Error::InvalidParam),
+                Some(Error::INVALID_PARAM),
                 "{what}"
             );
         }
@@ -287,7 +287,7 @@ fn views_show_and_change_what_is_there() {
         assert_eq!(array.squeeze().is_err(), c.squeeze().is_err(), "{what}");
         assert_eq!(
             array.squeeze_axes(&[false, true]).err(),
-            Some(Error::InvalidIndex),
+            Some(Error::INVALID_INDEX),
             "{what}"
         );
     });
@@ -307,7 +307,7 @@ fn views_show_and_change_what_is_there() {
     view.read(&[4], &[6], &mut part).expect("items");
     assert_eq!(part, data[16..24]);
     array.append(&items(0..15), 0).expect("a row");
-    assert_eq!(view.shape().err(), Some(Error::InvalidIndex));
+    assert_eq!(view.shape().err(), Some(Error::INVALID_INDEX));
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn new_arrays_have_what_was_asked_for() {
     assert_eq!(shape_of(&uninit), shape);
     for wrong in [Initial::Item(&[1]), Initial::Items(&[0; 4 * 299])] {
         let made = make(Place::Memory, &shape, wrong);
-        assert_eq!(made.err(), Some(Error::InvalidParam), "{wrong:?}");
+        assert_eq!(made.err(), Some(Error::INVALID_PARAM), "{wrong:?}");
     }
     let empty = make(Place::Memory, &[0, 15], Initial::Item(&[1, 2, 3, 4])).expect("an array");
     assert!(all_of(&empty).is_empty());
@@ -402,7 +402,7 @@ fn super_chunks_become_files() {
         let expected = if place == Place::Frame {
             Ok(len)
         } else {
-            Err(Error::FileOpen)
+            Err(Error::FILE_OPEN)
         };
         assert_eq!(again, expected, "{place:?}");
         let start = schunk.append_to_file(&file, true).expect("room");
@@ -412,7 +412,7 @@ fn super_chunks_become_files() {
             let chunks = [&opened, &schunk].map(|of| of.chunk(0).expect("a chunk").to_vec());
             assert!(chunks[0] == chunks[1], "{place:?}");
             assert_eq!(opened.metalayer(b"fixed").as_deref(), Ok(&b"content"[..]));
-            assert_eq!(opened.metalayer(b"other").err(), Some(Error::NotFound));
+            assert_eq!(opened.metalayer(b"other").err(), Some(Error::NOT_FOUND));
             let names = opened.vlmetalayer_names().expect("names");
             assert!(names.iter().map(|name| &name[..]).eq([b"more"]));
             assert!(

@@ -66,15 +66,15 @@ impl EncodeContext for Context {
         if self.tuner_id.get() == BLOSC_STUNE {
             return Ok(begun);
         }
-        let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::InvalidParam)?;
+        let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::INVALID_PARAM)?;
         let function = match begun {
             true => tuner.next_cparams,
             false => tuner.next_blocksize,
         };
-        let function = function.ok_or(Error::Failure)?;
+        let function = function.ok_or(Error::FAILURE)?;
         // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
         match catching_exceptions(-1, || unsafe { function(self.as_c()) }) {
-            ..0 => Err(Error::Tuner),
+            ..0 => Err(Error::TUNER),
             _ => Ok(true),
         }
     }
@@ -103,11 +103,11 @@ impl EncodeContext for Context {
         let Some(seconds) = seconds else {
             return Ok(());
         };
-        let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::InvalidParam)?;
-        let update = tuner.update.ok_or(Error::Failure)?;
+        let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::INVALID_PARAM)?;
+        let update = tuner.update.ok_or(Error::FAILURE)?;
         // SAFETY: as in `tune`.
         match catching_exceptions(-1, || unsafe { update(self.as_c(), seconds) }) {
-            ..0 => Err(Error::Tuner),
+            ..0 => Err(Error::TUNER),
             _ => Ok(()),
         }
     }
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
 ) -> c_int {
     let ctx = Context::from_c(context)?;
     if ctx.do_compress.get() != 1 {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let (source, dest) = source_and_place(src, srcsize, dest, destsize)?;
     compress(ctx, source, dest, room(destsize), Format::Blosc2)
@@ -172,13 +172,13 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     let ctx = Context::from_c(context)?;
     let nblocks = room(nblocks);
     if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let place = dest.cast::<u8>();
     let blocks = (0..nblocks).map(|i| {
         let (src, size) = (*srcs.add(i), *srcsizes.add(i));
         if src.is_null() || size <= 0 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         apart(src.cast(), size as usize, place, room(destsize))?;
         bytes(src.cast(), size as usize)

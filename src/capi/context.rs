@@ -94,7 +94,7 @@ impl Context {
     /// The pointer is null, or came from `blosc2_create_cctx` or `blosc2_create_dctx` and was not freed.
     pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> oxiblosc_error::Result<&'a Self> {
         // SAFETY: `# Safety` says that it is null or a context that is there; all fields are cells, so callbacks may write them.
-        unsafe { ctx.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
+        unsafe { ctx.cast::<Self>().as_ref() }.ok_or(Error::NULL_POINTER)
     }
 
     /// The pointer that callbacks and C get.
@@ -172,13 +172,13 @@ impl Context {
         let id = self.tuner_id.get();
         let Some(init) = registry::tuner(id).and_then(|tuner| tuner.init) else {
             trace("error", format_args!("tuner {id} is not registered"));
-            return Err(Error::NullPointer);
+            return Err(Error::NULL_POINTER);
         };
         // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
         if catching_exceptions(-1, || unsafe { init(params, self.as_c(), null_mut()) }) < 0 {
             trace("error", format_args!("tuner {id} refused to begin"));
             self.tuner_params.set(null_mut());
-            return Err(Error::NullPointer);
+            return Err(Error::NULL_POINTER);
         }
         Ok(())
     }
@@ -279,14 +279,14 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 /// As [`blosc2_create_cctx`].
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`]; [`Error::NullPointer`] for whatever else it returns NULL for.
+/// [`Error::MEMORY_ALLOC`]; [`Error::NULL_POINTER`] for whatever else it returns NULL for.
 ///
 /// # Safety
 /// As for that.
 pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
         trace("error", "a filter id is not defined");
-        return Err(Error::NullPointer);
+        return Err(Error::NULL_POINTER);
     }
     let ctx = boxed(Context::zeroed())?;
     ctx.do_compress.set(1);
@@ -316,7 +316,7 @@ pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blo
 /// As [`blosc2_create_dctx`].
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 ///
 /// # Safety
 /// As for that.
@@ -383,7 +383,7 @@ pub unsafe extern "C" fn blosc2_set_maskout(
 ) -> c_int {
     let ctx = Context::from_c(ctx)?;
     // A negative number is more than there is memory for.
-    let len = size(nblocks).map_err(|_| Error::MemoryAlloc)?;
+    let len = size(nblocks).map_err(|_| Error::MEMORY_ALLOC)?;
     // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.
     let mask = unsafe { bytes(maskout.cast(), len)? };
     let mut copy = Buffer::zeroed(len.max(1))?;

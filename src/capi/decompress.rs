@@ -22,7 +22,7 @@ pub unsafe fn read_chunk<'a>(
     let src = src.cast::<u8>();
     let size = room(srcsize);
     if size < MIN_HEADER_LENGTH {
-        return Err(Error::ReadBuffer);
+        return Err(Error::READ_BUFFER);
     }
     // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
     // as the header reaches.
@@ -78,7 +78,7 @@ impl DecodeContext for Context {
             return Ok(None);
         }
         if usize::try_from(self.block_maskout_nitems.get()) != Ok(nblocks) {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         // SAFETY: `blosc2_set_maskout` made this array, of this length.
         Ok(Some(
@@ -108,7 +108,7 @@ impl Context {
         let ctx = unsafe_granted!(Self::from_c(ctx)?);
         match ctx.do_compress.get() {
             0 => Ok(ctx),
-            _ => Err(Error::InvalidParam),
+            _ => Err(Error::INVALID_PARAM),
         }
     }
 
@@ -127,7 +127,7 @@ impl Context {
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         let room = room(destsize);
         if destsize < 0 || header.nbytes > room {
-            return Err(Error::WriteBuffer);
+            return Err(Error::WRITE_BUFFER);
         }
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
         // SAFETY: `dest` has `destsize` bytes, which are not fewer, as was just checked, and none of them is one of `src`.
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     let ctx = Context::decompressing(context)?;
     let result = ctx.decompress(src, srcsize, dest, destsize);
     // The same call may be made again when there is memory.
-    if result != Err(Error::MemoryAlloc) {
+    if result != Err(Error::MEMORY_ALLOC) {
         ctx.clear_maskout();
     }
     result
@@ -248,11 +248,11 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     srcsize: i32,
     nblocks: *mut i32,
 ) -> c_int {
-    not_null!(src, nblocks; InvalidParam)?;
+    not_null!(src, nblocks; INVALID_PARAM)?;
     let front = room(srcsize).min(EXTENDED_HEADER_LENGTH);
     let header = ChunkHeader::parse(bytes(src.cast(), front)?)?;
     if !header.has_vlblocks() {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     *nblocks = header.nblocks as i32;
     Ok(0)
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
     maxblocks: i32,
 ) -> c_int {
     if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let ctx = Context::decompressing(context)?;
     let mut header = ChunkHeader::EMPTY;
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    not_null!(dest, destsize; InvalidParam)?;
+    not_null!(dest, destsize; INVALID_PARAM)?;
     let ctx = Context::decompressing(context)?;
     let mut header = ChunkHeader::EMPTY;
     let src = read_chunk(src, srcsize, &mut header)?;

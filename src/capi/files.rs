@@ -58,7 +58,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_open(
     // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
     unsafe {
         let file = streams::open(urlpath, CStr::from_ptr(mode));
-        not_null!(file; FileOpen)?;
+        not_null!(file; FILE_OPEN)?;
         let stream = on_c_heap(blosc2_stdio_file { file }).inspect_err(|_| {
             libc::fclose(file);
         });
@@ -109,7 +109,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_write(
     let span = (size, nitems, position);
     unsafe_granted!(moved("blosc2_stdio_write", span, |at, len| {
         not_null!(stream, ptr)?;
-        let file = descriptor_of(stream).ok_or(Error::FileWrite)?;
+        let file = descriptor_of(stream).ok_or(Error::FILE_WRITE)?;
         let written = write_up_to(&file, at, bytes(ptr.cast(), len)?);
         Ok(whole_items(written, size))
     }))
@@ -132,7 +132,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_read(
     let span = (size, nitems, position);
     unsafe_granted!(moved("blosc2_stdio_read", span, |at, len| {
         not_null!(stream, ptr)?;
-        let file = descriptor_of(stream).ok_or(Error::FileRead)?;
+        let file = descriptor_of(stream).ok_or(Error::FILE_READ)?;
         let read = read_up_to(&file, at, bytes_mut((*ptr).cast(), len)?);
         Ok(whole_items(read, size))
     }))
@@ -168,7 +168,7 @@ pub extern "C-unwind" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
 #[export]
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
     let path = c_str(path).filter(|path| !path.is_empty());
-    paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?)
+    paths::remove_dir_with_files(path.ok_or(Error::INVALID_PARAM)?)
 }
 
 /// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Returns 0,

@@ -41,9 +41,9 @@ pub extern "C" fn blosc2_get_nthreads() -> i16 {
 
 /// Sets the number of threads, at least 1, that the functions without a context use. Returns the number before, or
 /// `BLOSC2_ERROR_INVALID_PARAM`.
-#[unsafe(no_mangle)]
+#[export]
 pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
-    process::set_nthreads(nthreads).unwrap_or_else(|error| error.code() as i16)
+    process::set_nthreads(nthreads)
 }
 
 /// Returns the name of the codec that the functions without a context use (not to be freed).

@@ -5,6 +5,7 @@ use crate::capi::prelude::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_core::b2nd::array::block_shape;
+use oxiblosc_error::Doing;
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
 use std::sync::OnceLock;
@@ -79,7 +80,7 @@ impl<'a> ContextHooks<'a> {
     fn read_block_shape(&self) -> Result<BlockShape> {
         // SAFETY: as in `Context::owner`.
         let shown = unsafe { Handle::from_c(self.ctx.schunk.get()) };
-        let shown = shown.map_err(|_| Error::Failure)?;
+        let shown = shown.map_err(|_| Error::FAILURE)?;
         let state = shown.core().peek()?;
         block_shape(shown.metalayers(&state))
     }
@@ -147,7 +148,7 @@ impl Hooks for ContextHooks<'_> {
         out: &mut [u8],
         ttmp: &mut [u8],
     ) -> Result<()> {
-        let (function, params) = self.prefilter.ok_or(Error::FilterPipeline)?;
+        let (function, params) = self.prefilter.ok_or(Error::FILTER_PIPELINE)?;
         let mut params = *params;
         at_block!(params, self, pos, out, ttmp);
         params.input = input.map_or(null(), <[u8]>::as_ptr);
@@ -156,7 +157,7 @@ impl Hooks for ContextHooks<'_> {
         params.output_offset = c_size(pos.offset);
         // SAFETY: `blosc2_create_cctx` requires that the prefilter can be called; its parameters describe the buffers of this block.
         let rc = call(|| unsafe { function(&raw mut params) });
-        done(rc, Error::FilterPipeline)
+        done(rc, Error::FILTER_PIPELINE.at(Doing::Prefilter))
     }
 
     fn has_postfilter(&self) -> bool {
@@ -171,7 +172,7 @@ impl Hooks for ContextHooks<'_> {
         out: &mut [u8],
         ttmp: &mut [u8],
     ) -> Result<()> {
-        let (function, params) = self.postfilter.ok_or(Error::Postfilter)?;
+        let (function, params) = self.postfilter.ok_or(Error::POSTFILTER)?;
         let mut params = *params;
         at_block!(params, self, pos, out, ttmp);
         params.input = input.as_ptr();
@@ -180,7 +181,7 @@ impl Hooks for ContextHooks<'_> {
         params.offset = c_size(pos.offset);
         // SAFETY: `blosc2_create_dctx` requires that the postfilter can be called; its parameters describe the buffers of this block.
         let rc = call(|| unsafe { function(&raw mut params) });
-        done(rc, Error::Postfilter)
+        done(rc, Error::POSTFILTER.at(Doing::Postfilter))
     }
 
     fn schunk_typesize(&self) -> Option<i32> {
@@ -195,43 +196,45 @@ impl Hooks for ContextHooks<'_> {
 
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let forward = registry::filter(id).and_then(|(forward, _)| forward);
-        let forward = forward.ok_or(Error::FilterPipeline)?;
+        let forward = forward.ok_or(Error::FILTER_PIPELINE.at(Doing::RegisteredFilter))?;
         let mut cparams = self.ctx.cparams();
         // SAFETY: `blosc2_register_filter` requires that the function can be called; both buffers have `len` bytes.
         let rc = call_registered(src, dst, |from, to, len, _| unsafe {
             forward(from, to, len, meta, &raw mut cparams, id)
         });
-        done(rc, Error::FilterPipeline)
+        done(rc, Error::FILTER_PIPELINE.at(Doing::RegisteredFilter))
     }
 
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let backward = registry::filter(id).and_then(|(_, backward)| backward);
-        let backward = backward.ok_or(Error::FilterPipeline)?;
+        let backward = backward.ok_or(Error::FILTER_PIPELINE.at(Doing::RegisteredFilter))?;
         let mut dparams = self.dparams();
         // SAFETY: as in `filter_forward`.
         let rc = call_registered(src, dst, |from, to, len, _| unsafe {
             backward(from, to, len, meta, &raw mut dparams, id)
         });
-        done(rc, Error::registered(rc))
+        done(rc, Error::registered(rc).at(Doing::RegisteredFilter))
     }
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
+        let encoder = registry::encoder(compcode.into())
+            .ok_or(Error::CODEC_SUPPORT.at(Doing::RegisteredCodec))?;
         let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast::<c_void>());
         // SAFETY: `blosc2_register_codec` requires that the function can be called; the buffers have `len` and `room` bytes.
         let rc = call_registered(src, dst, |from, to, len, room| unsafe {
             encoder(from, len, to, room, meta, &raw mut cparams, chunk)
         });
-        usize::try_from(rc).map_err(|_| Error::Data)
+        usize::try_from(rc).map_err(|_| Error::DATA.at(Doing::RegisteredCodec))
     }
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
+        let decoder = registry::decoder(compcode.into())
+            .ok_or(Error::CODEC_SUPPORT.at(Doing::RegisteredCodec))?;
         let (mut dparams, chunk) = (self.dparams(), self.chunk.cast::<c_void>());
         // SAFETY: as in `encode`.
         let rc = call_registered(src, dst, |from, to, len, room| unsafe {
             decoder(from, len, to, room, meta, &raw mut dparams, chunk)
         });
-        usize::try_from(rc).map_err(|_| Error::Data)
+        usize::try_from(rc).map_err(|_| Error::DATA.at(Doing::RegisteredCodec))
     }
 }

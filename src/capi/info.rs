@@ -148,8 +148,8 @@ pub extern "C" fn blosc2_get_version_string() -> *const c_char {
 /// Returns what an error code means (the library's text, not to be freed).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_error_string(error_code: c_int) -> *const c_char {
-    let error = Error::known(error_code).unwrap_or(Error::Registered(error_code));
-    error.message().as_ptr()
+    let error = Error::known(error_code);
+    error.map_or(c"Unknown error", Error::message).as_ptr()
 }
 
 /// Gives the name and version of the library that a codec comes from, in buffers that the caller frees with `free()`.
@@ -166,8 +166,8 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
     give(complib, null_mut());
     give(version, null_mut());
     let name = text(compname).unwrap_or_default();
-    let library = CODECS.library_of(name).ok_or(Error::NotFound)?;
-    let library_name = CODECS.library_name(library).ok_or(Error::NotFound)?;
+    let library = CODECS.library_of(name).ok_or(Error::NOT_FOUND)?;
+    let library_name = CODECS.library_name(library).ok_or(Error::NOT_FOUND)?;
     let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
     let library_name = CStrBuf::to_buffer(library_name.to_bytes())?;
     give(version, CStrBuf::to_malloc(known.as_bytes())?);

@@ -82,9 +82,9 @@ fn entry(id: u8) -> Option<&'static BackendFunctions> {
 /// both names must be C strings, the first one still.
 #[export]
 pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int {
-    let io = io.as_ref().ok_or(Error::InvalidParam)?;
+    let io = io.as_ref().ok_or(Error::INVALID_PARAM)?;
     if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
-        return Err(Error::PluginIo);
+        return Err(Error::PLUGIN_IO);
     }
     let same = |there: &BackendFunctions| {
         let name = there.get().name;
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
     };
     match BACKENDS.add(io.id, BackendFunctions::new(*io), same)? {
         true => Ok(()),
-        false => Err(Error::PluginIo),
+        false => Err(Error::PLUGIN_IO),
     }
 }
 
@@ -105,7 +105,7 @@ pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
     entry.map_or(null_mut(), |entry| entry.0.get())
 }
 
-/// The back end that `io` names, files if it is null. `Error::PluginIo` if there is none of its id.
+/// The back end that `io` names, files if it is null. `Error::PLUGIN_IO` if there is none of its id.
 ///
 /// # Safety
 /// `io` is null or points to a choice of a back end, whose `params` are what that back end wants, and outlive what is
@@ -122,7 +122,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
             opening: Mutex::new(()),
         }),
         _ => {
-            let callbacks = BACKENDS.get(io.id.into()).ok_or(Error::PluginIo)?.get();
+            let callbacks = BACKENDS.get(io.id.into()).ok_or(Error::PLUGIN_IO)?.get();
             let fills_buffer = callbacks.is_allocation_necessary;
             let functions = gather!(IoFunctions { fills_buffer } from callbacks;
                 open, close, size, write, read, truncate);

@@ -61,7 +61,7 @@ unsafe fn change(
     change: impl FnOnce(&MappedStream) -> Result<()>,
 ) -> Result<()> {
     unsafe_granted!({
-        let open = stream_of(stream).ok_or(Error::NullPointer)?;
+        let open = stream_of(stream).ok_or(Error::NULL_POINTER)?;
         let changed = change(&open);
         if let Some(map) = open.map() {
             tell(stream.cast(), map);
@@ -97,17 +97,17 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
     not_null!(params)?;
     unsafe_granted!({
         if !(*params).addr.is_null() {
-            let map = map_of(params).ok_or(Error::FileOpen)?;
+            let map = map_of(params).ok_or(Error::FILE_OPEN)?;
             if CStr::from_ptr((*params).urlpath) != urlpath {
                 trace(
                     "error",
                     "a memory map is open with another path; directories cannot be mapped",
                 );
-                return Err(Error::FileOpen);
+                return Err(Error::FILE_OPEN);
             }
             return Ok(map);
         }
-        let mode = c_str((*params).mode).ok_or(Error::FileOpen)?;
+        let mode = c_str((*params).mode).ok_or(Error::FILE_OPEN)?;
         let opened = Opened::new(urlpath, mode, (*params).initial_mapping_size)?;
         let (map, file) = (opened.map, opened.file);
         let path = labelled::new(map.clone(), urlpath);
@@ -140,7 +140,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_open(
     _mode: *const c_char,
     params: *mut c_void,
 ) -> *mut c_void {
-    let path = c_str(urlpath).ok_or(Error::NullPointer)?;
+    let path = c_str(urlpath).ok_or(Error::NULL_POINTER)?;
     open(path, params.cast()).map(|_| params)
 }
 
@@ -206,8 +206,8 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_read(
     unsafe_granted!(give(ptr, null_mut()));
     let span = (size, nitems, position);
     unsafe_granted!(moved("blosc2_stdio_mmap_read", span, |at, len| {
-        let stream = stream_of(stream).ok_or(Error::NullPointer)?;
-        let ptr = ptr.as_mut().ok_or(Error::NullPointer)?;
+        let stream = stream_of(stream).ok_or(Error::NULL_POINTER)?;
+        let ptr = ptr.as_mut().ok_or(Error::NULL_POINTER)?;
         *ptr = stream.address(at, len)?.cast();
         Ok(nitems)
     }))
@@ -223,7 +223,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_truncate(
     size: i64,
 ) -> c_int {
     unsafe_granted!(guard(-1, || {
-        let size = u64::try_from(size).map_err(|_| Error::InvalidParam);
+        let size = u64::try_from(size).map_err(|_| Error::INVALID_PARAM);
         let done = size.and_then(|size| change(stream, |stream| stream.truncate(size)));
         done.map_or(-1, |()| 0)
     }))

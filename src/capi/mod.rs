@@ -21,6 +21,7 @@ pub mod mmap;
 pub mod registry;
 pub mod schunk;
 pub mod special;
+mod traced;
 /// Transactions.
 pub mod transactions;
 #[allow(non_camel_case_types, reason = "a C type keeps its C name")]

@@ -139,7 +139,7 @@ unsafe fn register<T: Copy + 'static>(
     id_and_name: fn(&T) -> (c_int, *mut c_char),
     refused: Error,
 ) -> Result<()> {
-    let entry = unsafe_granted!(entry.as_ref()).ok_or(Error::InvalidParam)?;
+    let entry = unsafe_granted!(entry.as_ref()).ok_or(Error::INVALID_PARAM)?;
     let (id, name) = id_and_name(entry);
     let name = unsafe_granted!(c_str(name));
     registry.register(id, ProgramFunctions(*entry), name, refused)
@@ -154,7 +154,7 @@ unsafe fn register<T: Copy + 'static>(
 #[export]
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
     let id_and_name = |codec: &blosc2_codec| (codec.compcode.into(), codec.compname);
-    register(&CODECS, codec, id_and_name, Error::CodecParam)
+    register(&CODECS, codec, id_and_name, Error::CODEC_PARAM)
 }
 
 /// Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and its name are copied.
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 #[export]
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
     let id_and_name = |filter: &blosc2_filter| (filter.id.into(), filter.name);
-    register(&FILTERS, filter, id_and_name, Error::Failure)
+    register(&FILTERS, filter, id_and_name, Error::FAILURE)
 }
 
 /// Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its name are copied.
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 #[export]
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
     let id_and_name = |tuner: &blosc2_tuner| (tuner.id, tuner.name);
-    register(&TUNERS, tuner, id_and_name, Error::Failure)
+    register(&TUNERS, tuner, id_and_name, Error::FAILURE)
 }
 
 /// A name for C; null for none.

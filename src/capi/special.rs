@@ -82,7 +82,7 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
 ) -> c_int {
     let typesize = size(cparams.typesize)?;
     if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
     make(cparams, special, nbytes, dest, destsize)

@@ -286,12 +286,12 @@ fn no_change_makes_it_right() {
             // Chunks 0 and 1 are swapped. The change may well replace or move them.
             change(&frame, size).unwrap_or_else(|error| panic!("{what}: {error:?}"));
             let what = format!("{what}, size {size}, place {place}");
-            assert_eq!(frame.check_places(), Err(Error::Data), "{what}");
+            assert_eq!(frame.check_places(), Err(Error::DATA), "{what}");
             let copy = frame
                 .to_frame()
                 .and_then(|bytes| SuperChunk::from_frame(bytes, 1));
             let copy = copy.and_then(|copy| copy.check_places());
-            assert_eq!(copy, Err(Error::Data), "{what}, copied");
+            assert_eq!(copy, Err(Error::DATA), "{what}, copied");
         }
         clear(&path);
     }

@@ -35,6 +35,34 @@ fn results(
     results.collect()
 }
 
+/// A trace says what was asked for, of which frame, what was being done, and what the system said.
+fn are_explained(driver: &Path, folder: &Path) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let output = program_with(driver, None)
+        .arg(folder)
+        .arg("ignored")
+        .env("BLOSC_TRACE", "1")
+        .output()
+        .expect("the driver runs");
+    let traced = String::from_utf8(output.stderr).expect("text");
+    for function in [
+        "blosc2_schunk_append_buffer",
+        "blosc2_schunk_insert_chunk",
+        "blosc2_schunk_delete_chunk",
+        "blosc2_schunk_set_slice_buffer",
+        "blosc2_vlmeta_add",
+        "b2nd_set_slice_cbuffer",
+    ] {
+        let lines = traced.lines().filter(|line| line.contains(function));
+        let whole = lines.filter(|line| {
+            let is_of_frame = line.contains(&*folder.to_string_lossy());
+            is_of_frame && line.contains("writing ") && line.contains("(os error")
+        });
+        // Of a file and of a directory.
+        assert!(whole.count() >= 2, "{function}: {traced}");
+    }
+}
+
 #[test]
 fn writes_that_fail_are_reported() {
     let folder = Folder(without_syncs().join(format!("oxiblosc-disk-{}", std::process::id())));
@@ -54,6 +82,7 @@ fn writes_that_fail_are_reported() {
         let code = result.parse::<i64>().expect("a code: no call dies");
         assert!(code < 0, "{call}: {code}");
     }
+    are_explained(&driver, &folder.join("traced"));
     let Some(reference) = reference_path() else {
         return;
     };

@@ -46,7 +46,7 @@ pub fn block(
     range: Range<usize>,
     data: &mut [u8],
 ) -> Result<(), Error> {
-    let data = data.get_mut(..range.len()).ok_or(Error::Data)?;
+    let data = data.get_mut(..range.len()).ok_or(Error::DATA)?;
     contexts.block(chunk, bytes, range, data)
 }
 
@@ -58,15 +58,15 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
     };
     let header = ChunkHeader::parse(chunk).map_err(all)?;
     if expected.is_some_and(|expected| expected != header.nbytes) {
-        return Err(all(Error::Data));
+        return Err(all(Error::DATA));
     }
     let parsed = Chunk::parse(&header, chunk).map_err(all)?;
     match header.special() {
-        Special::Unknown(_) => return Err(all(Error::Data)),
+        Special::Unknown(_) => return Err(all(Error::DATA)),
         Special::None => {}
         // It has no blocks. No writer puts anything behind the header of those without a value: these are bytes of a chunk whose header is damaged.
         Special::Zero | Special::Nan | Special::Uninit if header.cbytes > header.overhead() => {
-            return Err(all(Error::InvalidHeader));
+            return Err(all(Error::INVALID_HEADER));
         }
         Special::Zero | Special::Nan | Special::Uninit | Special::Value => return Ok(()),
     }
@@ -74,7 +74,7 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
         let mut data = zeros(header.nbytes).map_err(all)?;
         return match contexts.decompress(chunk, &mut data) {
             Ok(size) if size == header.nbytes => Ok(()),
-            Ok(_) => Err(all(Error::Data)),
+            Ok(_) => Err(all(Error::DATA)),
             Err(error) => Err(Damage {
                 error,
                 blocks: damaged_blocks(contexts, (&parsed, chunk)).map_err(all)?,
@@ -91,7 +91,7 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
     match damaged_blocks(contexts, (&parsed, chunk)).map_err(all)? {
         blocks if blocks.is_empty() => Ok(()),
         blocks => Err(Damage {
-            error: Error::Data,
+            error: Error::DATA,
             blocks,
         }),
     }
@@ -159,7 +159,7 @@ pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
         Ok(1) if typesize > MAX_TYPESIZE as i32 => Ok(()),
         Ok(said) if said == typesize => Ok(()),
         _ => Err(Damage {
-            error: Error::InvalidHeader,
+            error: Error::INVALID_HEADER,
             blocks: Vec::new(),
         }),
     }

@@ -387,7 +387,9 @@ impl ChunkRepair<'_> {
                 return (self.copied(chunk), whole);
             }
             // This build lacks the codec or filter, so only checksums can show damage.
-            Err(damage) if matches!(damage.error, Error::CodecSupport | Error::FilterPipeline) => {
+            Err(damage)
+                if [Error::CODEC_SUPPORT, Error::FILTER_PIPELINE].contains(&damage.error) =>
+            {
                 let parsed = Chunk::parse(&header, chunk);
                 let fits = parsed.and_then(|chunk| chunk.check_checksums());
                 return match self.faults.readable(fits) {

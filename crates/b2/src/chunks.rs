@@ -83,7 +83,7 @@ impl<'a> ChunkReader<'a> {
                 waiting.drain(..done);
                 done = 0;
                 let room = waiting.try_reserve(nbytes);
-                room.map_err(|_| failed(Error::MemoryAlloc))?;
+                room.map_err(|_| failed(Error::MEMORY_ALLOC))?;
                 waiting.extend(&data[..nbytes]);
                 self.keep(data);
             }
@@ -150,7 +150,7 @@ impl<'a> ChunkReader<'a> {
         if let Some(start) = self.start(nchunk) {
             let rest = (self.header.nbytes.max(0) as u64).saturating_sub(start);
             if size as u64 != rest.min(self.header.chunksize as u64) {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
         }
         if data.len() < size {
@@ -158,7 +158,7 @@ impl<'a> ChunkReader<'a> {
         }
         match contexts.decompress(chunk, &mut data[..size])? {
             done if done == size => Ok(size),
-            _ => Err(Error::Data),
+            _ => Err(Error::DATA),
         }
     }
 }

@@ -300,7 +300,7 @@ fn compress_bytes(
         ..settings
     };
     let (name, path) = (output.name(), output.path());
-    let failed = |error| Failure::unwritten(name, error);
+    let failed = |error| Failure::of(name, error);
     let mut frame = SuperChunk::new(place(&path, args.sparse), &settings).map_err(failed)?;
     let checksums = frame.has_checksums().map_err(failed)?;
     let nchunks = size.div_ceil(chunk as u64);
@@ -451,7 +451,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
         .coding
         .apply(defaults(itemsize, args.threads.count()))?;
     settings.check_codec(Some(npy.shape.len()))?;
-    let failed = |error| Failure::unwritten(output.name(), error);
+    let failed = |error| Failure::of(output.name(), error);
     let path = output.path();
     let place = place(&path, args.sparse);
     let mut array = Array::new(place, &settings, &shape, &[]).map_err(failed)?;

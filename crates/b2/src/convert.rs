@@ -108,7 +108,7 @@ fn copy_vlmetalayers(
         let what = format!("variable-length metalayer '{}': ", clean(&layer.name));
         let content = vlmeta_content(contexts, layer, i32::MAX as usize);
         let content = content.map_err(|error| input.failure(&what, error))?;
-        add(&layer.name, &content).map_err(|error| Failure::unwritten(to, error))?;
+        add(&layer.name, &content).map_err(|error| Failure::of(to, error))?;
     }
     Ok(())
 }
@@ -120,7 +120,7 @@ fn copy(
     place: Place,
     settings: &Settings,
 ) -> Result<()> {
-    let unwritten = |error| Failure::unwritten(to, error);
+    let unwritten = |error| Failure::of(to, error);
     let mut new = with_metalayers(frame, place, settings).map_err(unwritten)?;
     if let Some(kind) = frame.all_special()
         && fill(&mut new, kind, &frame.header).map_err(unwritten)?
@@ -192,7 +192,7 @@ fn recompress(
     settings: Settings,
 ) -> Result<()> {
     let failed = |error| input.failure("", error);
-    let unwritten = |error| Failure::unwritten(to, error);
+    let unwritten = |error| Failure::of(to, error);
     let (chunk, settings) = sizes_of(args, frame, settings)?;
     let mut new = with_metalayers(frame, place, &settings).map_err(unwritten)?;
     let progress = ByteProgress::new("converting", frame.header.nbytes.max(0) as u64);
@@ -262,7 +262,7 @@ fn finish(
     copy_vlmetalayers(frame, &contexts, (input, to), |name, content| {
         new.add_vlmeta(name, content)
     })?;
-    new.close().map_err(|error| Failure::unwritten(to, error))
+    new.close().map_err(|error| Failure::of(to, error))
 }
 
 /// The layout of the array, with the lengths of chunks and blocks that are given.
@@ -294,7 +294,7 @@ fn reshape(
     settings: &Settings,
 ) -> Result<()> {
     let failed = |error| input.failure("", error);
-    let unwritten = |error| Failure::unwritten(to, error);
+    let unwritten = |error| Failure::of(to, error);
     let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let shape = new_shape(args, frame, input)?;
     let parameters = frame.header.parameters;

@@ -1,7 +1,7 @@
 //! How a command ends, and the error messages.
 
 use crate::paths::shown;
-use oxiblosc_error::Error;
+use oxiblosc_error::{Error, ErrorKind};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -47,17 +47,6 @@ impl Failure {
         Self::Message(format!("{what}: {}", describe(error)))
     }
 
-    /// An error of the library while something is written that has this name. Often the system has just said why.
-    pub fn unwritten(name: impl fmt::Display, error: Error) -> Self {
-        let why = io::Error::last_os_error();
-        match error {
-            Error::FileWrite | Error::FileTruncate | Error::FileOpen if is_of_disk(&why) => {
-                Self::Message(format!("{name}: {}", explain(&why)))
-            }
-            error => Self::of(name, error),
-        }
-    }
-
     /// An error of the library while something is read; the message begins with `what`. Tells damage from what is no fault of the data.
     pub fn unread(what: impl fmt::Display, error: Error) -> Self {
         let text = format!("{what}: {}", describe(error));
@@ -87,30 +76,27 @@ pub fn explain(error: &io::Error) -> String {
     }
 }
 
-/// Whether an error of the system can be why a file was not written.
-fn is_of_disk(error: &io::Error) -> bool {
-    use io::ErrorKind::*;
-    let kinds = [StorageFull, QuotaExceeded, FileTooLarge, ReadOnlyFilesystem];
-    // An error of the device has no kind of its own.
-    kinds.contains(&error.kind()) || error.to_string().starts_with("Input/output error")
+/// The error of the system behind one of the library, if it refused something.
+pub fn cause(error: Error) -> Option<io::Error> {
+    error.os_error().map(io::Error::from_raw_os_error)
 }
 
 /// Whether an error of the library shows that data are damaged, and not that something is missing to read them. Of files that cannot be opened
 /// or read, [`Faults`](crate::faults::Faults) knows whether that is the system's fault.
 pub fn is_damage(error: Error) -> bool {
     !matches!(
-        error,
-        Error::MemoryAlloc
-            | Error::CodecSupport
-            | Error::FilterPipeline
-            | Error::VersionSupport
-            | Error::FileWrite
-            | Error::FileTruncate
-            | Error::FileRemove
-            | Error::ThreadCreate
-            | Error::PluginIo
-            | Error::Lock
-            | Error::Registered(_)
+        error.kind(),
+        ErrorKind::MemoryAlloc
+            | ErrorKind::CodecSupport
+            | ErrorKind::FilterPipeline
+            | ErrorKind::VersionSupport
+            | ErrorKind::FileWrite
+            | ErrorKind::FileTruncate
+            | ErrorKind::FileRemove
+            | ErrorKind::ThreadCreate
+            | ErrorKind::PluginIo
+            | ErrorKind::Lock
+            | ErrorKind::Registered
     )
 }
 
@@ -119,39 +105,42 @@ pub const NO_MEMORY: &str = "not enough memory";
 
 /// The message of an error of the library, in lower case, as it stands behind a colon.
 pub fn describe(error: Error) -> String {
-    match error {
-        Error::Registered(code) => format!("error {code}"),
-        Error::CodecSupport => {
+    if let Some(cause) = cause(error) {
+        return explain(&cause);
+    }
+    match error.kind() {
+        ErrorKind::Registered => format!("error {}", error.code()),
+        ErrorKind::CodecSupport => {
             "needs a codec that b2 does not have (b2 info names it; python-blosc2 with its plugin reads it)".into()
         }
-        Error::FilterPipeline => {
+        ErrorKind::FilterPipeline => {
             "needs a filter that b2 does not have (b2 info names it; python-blosc2 with its plugin reads it)".into()
         }
-        Error::VersionSupport => "is of a newer format than b2 knows".into(),
-        Error::Failure | Error::Data | Error::Stream | Error::RunLength => {
+        ErrorKind::VersionSupport => "is of a newer format than b2 knows".into(),
+        ErrorKind::Failure | ErrorKind::Data | ErrorKind::Stream | ErrorKind::RunLength => {
             "its bytes make no sense".into()
         }
-        Error::ReadBuffer => "ends too early".into(),
-        Error::InvalidHeader => "its header makes no sense".into(),
-        Error::CodecDict => "its dictionary makes no sense".into(),
-        Error::FileWrite | Error::FileTruncate => {
+        ErrorKind::ReadBuffer => "ends too early".into(),
+        ErrorKind::InvalidHeader => "its header makes no sense".into(),
+        ErrorKind::CodecDict => "its dictionary makes no sense".into(),
+        ErrorKind::FileWrite | ErrorKind::FileTruncate => {
             "cannot be written (is there room on the disk, and does it work?)".into()
         }
-        Error::SchunkSpecial | Error::FrameSpecial | Error::MaxBufsizeExceeded => {
+        ErrorKind::SchunkSpecial | ErrorKind::FrameSpecial | ErrorKind::MaxBufsizeExceeded => {
             "is larger than it may be".into()
         }
-        Error::TwoGbLimit => "has a chunk of more than 2 GiB".into(),
-        Error::ChunkAppend | Error::ChunkInsert | Error::ChunkUpdate => {
+        ErrorKind::TwoGbLimit => "has a chunk of more than 2 GiB".into(),
+        ErrorKind::ChunkAppend | ErrorKind::ChunkInsert | ErrorKind::ChunkUpdate => {
             "does not take a chunk of this size".into()
         }
-        Error::CodecParam => "has a parameter that its codec does not take".into(),
-        Error::InvalidParam => "has parameters that do not go together".into(),
-        Error::FrameType => "is a frame of another kind".into(),
-        Error::ThreadCreate => "no thread could be started (--threads 1 needs none)".into(),
-        Error::Lock => "is locked by another process, or cannot be locked".into(),
-        Error::MemoryAlloc => NO_MEMORY.into(),
-        Error::FileOpen => "cannot be opened".into(),
-        Error::FileRead => "cannot be read".into(),
-        known => format!("could not be done (error {})", known.code()),
+        ErrorKind::CodecParam => "has a parameter that its codec does not take".into(),
+        ErrorKind::InvalidParam => "has parameters that do not go together".into(),
+        ErrorKind::FrameType => "is a frame of another kind".into(),
+        ErrorKind::ThreadCreate => "no thread could be started (--threads 1 needs none)".into(),
+        ErrorKind::Lock => "is locked by another process, or cannot be locked".into(),
+        ErrorKind::MemoryAlloc => NO_MEMORY.into(),
+        ErrorKind::FileOpen => "cannot be opened".into(),
+        ErrorKind::FileRead => "cannot be read".into(),
+        _ => format!("could not be done (error {})", error.code()),
     }
 }

@@ -3,13 +3,12 @@
 //! Many readers take whatever they cannot read as damaged, and go on. They note such errors here first, and the command, before it believes that
 //! anything is damaged or writes its output, asks whether there were any.
 
-use crate::failure::{Failure, Result, explain};
+use crate::failure::{Failure, Result, cause, explain};
 use crate::paths::{is_dir, shown};
 use oxiblosc_error::Error;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Written};
 use oxiblosc_memory::{Buffer, Shared, shared_dyn};
-use oxiblosc_system::files::stat;
 use std::ffi::CStr;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -29,10 +28,13 @@ struct Noted {
 
 /// Whether an error is that of this run, and says nothing about the data.
 pub fn is_fault(error: Error) -> bool {
-    matches!(
-        error,
-        Error::MemoryAlloc | Error::ThreadCreate | Error::Lock | Error::PluginIo
-    )
+    [
+        Error::MEMORY_ALLOC,
+        Error::THREAD_CREATE,
+        Error::LOCK,
+        Error::PLUGIN_IO,
+    ]
+    .contains(&error)
 }
 
 impl Faults {
@@ -74,7 +76,7 @@ impl Faults {
     pub fn is_dir(&self, path: &Path) -> std::result::Result<bool, Error> {
         is_dir(path).map_err(|error| {
             self.note_file(&path.display().to_string(), &error);
-            Error::FileOpen
+            Error::FILE_OPEN
         })
     }
 
@@ -95,11 +97,12 @@ impl Faults {
     /// Opens a file for reading, whose errors are noted. That nothing is there is damage.
     pub fn open(&self, path: &CStr) -> std::result::Result<Shared<dyn Storage>, Error> {
         let opened = Filesystem.open(path, Mode::Read);
-        // To be asked for before anything else is called.
-        let why = io::Error::last_os_error();
         let name = String::from_utf8_lossy(path.to_bytes()).into_owned();
         let file = opened.inspect_err(|error| {
-            if *error == Error::FileOpen && !is_missing(path) {
+            if *error == Error::FILE_OPEN
+                && let Some(why) = cause(*error)
+                && !is_missing(&why)
+            {
                 self.note_file(&name, &why);
             }
         })?;
@@ -114,10 +117,9 @@ impl Faults {
     }
 }
 
-/// Whether nothing is at a path.
-fn is_missing(path: &CStr) -> bool {
-    let missing = [ErrorKind::NotFound, ErrorKind::NotADirectory];
-    stat(path, true).is_err_and(|error| missing.contains(&error.kind()))
+/// Whether a file was not opened as nothing is there.
+fn is_missing(why: &io::Error) -> bool {
+    [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&why.kind())
 }
 
 struct ReadOnly(Faults);
@@ -126,7 +128,7 @@ impl Backend for ReadOnly {
     fn open(&self, path: &CStr, mode: Mode) -> std::result::Result<Shared<dyn Storage>, Error> {
         match mode {
             Mode::Read => self.0.open(path),
-            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FileOpen),
+            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FILE_OPEN),
         }
     }
 
@@ -147,13 +149,11 @@ struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Notes why a read failed, unless the file ends before. `pos` and `len` say what was read.
-    fn failed(&self, pos: u64, len: usize) {
-        let why = io::Error::last_os_error();
-        let end = pos.saturating_add(len as u64);
-        let is_there = self.file.size().is_ok_and(|size| end <= size);
-        // A directory in the place of a file is damage.
-        if is_there && why.kind() != ErrorKind::IsADirectory {
+    /// Notes why the system refused something. That a file ends before is no refusal, and a directory in its place is damage.
+    fn failed(&self, error: Error) {
+        if let Some(why) = cause(error)
+            && why.kind() != ErrorKind::IsADirectory
+        {
             self.faults.note_file(&self.name, &why);
         }
     }
@@ -161,34 +161,29 @@ impl WatchedFile {
 
 impl Storage for WatchedFile {
     fn size(&self) -> std::result::Result<u64, Error> {
-        self.file.size().inspect_err(|_| {
-            let why = io::Error::last_os_error();
-            self.faults.note_file(&self.name, &why);
-        })
+        self.file.size().inspect_err(|error| self.failed(*error))
     }
 
     fn read_at(&self, pos: u64, into: &mut [u8]) -> std::result::Result<(), Error> {
-        let len = into.len();
-        self.file
-            .read_at(pos, into)
-            .inspect_err(|_| self.failed(pos, len))
+        let read = self.file.read_at(pos, into);
+        read.inspect_err(|error| self.failed(*error))
     }
 
     fn append_to(&self, into: &mut Buffer, pos: u64, len: usize) -> std::result::Result<(), Error> {
-        self.file
-            .append_to(into, pos, len)
-            .inspect_err(|error| match error {
-                Error::MemoryAlloc => self.faults.note(*error),
-                _ => self.failed(pos, len),
-            })
+        self.file.append_to(into, pos, len).inspect_err(|error| {
+            match *error == Error::MEMORY_ALLOC {
+                true => self.faults.note(*error),
+                false => self.failed(*error),
+            }
+        })
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> std::result::Result<(), Error> {
-        Err(Error::FileWrite)
+        Err(Error::FILE_WRITE)
     }
 
     fn truncate(&self, _: u64) -> std::result::Result<(), Error> {
-        Err(Error::FileTruncate)
+        Err(Error::FILE_TRUNCATE)
     }
 
     fn sync(&self) -> std::result::Result<(), Error> {

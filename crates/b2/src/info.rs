@@ -403,12 +403,12 @@ fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, us
         Some(contexts) => {
             vlmeta_content(contexts, layer, left).inspect(|content| left -= content.len())
         }
-        None => Err(Error::CodecSupport),
+        None => Err(Error::CODEC_SUPPORT),
     };
     let layers = frame.vlmetalayers.iter().map(|layer| {
         let (size, value) = match decode(layer) {
             Ok(content) => (content.len(), msgpack::show(&content)),
-            Err(Error::MaxBufsizeExceeded) => {
+            Err(error) if error == Error::MAX_BUFSIZE_EXCEEDED => {
                 (layer.content.len(), Json::from("too large to show"))
             }
             Err(error) => {

@@ -33,19 +33,19 @@ pub fn c_path(path: &Path) -> Result<CStrBuf> {
 fn missing(header: &ChunkHeader) -> Option<Error> {
     let is_other = header.flags >> 5 == UDCODEC_FORMAT;
     if is_other && !header.is_memcpyed() && !is_known_codec(header.udcompcode) {
-        return Some(Error::CodecSupport);
+        return Some(Error::CODEC_SUPPORT);
     }
     let is_known = |id: &u8| is_known_filter(*id);
-    (!header.filters.iter().all(is_known)).then_some(Error::FilterPipeline)
+    (!header.filters.iter().all(is_known)).then_some(Error::FILTER_PIPELINE)
 }
 
 /// The same of the parameters of a frame, with which its chunks are made.
 pub fn missing_of(parameters: &Parameters) -> Option<Error> {
     if !is_known_codec(parameters.compcode) {
-        return Some(Error::CodecSupport);
+        return Some(Error::CODEC_SUPPORT);
     }
     let is_known = |id: &u8| is_known_filter(*id);
-    (!parameters.filters.iter().all(is_known)).then_some(Error::FilterPipeline)
+    (!parameters.filters.iter().all(is_known)).then_some(Error::FILTER_PIPELINE)
 }
 
 /// A buffer of zeros. Pages of large buffers take no memory until they are written to.
@@ -123,7 +123,7 @@ impl SuperChunk {
     /// Appends a chunk. Fails if it is not exactly as long as its header says.
     pub fn append_chunk(&mut self, chunk: &[u8]) -> Done<()> {
         if ChunkHeader::parse(chunk)?.cbytes != chunk.len() {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         self.0.put_chunk(chunks::Position::End, chunk).map(drop)
     }
@@ -146,7 +146,16 @@ impl SuperChunk {
         match done {
             Ok(_) => Ok(true),
             // Sizes that are no whole items, or a super-chunk that is no frame: chunk by chunk.
-            Err(Error::FrameSpecial | Error::SchunkSpecial | Error::InvalidParam) => Ok(false),
+            Err(error)
+                if [
+                    Error::FRAME_SPECIAL,
+                    Error::SCHUNK_SPECIAL,
+                    Error::INVALID_PARAM,
+                ]
+                .contains(&error) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }
@@ -205,11 +214,11 @@ impl SuperChunk {
         data: &mut [u8],
     ) -> Done<()> {
         let (header, typesize) = (chunk.header(), usize::from(chunk.header().typesize));
-        let number = |bytes: usize| i32::try_from(bytes / typesize).map_err(|_| Error::Data);
+        let number = |bytes: usize| i32::try_from(bytes / typesize).map_err(|_| Error::DATA);
         let (start, count) = (number(range.start)?, number(range.len())?);
         let items = ItemRange::new(header, start, count, i32::MAX)?;
         if items.len != data.len() {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let decoder = self.0.decoder()?;
         let done = decoder.decompress_items(chunk, bytes, items, data);
@@ -221,7 +230,7 @@ impl SuperChunk {
         match self.0.close_frame() {
             Ok(_) => Ok(()),
             // The chunks are in memory, without a frame.
-            Err(Error::Failure) => Ok(()),
+            Err(error) if error == Error::FAILURE => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -1,6 +1,6 @@
 //! The file or directory that a command makes: it appears under its name only when it is complete. Also the lines that a command prints.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, cause};
 use crate::input::Input;
 use crate::paths::{HEADER, Place, parent};
 use crate::placing::{OTHER_THINGS, is_frame, is_frame_or_empty, place};
@@ -301,11 +301,12 @@ fn give_attributes(
                 .and_then(|file| system::give_rights(&file, rights));
             given.map_err(|error| {
                 failed = Some(error);
-                Error::Failure
+                Error::FAILURE
             })
         });
-        if listed.is_err() {
-            return Err(failed.unwrap_or_else(io::Error::last_os_error));
+        if let Err(error) = listed {
+            let failed = failed.or(cause(error));
+            return Err(failed.unwrap_or(io::ErrorKind::Other.into()));
         }
         return system::give_rights(&made.opened()?, rights);
     }

@@ -1,7 +1,7 @@
 //! Moves a finished output to its path, and removes what existed there. If the system can exchange two names, one of both exists there at
 //! any moment.
 
-use crate::failure::describe;
+use crate::failure::{cause, describe};
 use crate::library::is_durable;
 use crate::paths::{HEADER, Place, as_c, is_dir};
 use crate::scratch::{NEW, OLD, ScratchFolder};
@@ -41,11 +41,11 @@ pub fn every_entry(folder: &Folder, is: impl Fn(&CStr) -> bool) -> io::Result<bo
     let listed = folder.each_entry(|name| {
         all &= is(name);
         // The first that it does not hold for ends the search.
-        if all { Ok(()) } else { Err(Error::NotFound) }
+        if all { Ok(()) } else { Err(Error::NOT_FOUND) }
     });
     match listed {
-        Err(Error::MemoryAlloc) => Err(io::ErrorKind::OutOfMemory.into()),
-        Err(_) if all => Err(io::Error::last_os_error()),
+        Err(error) if error == Error::MEMORY_ALLOC => Err(io::ErrorKind::OutOfMemory.into()),
+        Err(error) if all => Err(cause(error).unwrap_or(io::ErrorKind::Other.into())),
         _ => Ok(all),
     }
 }

@@ -123,7 +123,7 @@ fn rebuild(
     threads: i16,
 ) -> Result<Vec<Verdict>> {
     let header = &salvage.header;
-    let failed = |error| Failure::unwritten(output.name(), error);
+    let failed = |error| Failure::of(output.name(), error);
     let faults = chunks.faults();
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let templates = salvage::templates(&salvage.locations, chunks);
@@ -190,12 +190,12 @@ fn rebuild(
         let added = chunk.map(|chunk| frame.append_chunk(&chunk));
         verdicts.push(match added {
             Some(Ok(())) => verdict,
+            Some(Err(error)) if error != Error::CHUNK_APPEND => return Err(failed(error)),
             // The frame does not take a chunk of this size, so it was never one of its chunks.
-            Some(Err(Error::ChunkAppend)) | None => Verdict {
+            Some(Err(_)) | None => Verdict {
                 missing: true,
                 ..Verdict::lost()
             },
-            Some(Err(error)) => return Err(failed(error)),
         });
         progress.add(expected.unwrap_or(0));
     }
@@ -231,7 +231,7 @@ fn copy_vlmetalayers(
         match vlmeta_content(contexts, layer, i32::MAX as usize) {
             Ok(content) => {
                 let added = frame.add_vlmeta(&layer.name, &content);
-                added.map_err(|error| Failure::unwritten(name, error))?;
+                added.map_err(|error| Failure::of(name, error))?;
             }
             Err(error) => salvage.lost.push(format!(
                 "variable-length metalayer '{}' is lost: {}",

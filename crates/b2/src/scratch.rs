@@ -261,7 +261,7 @@ fn remove_abandoned(parent: &Arc<Folder>) {
         }
         match looked_at < LOOKED_AT {
             true => Ok(()),
-            false => Err(Error::NotFound),
+            false => Err(Error::NOT_FOUND),
         }
     });
 }

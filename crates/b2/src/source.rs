@@ -32,7 +32,7 @@ impl Backend for OneFile {
     fn open(&self, _: &CStr, mode: Mode) -> std::result::Result<Shared<dyn Storage>, Error> {
         match mode {
             Mode::Read => Ok(self.0.clone()),
-            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FileOpen),
+            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FILE_OPEN),
         }
     }
 
@@ -95,7 +95,7 @@ impl Frame {
             true => FrameKind::Sparse,
             false => FrameKind::Contiguous,
         };
-        let name = c_path(path).map_err(|_| Error::FileOpen)?;
+        let name = c_path(path).map_err(|_| Error::FILE_OPEN)?;
         Self::open_by(faults.backend()?, (&name, kind), faults)
     }
 
@@ -353,7 +353,7 @@ pub fn fill(
     })
 }
 
-/// The decompressed content of a variable-length metalayer. Fails with [`Error::MaxBufsizeExceeded`] if it has more than `most` bytes.
+/// The decompressed content of a variable-length metalayer. Fails with [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more than `most` bytes.
 pub fn vlmeta_content(
     contexts: &SuperChunk,
     layer: &Metalayer,
@@ -361,7 +361,7 @@ pub fn vlmeta_content(
 ) -> std::result::Result<Buffer, Error> {
     let header = ChunkHeader::parse(&layer.content)?;
     if header.nbytes > most {
-        return Err(Error::MaxBufsizeExceeded);
+        return Err(Error::MAX_BUFSIZE_EXCEEDED);
     }
     let mut content = zeros(header.nbytes)?;
     let size = contexts.decompress(&layer.content, &mut content)?;

@@ -449,7 +449,7 @@ impl Findings {
         faults: &Faults,
     ) -> Result<()> {
         faults.damage(damage.error)?;
-        let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
+        let unknown = [Error::CODEC_SUPPORT, Error::FILTER_PIPELINE].contains(&damage.error);
         let count = if unknown {
             &mut self.unknown
         } else {

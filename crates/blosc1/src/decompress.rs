@@ -143,7 +143,7 @@ pub unsafe extern "C" fn blosc_getitem(
         Chunk::parse_into(&mut chunk, &header, src)
             .and_then(|chunk| getitem::getitem(chunk, range, dest, &Snappy))
             .map_err(|error| {
-                if error == Error::Data {
+                if error == Error::DATA {
                     BAD_STREAM
                 } else {
                     FAILED

@@ -22,7 +22,7 @@ impl Hooks for Snappy {
     }
 
     fn decode(&self, _compcode: u8, _meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        Decoder::new().decompress(src, dst).map_err(|_| Error::Data)
+        Decoder::new().decompress(src, dst).map_err(|_| Error::DATA)
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
             assert!(back == data);
             if let Some((_, short)) = back.split_first_mut() {
                 let refused = Snappy.decode(3, 0, &packed[..size], short);
-                assert_eq!(refused, Err(Error::Data));
+                assert_eq!(refused, Err(Error::DATA));
             }
             let mut exact = vec![0; size];
             assert_eq!(Snappy.encode(3, 0, &data, &mut exact), Ok(size));

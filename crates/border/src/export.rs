@@ -4,7 +4,8 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::{on_caught_panic, trace};
 use oxiblosc_system::thread::NotCancelled;
 use std::any::Any;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -27,15 +28,74 @@ fn panicked(payload: Box<dyn Any + Send>) {
     on_caught_panic();
 }
 
-/// The code of a panic: that of [`Error::Failure`], which need not be looked up for each call.
+/// The code of a panic: that of [`Error::FAILURE`], which need not be looked up for each call.
 const PANICKED: c_int = -1;
 
-/// Says why the function `name` fails, and returns the code for it.
+/// An argument of an exported function, as a trace shows it.
+pub struct Argument {
+    name: &'static str,
+    value: Value,
+}
+
+enum Value {
+    Number(i64),
+    Text(*const c_char),
+}
+
+impl Argument {
+    /// A number.
+    pub fn number(name: &'static str, number: i64) -> Self {
+        let value = Value::Number(number);
+        Self { name, value }
+    }
+
+    /// A text, or NULL.
+    ///
+    /// # Safety
+    /// It is NULL or a C string, for as long as this is there.
+    pub unsafe fn text(name: &'static str, text: *const c_char) -> Self {
+        let value = Value::Text(text);
+        Self { name, value }
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name;
+        match self.value {
+            Value::Number(number) => write!(f, "{name}: {number}"),
+            Value::Text(text) if text.is_null() => write!(f, "{name}: NULL"),
+            // SAFETY: a C string, by `Argument::text`.
+            Value::Text(text) => write!(f, "{name}: {:?}", unsafe { CStr::from_ptr(text) }),
+        }
+    }
+}
+
+/// Arguments, with commas.
+struct Arguments<'a>(&'a [Argument]);
+
+impl fmt::Display for Arguments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(i, argument)| {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{argument}")
+        })
+    }
+}
+
+/// Says what the function `name` was asked for and why it fails, and returns the code for it.
 #[cold]
 #[inline(never)]
-fn trace_error(name: &str, error: Error) -> c_int {
-    trace("error", format_args!("{name}: {error} ({})", error.code()));
-    error.code()
+fn trace_error(name: &str, arguments: &[Argument], error: Error) -> c_int {
+    let (message, code) = (error.message().to_str().unwrap_or_default(), error.code());
+    let call = format_args!("{name}({})", Arguments(arguments));
+    let colon = if error.is_explained() { ": " } else { "" };
+    let why = error.explanation();
+    trace(
+        "error",
+        format_args!("{call}: {message} ({code}){colon}{why}"),
+    );
+    code
 }
 
 /// A type that exported functions return: a code or a count, or a pointer.
@@ -47,6 +107,12 @@ pub trait Returned: Copy {
 impl Returned for c_int {
     fn failed(code: c_int) -> Self {
         code
+    }
+}
+
+impl Returned for i16 {
+    fn failed(code: c_int) -> Self {
+        code as i16
     }
 }
 
@@ -80,6 +146,7 @@ returned! {
     () => c_int: |()| Some(0);
     bool => c_int: |yes| Some(yes.into());
     c_int => c_int: Some;
+    i16 => i16: Some;
     usize => c_int: |count| count.try_into().ok();
     usize => i64: |count| count.try_into().ok();
     u64 => i64: |count| count.try_into().ok();
@@ -92,12 +159,16 @@ impl<T> Done<Self> for *mut T {
 }
 
 /// Runs the body of the exported function `name`, which returns 0, a count or a pointer; where it fails, an error code or null. The attribute
-/// [`export`](oxiblosc_export::export) calls it.
-pub fn returned<T: Done<R>, R: Returned>(name: &str, body: impl FnOnce() -> Result<T>) -> R {
+/// [`export`](oxiblosc_export::export) calls it. `arguments` are for the trace of an error.
+pub fn returned<T: Done<R>, R: Returned, const N: usize>(
+    name: &str,
+    arguments: impl FnOnce() -> [Argument; N],
+    body: impl FnOnce() -> Result<T>,
+) -> R {
     guard(R::failed(PANICKED), || {
-        match body().and_then(|done| done.returned().ok_or(Error::Failure)) {
+        match body().and_then(|done| done.returned().ok_or(Error::FAILURE)) {
             Ok(returned) => returned,
-            Err(error) => R::failed(trace_error(name, error)),
+            Err(error) => R::failed(trace_error(name, &arguments(), error)),
         }
     })
 }
@@ -108,16 +179,16 @@ mod tests {
 
     #[test]
     fn panics_and_errors_become_codes() {
-        let code = |result: Result<usize>| -> c_int { returned("f", || result) };
+        let code = |result: Result<usize>| -> c_int { returned("f", || [], || result) };
         assert_eq!(code(Ok(5)), 5);
-        assert_eq!(code(Ok(usize::MAX)), Error::Failure.code());
-        assert_eq!(code(Err(Error::Data)), -3);
-        let count: i64 = returned("f", || Ok(1u64 << 40));
+        assert_eq!(code(Ok(usize::MAX)), Error::FAILURE.code());
+        assert_eq!(code(Err(Error::DATA)), -3);
+        let count: i64 = returned("f", || [], || Ok(1u64 << 40));
         assert_eq!(count, 1 << 40);
-        let pointer: *mut u8 = returned("f", || Err::<*mut u8, _>(Error::Data));
+        let pointer: *mut u8 = returned("f", || [], || Err::<*mut u8, _>(Error::DATA));
         assert!(pointer.is_null());
         assert_eq!(guard(9, || panic!("test")), 9);
-        assert_eq!(PANICKED, Error::Failure.code());
+        assert_eq!(PANICKED, Error::FAILURE.code());
     }
 
     #[cfg(all(debug_assertions, unix))]

@@ -20,7 +20,7 @@
 mod export;
 mod pointers;
 
-pub use export::{Done, Returned, guard, returned};
+pub use export::{Argument, Done, Returned, guard, returned};
 pub use oxiblosc_error::Error;
 pub use oxiblosc_export::export;
 pub use pointers::{
@@ -29,10 +29,10 @@ pub use pointers::{
 
 use oxiblosc_error::Result;
 
-/// `not_null!(a, b)?` refuses pointers that are null; `not_null!(a, b; Data)?` with that error.
+/// `not_null!(a, b)?` refuses pointers that are null; `not_null!(a, b; DATA)?` with that error.
 #[macro_export]
 macro_rules! not_null {
-    ($($pointer:expr),+) => { $crate::not_null!($($pointer),+; NullPointer) };
+    ($($pointer:expr),+) => { $crate::not_null!($($pointer),+; NULL_POINTER) };
     ($($pointer:expr),+; $error:ident) => {
         match $($pointer.is_null())||+ {
             true => Err($crate::Error::$error),
@@ -44,10 +44,10 @@ macro_rules! not_null {
 /// A size or a number of the program's.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for negative ones.
+/// [`Error::INVALID_PARAM`] for negative ones.
 #[inline]
 pub fn size(number: impl TryInto<usize>) -> Result<usize> {
-    number.try_into().map_err(|_| Error::InvalidParam)
+    number.try_into().map_err(|_| Error::INVALID_PARAM)
 }
 
 /// The index of a chunk or block. A negative one is as invalid as one behind the last.

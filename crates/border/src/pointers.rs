@@ -31,7 +31,7 @@ pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
 /// The `len` bytes at `src`.
 ///
 /// # Errors
-/// [`Error::NullPointer`] for a null pointer, unless `len` is 0.
+/// [`Error::NULL_POINTER`] for a null pointer, unless `len` is 0.
 ///
 /// # Safety
 /// A pointer that is not null points to `len` readable bytes that no other thread writes meanwhile.
@@ -44,7 +44,7 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
 /// As [`items`], for a list that may be null if it is empty.
 ///
 /// # Errors
-/// [`Error::NullPointer`] for a null pointer, unless `len` is 0.
+/// [`Error::NULL_POINTER`] for a null pointer, unless `len` is 0.
 ///
 /// # Safety
 /// As for [`bytes`].
@@ -60,7 +60,7 @@ pub unsafe fn any_items<'a, T>(list: *const T, len: usize) -> Result<&'a [T]> {
 /// A list of the program, such as a shape: `len` items at an address that must not be null, even if `len` is 0.
 ///
 /// # Errors
-/// [`Error::NullPointer`].
+/// [`Error::NULL_POINTER`].
 ///
 /// # Safety
 /// As for [`bytes`].
@@ -115,7 +115,7 @@ pub unsafe fn hand_over(buffer: Buffer, place: *mut *mut u8, size: *mut i32) -> 
 /// Numbers in memory that the program frees with `free`; null if there are none.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn numbers_for_c(numbers: impl ExactSizeIterator<Item = i64>) -> Result<*mut i64> {
     match numbers.len() {
         0 => Ok(null_mut()),
@@ -126,7 +126,7 @@ pub fn numbers_for_c(numbers: impl ExactSizeIterator<Item = i64>) -> Result<*mut
 /// Refuses buffers that share bytes, as no library of these works in place.
 ///
 /// # Errors
-/// [`Error::InvalidParam`].
+/// [`Error::INVALID_PARAM`].
 #[inline]
 pub fn apart(src: *const u8, srclen: usize, dest: *const u8, destlen: usize) -> Result<()> {
     let (src, dest) = (src as usize, dest as usize);
@@ -135,7 +135,7 @@ pub fn apart(src: *const u8, srclen: usize, dest: *const u8, destlen: usize) -> 
         && src < dest.saturating_add(destlen)
         && dest < src.saturating_add(srclen);
     match overlap {
-        true => Err(Error::InvalidParam),
+        true => Err(Error::INVALID_PARAM),
         false => Ok(()),
     }
 }

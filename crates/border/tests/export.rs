@@ -11,7 +11,7 @@ use std::ptr::null;
 unsafe extern "C" fn oxiblosc_test_half(value: *const c_int) -> c_int {
     not_null!(value)?;
     if *value % 2 != 0 {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     Ok(*value / 2)
 }
@@ -37,8 +37,8 @@ fn results_become_codes() {
         by_name::oxiblosc_test_half(value.map_or(null(), std::ptr::from_ref))
     };
     assert_eq!(half(Some(&14)), 7);
-    assert_eq!(half(Some(&13)), Error::Data.code());
-    assert_eq!(half(None), Error::NullPointer.code());
+    assert_eq!(half(Some(&13)), Error::DATA.code());
+    assert_eq!(half(None), Error::NULL_POINTER.code());
 }
 
 #[test]

@@ -29,19 +29,19 @@ impl BlockShape {
     /// Checks the lengths from a metalayer.
     ///
     /// # Errors
-    /// [`Error::Failure`] for no or too many dimensions, and for lengths below 1.
+    /// [`Error::FAILURE`] for no or too many dimensions, and for lengths below 1.
     pub fn new(dims: &[i32]) -> Result<Self> {
         if dims.is_empty() || dims.len() > MAX_BLOCK_DIM {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         let mut shape = Self {
             dims: [1; MAX_BLOCK_DIM],
             ndim: dims.len(),
         };
         for (to, from) in shape.dims.iter_mut().zip(dims) {
-            *to = usize::try_from(*from).map_err(|_| Error::Failure)?;
+            *to = usize::try_from(*from).map_err(|_| Error::FAILURE)?;
             if *to == 0 {
-                return Err(Error::Failure);
+                return Err(Error::FAILURE);
             }
         }
         Ok(shape)
@@ -88,7 +88,7 @@ impl Cells {
     /// Cuts a block of `len` bytes into cells. `sides` returns the side of a cell, in items, for the length of the block along a dimension.
     ///
     /// # Errors
-    /// [`Error::Failure`] if a block of this shape does not have `len` bytes.
+    /// [`Error::FAILURE`] if a block of this shape does not have `len` bytes.
     pub fn new(
         shape: BlockShape,
         sides: impl Fn(usize) -> usize,
@@ -96,7 +96,7 @@ impl Cells {
         len: usize,
     ) -> Result<Self> {
         if typesize == 0 || shape.nbytes(typesize) != len as u64 {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         let mut cells = Self {
             shape,
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn shapes_that_lie_are_refused() {
         for dims in [&[][..], &[0], &[4, -1], &[1; MAX_BLOCK_DIM + 1]] {
-            assert_eq!(BlockShape::new(dims), Err(Error::Failure), "{dims:?}");
+            assert_eq!(BlockShape::new(dims), Err(Error::FAILURE), "{dims:?}");
         }
         let huge = BlockShape::new(&[i32::MAX; MAX_BLOCK_DIM]).unwrap();
         assert_eq!(huge.nbytes(8), u64::MAX);

@@ -70,7 +70,7 @@ impl BlockReader<'_> {
         parts: (&mut Bufs, &mut CodecState),
     ) -> Result<()> {
         if self.decoder.chunk.block_nbytes(nblock)? != dest.len() {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let pos = BlockPos {
             nblock,
@@ -112,9 +112,9 @@ impl BlockReader<'_> {
         part: &mut [u8],
         parts: (&mut Bufs, &mut CodecState),
     ) -> Result<bool> {
-        let end = from.checked_add(part.len()).ok_or(Error::InvalidParam)?;
+        let end = from.checked_add(part.len()).ok_or(Error::INVALID_PARAM)?;
         if end > self.decoder.chunk.block_nbytes(nblock)? {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         self.decoder.decode_part(nblock, from, part, parts)
     }

@@ -20,11 +20,11 @@ pub fn can_split(typesize: usize, blocksize: usize) -> bool {
 /// Reads a header.
 ///
 /// # Errors
-/// [`Error::VersionSupport`] for versions other than 2, [`Error::InvalidHeader`] for sizes that contradict each other.
+/// [`Error::VERSION_SUPPORT`] for versions other than 2, [`Error::INVALID_HEADER`] for sizes that contradict each other.
 pub fn read_header(raw: &[u8; MIN_HEADER_LENGTH]) -> Result<ChunkHeader> {
     let mut raw = *raw;
     if raw[0] != version::BLOSC1 {
-        return Err(Error::VersionSupport);
+        return Err(Error::VERSION_SUPPORT);
     }
     // Blosc 1 has no extended header: if both bits are set, items of several bytes are shuffled by bytes.
     if raw[2] & flags::EXTENDED == flags::EXTENDED {
@@ -37,7 +37,7 @@ pub fn read_header(raw: &[u8; MIN_HEADER_LENGTH]) -> Result<ChunkHeader> {
     }
     let blocksize = usize::try_from(i32_at(&raw, offset::BLOCKSIZE)).unwrap_or(0);
     if blocksize == 0 {
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER);
     }
     // The block size may be larger than Blosc 2 allows, so it is set below.
     raw[offset::BLOCKSIZE..][..4].copy_from_slice(&1i32.to_le_bytes());
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn sizes_are_checked_and_the_header_is_never_longer() {
         for sizes in [[-1, 8, 100], [8, 0, 100], [8, -8, 100], [8, 8, 15]] {
-            assert_eq!(header(1, 4, sizes), Err(Error::InvalidHeader), "{sizes:?}");
+            assert_eq!(header(1, 4, sizes), Err(Error::INVALID_HEADER), "{sizes:?}");
         }
         let large = header(5, 4, [i32::MAX - 16, 700_000_000, 100]).unwrap();
         assert_eq!((large.overhead(), large.nblocks), (16, 4));

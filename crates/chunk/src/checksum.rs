@@ -136,7 +136,7 @@ impl TableLayout {
     /// Whether the streams of block `nblock` match their checksums in the table.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn fits(&self, table: &[u8], nblock: usize, streams: &[u8]) -> Result<bool> {
         let known = &table[self.place(nblock)];
         let mut own = known.to_list()?;
@@ -176,7 +176,7 @@ impl<'a> Checksums<'a> {
     /// The table of a chunk with this header. `front` is the chunk's front up to the end of the table; it is checked.
     ///
     /// # Errors
-    /// [`Error::Data`].
+    /// [`Error::DATA`].
     #[inline]
     pub fn in_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
         check_front(front)?;
@@ -186,22 +186,22 @@ impl<'a> Checksums<'a> {
     /// The same for a front that was checked before.
     ///
     /// # Errors
-    /// [`Error::Data`].
+    /// [`Error::DATA`].
     #[inline]
     pub fn in_checked_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
         let layout = TableLayout::of(header);
         let at = front.len().checked_sub(layout.table_len());
-        Self::in_table(&front[at.ok_or(Error::Data)?..], layout)
+        Self::in_table(&front[at.ok_or(Error::DATA)?..], layout)
     }
 
     /// The checksums in a table that was checked before.
     ///
     /// # Errors
-    /// [`Error::Data`].
+    /// [`Error::DATA`].
     #[inline]
     pub(super) fn in_table(table: &'a [u8], layout: TableLayout) -> Result<Self> {
         if !table.starts_with(&MAGIC) {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let table = TableBytes::Borrowed(table);
         Ok(Self { layout, table })
@@ -210,7 +210,7 @@ impl<'a> Checksums<'a> {
     /// A copy that does not borrow the chunk.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn kept<'b>(&self) -> Result<Checksums<'b>> {
         Ok(Checksums {
             layout: self.layout,
@@ -228,23 +228,23 @@ impl<'a> Checksums<'a> {
     fn of_block(&self, nblock: usize) -> Result<&[u8]> {
         self.table()
             .get(self.layout.place(nblock))
-            .ok_or(Error::Data)
+            .ok_or(Error::DATA)
     }
 
     /// Checks the streams of block `nblock`.
     ///
     /// # Errors
-    /// [`Error::Data`].
+    /// [`Error::DATA`].
     #[inline]
     pub fn check_block(&self, nblock: usize, streams: &[u8]) -> Result<()> {
         let sums = self.of_block(nblock)?;
         if !self.layout.has_pages() {
             return check(sums, streams);
         }
-        let (size, data) = streams.split_at_checked(4).ok_or(Error::Data)?;
+        let (size, data) = streams.split_at_checked(4).ok_or(Error::DATA)?;
         match sums[..4] == *size && data.len().div_ceil(PAGE) < sums.len() / 4 {
             true => check_pages(&sums[4..], data),
-            false => Err(Error::Data),
+            false => Err(Error::DATA),
         }
     }
 
@@ -262,10 +262,10 @@ impl<'a> Checksums<'a> {
     /// Checks whole pages of a stored stream, from page `first` on; the last page of the block may be shorter.
     ///
     /// # Errors
-    /// [`Error::Data`].
+    /// [`Error::DATA`].
     pub fn check_part(&self, nblock: usize, first: usize, data: &[u8]) -> Result<()> {
         let sums = self.of_block(nblock)?;
-        check_pages(sums.get(4 + 4 * first..).ok_or(Error::Data)?, data)
+        check_pages(sums.get(4 + 4 * first..).ok_or(Error::DATA)?, data)
     }
 
     /// Copies the data of a stored stream, which has its size in front, to `out`, and checks each page while it is in the cache.
@@ -275,7 +275,7 @@ impl<'a> Checksums<'a> {
     pub fn copy_pages(&self, nblock: usize, stream: &[u8], out: &mut [u8]) -> Result<()> {
         let (size, data) = stream.split_at(4);
         if self.of_block(nblock)?[..4] != *size {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let pages = data.chunks(PAGE).zip(out.chunks_mut(PAGE)).enumerate();
         for (i, (page, out)) in pages {
@@ -289,12 +289,12 @@ impl<'a> Checksums<'a> {
 /// Checks the front of a chunk, which ends with its table.
 ///
 /// # Errors
-/// [`Error::Data`].
+/// [`Error::DATA`].
 #[inline]
 pub(super) fn check_front(front: &[u8]) -> Result<()> {
     match front.split_last_chunk() {
         Some((before, sum)) if crc32c(before) == u32::from_le_bytes(*sum) => Ok(()),
-        _ => Err(Error::Data),
+        _ => Err(Error::DATA),
     }
 }
 
@@ -309,16 +309,16 @@ fn check_pages(sums: &[u8], data: &[u8]) -> Result<()> {
 fn check(sum: &[u8], bytes: &[u8]) -> Result<()> {
     match sum == crc32c(bytes).to_le_bytes() {
         true => Ok(()),
-        false => Err(Error::Data),
+        false => Err(Error::DATA),
     }
 }
 
 /// Checks a chunk without blocks whose header says that it has a checksum.
 pub fn check_header_only(chunk: &[u8]) -> Result<()> {
-    let sum = chunk.get(IN_HEADER).ok_or(Error::ReadBuffer)?;
+    let sum = chunk.get(IN_HEADER).ok_or(Error::READ_BUFFER)?;
     match sum == of_header_only(chunk).to_le_bytes() {
         true => Ok(()),
-        false => Err(Error::Data),
+        false => Err(Error::DATA),
     }
 }
 
@@ -327,7 +327,7 @@ pub fn check_header_only(chunk: &[u8]) -> Result<()> {
 /// position on.
 ///
 /// # Errors
-/// Those of `read`; [`Error::InvalidHeader`] for a damaged chunk.
+/// Those of `read`; [`Error::INVALID_HEADER`] for a damaged chunk.
 pub fn front_sum(
     header: &ChunkHeader,
     read: impl Fn(usize, &mut [u8]) -> Result<()>,
@@ -351,7 +351,7 @@ pub fn front_sum(
     let at = table.saturating_add(TableLayout::of(header).front_place().start);
     match at < header.cbytes {
         true => word(at).map(Some),
-        false => Err(Error::InvalidHeader),
+        false => Err(Error::INVALID_HEADER),
     }
 }
 
@@ -428,7 +428,7 @@ impl Chunk<'_> {
     /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has none.
     ///
     /// # Errors
-    /// [`Error::Data`] where one is wrong, and those of a damaged chunk.
+    /// [`Error::DATA`] where one is wrong, and those of a damaged chunk.
     pub fn check_checksums(&self) -> Result<bool> {
         let Some(sums) = self.checksums() else {
             return Ok(self.header().has_checksums());

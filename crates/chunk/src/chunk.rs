@@ -37,7 +37,7 @@ impl<'a> Chunk<'a> {
     pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
         let mut chunk = None;
         Self::parse_into(&mut chunk, header, src)?;
-        chunk.ok_or(Error::Failure)
+        chunk.ok_or(Error::FAILURE)
     }
 
     /// The same for a chunk of which some parts were checked before.
@@ -51,7 +51,7 @@ impl<'a> Chunk<'a> {
     ) -> Result<Self> {
         let mut chunk = None;
         Self::parse_checked_into(&mut chunk, header, src, checked)?;
-        chunk.ok_or(Error::Failure)
+        chunk.ok_or(Error::FAILURE)
     }
 
     /// The same as [`Self::parse`], but into the caller's variable, since moving a `Chunk` takes as long as checking a small one.
@@ -76,11 +76,11 @@ impl<'a> Chunk<'a> {
         checked: Checked<'a>,
     ) -> Result<&'c Self> {
         if header.cbytes > src.len() && !header.is_lazy() {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         if header.is_lazy() && header.special() == Special::None {
             // The blocks of a lazy chunk are in a frame, which is not known here.
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let chunk = place.insert(Self::unchecked(header, src));
         chunk.checked = checked;
@@ -100,7 +100,7 @@ impl<'a> Chunk<'a> {
     ) -> Result<Self> {
         if header.is_lazy() && header.has_checksums() {
             // The checksums belong to the header of the chunk in the frame, which is not lazy.
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         Self::lazy_copy(header, front, source)
     }
@@ -116,7 +116,7 @@ impl<'a> Chunk<'a> {
         source: &'a dyn BlockSource,
     ) -> Result<Self> {
         if front.len() < Self::front_len(header) {
-            return Err(Error::ReadBuffer);
+            return Err(Error::READ_BUFFER);
         }
         Self::new(header, front, Some(source))
     }
@@ -175,12 +175,12 @@ impl<'a> Chunk<'a> {
     fn check(&mut self, source: Option<&'a dyn BlockSource>) -> Result<()> {
         let header = self.header;
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let empty = header.nbytes == 0 && header.cbytes == header.overhead();
         let streams = self.has_streams() && !empty;
         if streams && self.starts_end() > self.bytes.len() {
-            return Err(Error::ReadBuffer);
+            return Err(Error::READ_BUFFER);
         }
         if let Some(source) = source {
             let starts = if streams { self.starts() } else { &[] };
@@ -196,14 +196,14 @@ impl<'a> Chunk<'a> {
         if header.has_checksums() {
             self.checksums = self.read_checksums(streams)?;
         } else if checksum::has_unflagged_checksums(header, self.bytes) {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         if streams {
             self.dict = self.read_dict()?;
             if header.has_vlblocks() {
                 if header.nbytes == 0 {
                     // No block is empty.
-                    return Err(Error::InvalidHeader);
+                    return Err(Error::INVALID_HEADER);
                 }
                 if source.is_none() {
                     self.offsets = self.read_offsets()?;
@@ -216,7 +216,7 @@ impl<'a> Chunk<'a> {
     fn read_checksums(&self, streams: bool) -> Result<Option<Checksums<'a>>> {
         if !streams {
             if self.header.nbytes > 0 && !self.is_special() {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             checksum::check_header_only(self.bytes)?;
             return Ok(None);
@@ -231,7 +231,7 @@ impl<'a> Chunk<'a> {
             return Checksums::in_table(&front[self.front_end..], layout).map(Some);
         }
         let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         };
         let mut bytes = read_front(lazy.source, to)?;
         // The front that was used until now is the one that has to match.
@@ -259,7 +259,7 @@ impl<'a> Chunk<'a> {
 
     /// All bytes of a lazy chunk.
     pub fn load(&self) -> Result<List<u8>> {
-        let source = self.lazy.as_ref().ok_or(Error::InvalidParam)?.source;
+        let source = self.lazy.as_ref().ok_or(Error::INVALID_PARAM)?.source;
         let mut bytes = read_front(source, self.header.cbytes)?;
         // The source may have changed since: everything else relies on the header that was checked.
         let front = self.bytes.len().min(bytes.len());
@@ -270,11 +270,11 @@ impl<'a> Chunk<'a> {
     /// The chunk that [`Self::load`] returned; `header` is that of the lazy chunk.
     pub fn loaded(header: &'a ChunkHeader, bytes: &'a [u8]) -> Result<Self> {
         if header.cbytes > bytes.len() {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         if header.is_lazy() && header.has_checksums() {
             // As in `lazy`.
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         Self::new(header, bytes, None)
     }
@@ -316,11 +316,11 @@ impl<'a> Chunk<'a> {
         match &self.lazy {
             Some(lazy) if to > self.bytes.len() => {
                 if from > to || to > self.header.cbytes {
-                    return Err(Error::ReadBuffer);
+                    return Err(Error::READ_BUFFER);
                 }
                 lazy.read(from, to - from, buf)
             }
-            _ => self.bytes.get(from..to).ok_or(Error::ReadBuffer),
+            _ => self.bytes.get(from..to).ok_or(Error::READ_BUFFER),
         }
     }
 
@@ -331,7 +331,7 @@ impl<'a> Chunk<'a> {
             Some(lazy) if from + out.len() <= self.header.cbytes => lazy.source.read_at(from, out),
             _ => {
                 let bytes = self.bytes.get(from..from + out.len());
-                filters::copy(bytes.ok_or(Error::ReadBuffer)?, out);
+                filters::copy(bytes.ok_or(Error::READ_BUFFER)?, out);
                 Ok(())
             }
         }
@@ -354,8 +354,8 @@ impl<'a> Chunk<'a> {
         let len = usize::try_from(len).unwrap_or(0);
         match (1..=oxiblosc_codecs::MAX_DICT_SIZE).contains(&len) {
             true => Ok(len),
-            false if self.header.has_checksums() => Err(Error::Data),
-            false => Err(Error::CodecDict),
+            false if self.header.has_checksums() => Err(Error::DATA),
+            false => Err(Error::CODEC_DICT),
         }
     }
 
@@ -370,9 +370,9 @@ impl<'a> Chunk<'a> {
         let bytes = self.fetch(at + 4, end, &mut buf)?;
         let (raw, behind) = bytes
             .split_at_checked(self.front_end - at - 4)
-            .ok_or(Error::ReadBuffer)?;
+            .ok_or(Error::READ_BUFFER)?;
         if behind == checksum::MAGIC && !self.header.has_checksums() {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         match Codec::from_format(self.header.flags >> 5) {
             Some(codec) if codec.supports_dict() => {
@@ -391,24 +391,24 @@ impl<'a> Chunk<'a> {
         offsets.push(0)?;
         let mut total = 0usize;
         for nblock in 0..nblocks {
-            let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
+            let (start, end) = self.vl_span(nblock).ok_or(Error::INVALID_HEADER)?;
             if start < self.starts_end() || end - start < 4 {
-                return Err(Error::InvalidHeader);
+                return Err(Error::INVALID_HEADER);
             }
             let nbytes = i32_at(self.bytes, start);
             if nbytes <= 0 {
-                return Err(Error::InvalidHeader);
+                return Err(Error::INVALID_HEADER);
             }
             total += nbytes as usize;
             if total > self.header.nbytes {
-                return Err(Error::InvalidHeader);
+                return Err(Error::INVALID_HEADER);
             }
             offsets.push(total)?;
         }
         if total == self.header.nbytes {
             Ok(offsets)
         } else {
-            Err(Error::InvalidHeader)
+            Err(Error::INVALID_HEADER)
         }
     }
 }

@@ -19,7 +19,7 @@ impl Chunk<'_> {
     /// Refuses a kind of special values that this library does not know.
     fn check_special(&self) -> Result<()> {
         match self.header.special() {
-            Special::Unknown(_) => Err(Error::Data),
+            Special::Unknown(_) => Err(Error::DATA),
             _ => Ok(()),
         }
     }
@@ -68,9 +68,9 @@ pub fn decompress(
     let nbytes = header.nbytes;
     let nblocks = header.nblocks;
     chunk.check_special()?;
-    let dest = dest.get_mut(..nbytes).ok_or(Error::WriteBuffer)?;
+    let dest = dest.get_mut(..nbytes).ok_or(Error::WRITE_BUFFER)?;
     if maskout.is_some_and(|mask| mask.len() != nblocks) {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     if nbytes == 0 {
         return Ok(0);
@@ -188,7 +188,7 @@ pub fn decompress_block(
     hooks: &dyn Hooks,
 ) -> Result<()> {
     if !chunk.has_block(nblock) {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let mut pipeline = Pipeline::EMPTY;
     let decoder = chunk.decoder(&mut pipeline, hooks)?;

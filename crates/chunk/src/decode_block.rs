@@ -62,11 +62,11 @@ impl<'a> Streams<'a> {
             }
         };
         if bsize < count {
-            return Err(Error::WriteBuffer);
+            return Err(Error::WRITE_BUFFER);
         }
         let neblock = if count == 1 { bsize } else { bsize / count };
         if neblock * count != bsize {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         Ok(Self {
             rest: bytes,
@@ -105,7 +105,7 @@ impl<'a> Streams<'a> {
                 stream => {
                     decode(
                         stream,
-                        PaddedDst::new(&mut *room, self.neblock).ok_or(Error::Failure)?,
+                        PaddedDst::new(&mut *room, self.neblock).ok_or(Error::FAILURE)?,
                     )?;
                     None
                 }
@@ -127,21 +127,21 @@ impl<'a> Streams<'a> {
     #[inline(always)]
     pub fn next(&mut self) -> Result<Stream<'a>> {
         let Some((size, rest)) = self.rest.split_at_checked(4) else {
-            return Err(Error::ReadBuffer);
+            return Err(Error::READ_BUFFER);
         };
         let size = i32_at(size, 0);
         if self.variable {
             self.rest = &[];
             let same = usize::try_from(size) == Ok(self.neblock);
             return match (same, rest.len() == self.neblock) {
-                (false, _) => Err(Error::Data),
+                (false, _) => Err(Error::DATA),
                 (_, true) => Ok(Stream::Stored(rest)),
                 (_, false) => Ok(Stream::Compressed(rest.into())),
             };
         }
         if size <= 0 && self.rules.is_blosc1() {
             // Blosc 1 has no runs.
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         if size == 0 {
             self.rest = rest;
@@ -149,21 +149,21 @@ impl<'a> Streams<'a> {
         }
         if size < 0 {
             let Some((token, rest)) = rest.split_first() else {
-                return Err(Error::ReadBuffer);
+                return Err(Error::READ_BUFFER);
             };
             self.rest = rest;
             return match u8::try_from(-i64::from(size)) {
                 Ok(value) if token & 1 != 0 => Ok(Stream::Run(value)),
-                _ => Err(Error::RunLength),
+                _ => Err(Error::RUN_LENGTH),
             };
         }
         if size as usize > self.neblock && !self.rules.is_blosc1() {
             // No encoder writes a stream longer than its data, except Snappy's in Blosc 1. A file might let many blocks share a very long one,
             // which would take long to decode.
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let Some(data) = PaddedSrc::new(rest, size as usize) else {
-            return Err(Error::ReadBuffer);
+            return Err(Error::READ_BUFFER);
         };
         self.rest = &rest[size as usize..];
         Ok(if size as usize == self.neblock {
@@ -257,7 +257,7 @@ impl<'a> BlockDecoder<'a> {
         let again = joined.as_mut().map(|(n, dst)| (*n, &mut **dst));
         match self.decode_or_join_from(nblock, false, out, again, input, codec) {
             // Blocks that share bytes need more than the bytes up to the next start. No encoder writes them, but they are valid.
-            Err(Error::ReadBuffer) if self.chunk.is_lazy() => {
+            Err(error) if error == Error::READ_BUFFER && self.chunk.is_lazy() => {
                 self.decode_or_join_from(nblock, true, out, joined, input, codec)
             }
             result => result,
@@ -375,7 +375,7 @@ impl<'a> BlockDecoder<'a> {
         if nbytes == expected {
             Ok(())
         } else {
-            Err(Error::Data)
+            Err(Error::DATA)
         }
     }
 }
@@ -386,7 +386,7 @@ impl BlockDecoder<'_> {
     fn decode_registered(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         let header = &self.chunk.header;
         if header.flags >> 5 != header.rules.other_codec() {
-            return Err(Error::CodecSupport);
+            return Err(Error::CODEC_SUPPORT);
         }
         let codec = (header.udcompcode, header.compcode_meta);
         registered::decode(codec, data, out, self.hooks)

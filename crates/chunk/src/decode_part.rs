@@ -84,12 +84,12 @@ impl Items<'_> {
     /// Copies the bytes from `from` on of the block into `out`.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] outside the range, and for parts of items.
+    /// [`Error::INVALID_PARAM`] outside the range, and for parts of items.
     pub fn get(&self, from: usize, out: &mut [u8]) -> Result<()> {
         let (planes, len) = (self.planes, out.len());
         let aligned = from.is_multiple_of(planes) && len.is_multiple_of(planes);
         if !aligned || from < self.from || from > self.to || len > self.to - from {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         if planes == 1 {
             self.filtered.copy(from, out);
@@ -153,7 +153,7 @@ impl BlockDecoder<'_> {
             let end = end(j * neblock, neblock);
             let stream = match streams.next() {
                 // Blocks that share bytes have more of them than were read.
-                Err(Error::ReadBuffer) if chunk.is_lazy() => return Ok(None),
+                Err(error) if error == Error::READ_BUFFER && chunk.is_lazy() => return Ok(None),
                 stream => stream?,
             };
             filtered.streams.push(match stream {
@@ -169,7 +169,7 @@ impl BlockDecoder<'_> {
                             end,
                         )?;
                         if got < end {
-                            return Err(Error::Data);
+                            return Err(Error::DATA);
                         }
                     }
                     StreamData::Bytes(0, out)

@@ -60,7 +60,7 @@ impl ChunkEncoder<'_> {
             .and_then(|_| Dict::for_compression(codec, self.params.clevel, &raw));
         match usable {
             Ok(dict) => Ok(Some((raw, dict))),
-            Err(Error::CodecDict) => Ok(None),
+            Err(error) if error == Error::CODEC_DICT => Ok(None),
             Err(error) => Err(error),
         }
     }

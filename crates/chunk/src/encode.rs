@@ -163,7 +163,7 @@ impl<'a> ChunkInput<'a> {
 /// Compresses `source` into `dest`. Returns the size of the chunk, or 0 if it does not fit.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if there are no variable-length blocks, or one of them is empty; [`Error::MemoryAlloc`]; those of `hooks`.
+/// [`Error::INVALID_PARAM`] if there are no variable-length blocks, or one of them is empty; [`Error::MEMORY_ALLOC`]; those of `hooks`.
 pub fn compress(
     params: &EncodeParams,
     source: ChunkInput,
@@ -177,7 +177,7 @@ pub fn compress(
     if let ChunkInput::Variable(blocks) = source
         && (blocks.is_empty() || blocks.iter().any(|block| block.is_empty()))
     {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let within = (source.max_blocksize(params.blocksize)).map(|blocksize| EncodeParams {
         blocksize,

@@ -108,7 +108,7 @@ impl BlockEncoder<'_> {
             prefilter(self.hooks, pos, block, self.params, bufs)?;
             input = None;
         } else if input.is_none() {
-            return Err(Error::NullPointer);
+            return Err(Error::NULL_POINTER);
         }
         let reference = match self.reference {
             Some(first) if block.offset != 0 => DeltaReference::First(first),
@@ -342,7 +342,7 @@ impl BlockEncoder<'_> {
             }
         };
         if cbytes > body.len() {
-            Err(Error::WriteBuffer)
+            Err(Error::WRITE_BUFFER)
         } else {
             Ok(cbytes)
         }

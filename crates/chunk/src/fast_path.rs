@@ -211,7 +211,7 @@ fn decode(codec: Codec, stream: Stream, room: PaddedDst, state: &mut CodecState)
             let expected = room.size();
             let nbytes = state.decoder.decompress_padded(codec, None, data, room)?;
             if nbytes != expected {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
         }
     }

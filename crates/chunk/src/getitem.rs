@@ -26,17 +26,17 @@ impl ItemRange {
         let typesize = i64::from(header.typesize);
         let (start, nitems) = (i64::from(start), i64::from(nitems));
         if nitems < 0 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let len = nitems * typesize;
         if nitems > 0 && (len > i64::from(i32::MAX) || len > i64::from(destsize)) {
-            return Err(Error::WriteBuffer);
+            return Err(Error::WRITE_BUFFER);
         }
         let end = (start + nitems) * typesize;
         let inside =
             start >= 0 && end <= header.nbytes as i64 && start + nitems <= i64::from(i32::MAX);
         if nitems > 0 && !inside {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         Ok(Self {
             start: (start.max(0) * typesize) as usize,
@@ -48,7 +48,7 @@ impl ItemRange {
     pub fn of_bytes(header: &ChunkHeader, start: i32, nbytes: i32, destsize: i32) -> Result<Self> {
         let typesize = i32::from(header.typesize);
         if start < 0 || nbytes < 0 || start % typesize != 0 || nbytes % typesize != 0 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         Self::new(header, start / typesize, nbytes / typesize, destsize)
     }
@@ -66,11 +66,11 @@ pub fn stored<'a>(
     }
     // A chunk with checksums has stored streams, never stored data without block starts.
     if header.cbytes != header.nbytes + header.overhead() || header.has_checksums() {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let start = header.overhead() + range.start;
     let bytes = src.get(start..start + range.len);
-    bytes.ok_or(Error::ReadBuffer).map(Some)
+    bytes.ok_or(Error::READ_BUFFER).map(Some)
 }
 
 /// Copies the items of `range` into `dest`, which is as long as the range. Of a repeated value only whole items can be read.
@@ -80,7 +80,7 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
         && chunk.header().special() == Special::Value
         && !range.len.is_multiple_of(chunk.value().len())
     {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     read(chunk, range, dest, hooks)
 }
@@ -89,7 +89,7 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
 pub fn read(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let header = chunk.header();
     let Blocks::Regular { blocksize } = header.blocks else {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     };
     let end = range.start + range.len;
     if range.len == 0 {
@@ -165,10 +165,13 @@ mod tests {
             })
         );
         assert_eq!(range(0, 0, 0), Ok(ItemRange { start: 0, len: 0 }));
-        assert_eq!(range(10, 5, 39), Err(Error::WriteBuffer));
-        assert_eq!(range(1, 500, i32::MAX), Err(Error::InvalidParam));
-        assert_eq!(range(-1, 5, i32::MAX), Err(Error::InvalidParam));
-        assert_eq!(range(0, -1, i32::MAX), Err(Error::InvalidParam));
-        assert_eq!(range(i32::MAX, i32::MAX, i32::MAX), Err(Error::WriteBuffer));
+        assert_eq!(range(10, 5, 39), Err(Error::WRITE_BUFFER));
+        assert_eq!(range(1, 500, i32::MAX), Err(Error::INVALID_PARAM));
+        assert_eq!(range(-1, 5, i32::MAX), Err(Error::INVALID_PARAM));
+        assert_eq!(range(0, -1, i32::MAX), Err(Error::INVALID_PARAM));
+        assert_eq!(
+            range(i32::MAX, i32::MAX, i32::MAX),
+            Err(Error::WRITE_BUFFER)
+        );
     }
 }

@@ -116,7 +116,7 @@ pub struct ChunkHeader {
 #[inline(always)]
 fn read_size(src: &[u8; MIN_HEADER_LENGTH], at: usize) -> Result<usize> {
     let size = i32::from_le_bytes([src[at], src[at + 1], src[at + 2], src[at + 3]]);
-    usize::try_from(size).map_err(|_| Error::InvalidHeader)
+    usize::try_from(size).map_err(|_| Error::INVALID_HEADER)
 }
 
 /// The little-endian int32 at `at`; the caller has checked that it is there.
@@ -156,14 +156,14 @@ impl ChunkHeader {
     /// Checks that `cbytes` bytes beginning with `front` can be a chunk, by its header alone. Returns the size of its data.
     pub fn validate(front: &[u8], cbytes: usize) -> Result<usize> {
         if cbytes < MIN_HEADER_LENGTH {
-            return Err(Error::WriteBuffer);
+            return Err(Error::WRITE_BUFFER);
         }
         let header = Self::parse_basic(front)?;
         if header.cbytes != cbytes {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         if header.nbytes > MAX_BUFFERSIZE as usize {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         Ok(header.nbytes)
     }
@@ -179,7 +179,7 @@ impl ChunkHeader {
     /// which stalls the processor for longer than all checks take (store forwarding).
     pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
         let Some(front) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
-            return Err(Error::ReadBuffer);
+            return Err(Error::READ_BUFFER);
         };
         let cbytes = read_size(front, offset::CBYTES)?;
         let blocksize = read_size(front, offset::BLOCKSIZE)?;
@@ -189,7 +189,7 @@ impl ChunkHeader {
             || blocksize > MAX_BLOCKSIZE as usize
             || front[3] == 0
         {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         let header = self;
         *header = Self::EMPTY;
@@ -205,11 +205,11 @@ impl ChunkHeader {
             header.filters_from_flags();
         }
         if header.version > version::VL_BLOCKS && header.blosc2_flags2 & !flags2::VL_BLOCKS != 0 {
-            return Err(Error::VersionSupport);
+            return Err(Error::VERSION_SUPPORT);
         }
         if header.blosc2_flags2 & flags2::VL_BLOCKS != 0 {
             if header.is_memcpyed() {
-                return Err(Error::InvalidHeader);
+                return Err(Error::INVALID_HEADER);
             }
             header.set_blocks(Blocks::Variable { nblocks: blocksize });
         } else {
@@ -224,10 +224,10 @@ impl ChunkHeader {
     #[inline(always)]
     fn read_extension(&mut self, src: &[u8]) -> Result<()> {
         if self.cbytes < EXTENDED_HEADER_LENGTH {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         let Some(ext) = src.get(MIN_HEADER_LENGTH..EXTENDED_HEADER_LENGTH) else {
-            return Err(Error::ReadBuffer);
+            return Err(Error::READ_BUFFER);
         };
         self.filters.copy_from_slice(&ext[..6]);
         self.udcompcode = ext[6];
@@ -237,7 +237,7 @@ impl ChunkHeader {
         self.blosc2_flags = ext[15];
         let special = self.special();
         if special != Special::None && self.blosc2_flags2 & flags2::VL_BLOCKS != 0 {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         match special {
             Special::None | Special::Zero => {}
@@ -245,12 +245,12 @@ impl ChunkHeader {
                 let width = self.cbytes - EXTENDED_HEADER_LENGTH;
                 let possible = width > 0 && width <= MAX_BLOCKSIZE as usize && width <= self.nbytes;
                 if !possible || !self.nbytes.is_multiple_of(width) {
-                    return Err(Error::InvalidHeader);
+                    return Err(Error::INVALID_HEADER);
                 }
             }
             Special::Nan | Special::Uninit | Special::Unknown(_) => {
                 if !self.nbytes.is_multiple_of(usize::from(self.typesize)) {
-                    return Err(Error::InvalidHeader);
+                    return Err(Error::INVALID_HEADER);
                 }
             }
         }
@@ -387,13 +387,13 @@ mod tests {
             raw[at..at + 4].copy_from_slice(&value.to_le_bytes());
             ChunkHeader::parse(&raw)
         };
-        assert_eq!(with(4, -1), Err(Error::InvalidHeader));
-        assert_eq!(with(8, 0), Err(Error::InvalidHeader));
-        assert_eq!(with(8, MAX_BLOCKSIZE + 1), Err(Error::InvalidHeader));
-        assert_eq!(with(12, 31), Err(Error::InvalidHeader));
-        assert_eq!(with(12, 15), Err(Error::InvalidHeader));
-        assert_eq!(ChunkHeader::parse(&sample()[..31]), Err(Error::ReadBuffer));
-        assert_eq!(ChunkHeader::parse(&sample()[..15]), Err(Error::ReadBuffer));
+        assert_eq!(with(4, -1), Err(Error::INVALID_HEADER));
+        assert_eq!(with(8, 0), Err(Error::INVALID_HEADER));
+        assert_eq!(with(8, MAX_BLOCKSIZE + 1), Err(Error::INVALID_HEADER));
+        assert_eq!(with(12, 31), Err(Error::INVALID_HEADER));
+        assert_eq!(with(12, 15), Err(Error::INVALID_HEADER));
+        assert_eq!(ChunkHeader::parse(&sample()[..31]), Err(Error::READ_BUFFER));
+        assert_eq!(ChunkHeader::parse(&sample()[..15]), Err(Error::READ_BUFFER));
     }
 
     #[test]
@@ -441,7 +441,7 @@ mod tests {
         zeros.write(&mut chunk);
         let front = &chunk[..MIN_HEADER_LENGTH];
         assert_eq!(ChunkHeader::validate(front, 32), Ok(800));
-        assert_eq!(ChunkHeader::validate(front, 33), Err(Error::InvalidHeader));
-        assert_eq!(ChunkHeader::validate(&[], 15), Err(Error::WriteBuffer));
+        assert_eq!(ChunkHeader::validate(front, 33), Err(Error::INVALID_HEADER));
+        assert_eq!(ChunkHeader::validate(&[], 15), Err(Error::WRITE_BUFFER));
     }
 }

@@ -46,7 +46,7 @@ pub trait Hooks: Sync {
         _out: &mut [u8],
         _ttmp: &mut [u8],
     ) -> Result<()> {
-        Err(Error::FilterPipeline)
+        Err(Error::FILTER_PIPELINE)
     }
 
     /// Whether [`Self::postfilter`] is to be called.
@@ -63,7 +63,7 @@ pub trait Hooks: Sync {
         _out: &mut [u8],
         _ttmp: &mut [u8],
     ) -> Result<()> {
-        Err(Error::Postfilter)
+        Err(Error::POSTFILTER)
     }
 
     /// The typesize of the super-chunk that the chunk belongs to, if it belongs to one.
@@ -73,27 +73,27 @@ pub trait Hooks: Sync {
 
     /// The shape of the blocks of the array that the chunk belongs to.
     fn block_shape(&self) -> Result<BlockShape> {
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     }
 
     /// Runs a registered filter forward over a block.
     fn filter_forward(&self, _id: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<()> {
-        Err(Error::FilterPipeline)
+        Err(Error::FILTER_PIPELINE)
     }
 
     /// Undoes a registered filter.
     fn filter_backward(&self, _id: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<()> {
-        Err(Error::FilterPipeline)
+        Err(Error::FILTER_PIPELINE)
     }
 
     /// Compresses a stream with a registered codec. Returns 0 if it did not fit into `dst`.
     fn encode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
-        Err(Error::CodecSupport)
+        Err(Error::CODEC_SUPPORT)
     }
 
     /// Decompresses a stream with a registered codec. Returns the number of bytes written.
     fn decode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
-        Err(Error::CodecSupport)
+        Err(Error::CODEC_SUPPORT)
     }
 }
 

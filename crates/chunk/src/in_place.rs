@@ -74,7 +74,7 @@ fn block_layout(
         return Ok(None);
     }
     if touched.iter().any(|t| t.nblock >= header.nblocks) {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     if header.is_memcpyed() {
         if header.cbytes != header.nbytes + header.overhead() || header.has_checksums() {
@@ -120,7 +120,7 @@ impl<'a> PatchTarget<'a> {
     /// `slack` whether it gets slack between its blocks if it is rewritten. None if the chunk cannot be changed in place.
     ///
     /// # Errors
-    /// Those of input; [`Error::InvalidParam`] for blocks that do not exist.
+    /// Those of input; [`Error::INVALID_PARAM`] for blocks that do not exist.
     pub fn read(
         source: &'a dyn BlockSource,
         header: &'a ChunkHeader,
@@ -180,7 +180,7 @@ impl<'a> PatchTarget<'a> {
     /// Like [`Self::read`], for a chunk in memory.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for blocks that do not exist.
+    /// [`Error::INVALID_PARAM`] for blocks that do not exist.
     pub(super) fn of(chunk: &Chunk<'a>, touched: &[Touched]) -> Result<Option<Self>> {
         let (header, bytes) = (chunk.header(), chunk.bytes());
         let Some((rooms, starts)) = block_layout(header, bytes, touched)? else {
@@ -202,7 +202,7 @@ impl<'a> PatchTarget<'a> {
     /// of [`ChunkBytes::File`] has no checksums.
     ///
     /// # Errors
-    /// [`Error::Data`].
+    /// [`Error::DATA`].
     pub(super) fn check(&self, touched: &[Touched]) -> Result<()> {
         let header = self.header;
         if !header.has_checksums() {
@@ -211,7 +211,7 @@ impl<'a> PatchTarget<'a> {
         let sums = Checksums::in_checked_front(self.front(), header)?;
         for (i, t) in touched.iter().enumerate().filter(|(_, t)| !t.whole) {
             let (room, size) = (self.room(i), blocksize_of(header, t.nblock));
-            let len = streams_len(header, room, size, |_| ()).map_err(|_| Error::Data)?;
+            let len = streams_len(header, room, size, |_| ()).map_err(|_| Error::DATA)?;
             sums.check_block(t.nblock, &room[..len])?;
         }
         Ok(())

@@ -91,7 +91,7 @@ impl<'a> OrderedWriter<'a> {
                 Ok(Some(self.position - self.body))
             }
             // A worker ended without delivering its block.
-            true => Err(Error::Failure),
+            true => Err(Error::FAILURE),
             false => Ok(None),
         }
     }
@@ -308,7 +308,7 @@ mod tests {
                 assert_eq!((at, bytes), (starts.clone(), expected.clone()), "{order:?}");
                 assert_eq!(deliver(&sizes, raw, &order, 24).0, Ok(None), "{order:?}");
                 let unfinished = deliver(&sizes, raw, &order[..3], 25).0;
-                assert_eq!(unfinished, Err(Error::Failure), "{order:?}");
+                assert_eq!(unfinished, Err(Error::FAILURE), "{order:?}");
             }
         }
     }
@@ -364,9 +364,9 @@ mod tests {
         bytes.ensure(10).unwrap();
         let mut deliver =
             |nblock, block| OrderedWriter::deliver(&all, nblock, block, &mut bytes, raw_stream);
-        assert!(!deliver(1, Err(Error::Data)));
+        assert!(!deliver(1, Err(Error::DATA)));
         assert!(!deliver(0, Ok(Encoded::Bytes(10))));
         let finished = all.into_inner().unwrap().finish(raw_stream);
-        assert_eq!(finished, Err(Error::Data));
+        assert_eq!(finished, Err(Error::DATA));
     }
 }

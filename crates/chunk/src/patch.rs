@@ -29,11 +29,11 @@ impl Touched {
     /// The blocks that contain the `len` bytes from `start` on. None for variable-length blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when the range is not within the data.
+    /// [`Error::INVALID_PARAM`] when the range is not within the data.
     pub fn of_range(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<List<Self>>> {
-        let stop = start.checked_add(len).ok_or(Error::InvalidParam)?;
+        let stop = start.checked_add(len).ok_or(Error::INVALID_PARAM)?;
         if stop > header.nbytes {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let Blocks::Regular { blocksize } = header.blocks else {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Patched {
     /// The whole new chunk; `old` is the one that was changed.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::InvalidParam`] if the edits do not fit into `old`.
+    /// [`Error::MEMORY_ALLOC`]; [`Error::INVALID_PARAM`] if the edits do not fit into `old`.
     pub fn whole(self, old: &Chunk) -> Result<Buffer> {
         match self {
             Self::Whole(bytes) => Ok(bytes),
@@ -153,7 +153,7 @@ impl Patcher<'_> {
     /// Overwrites the data from byte `start` on with `new`. None if the chunk must be compressed from all its data (see [`Self::blocks`]).
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
+    /// [`Error::INVALID_PARAM`] when the range is not within the data; those of a damaged chunk.
     pub fn range(&self, start: usize, new: &[u8], mode: PatchMode) -> Result<Option<Patched>> {
         let Some(touched) = Touched::of_range(self.chunk.header(), start, new.len())? else {
             return Ok(None);
@@ -169,7 +169,7 @@ impl Patcher<'_> {
     /// not depend on the number of workers.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if `touched` does not ascend or contains blocks that do not exist, and for a
+    /// [`Error::INVALID_PARAM`] if `touched` does not ascend or contains blocks that do not exist, and for a
     /// lazy chunk; those of a damaged chunk.
     pub fn blocks(
         &self,
@@ -202,7 +202,7 @@ impl Patcher<'_> {
         let inside = touched.last().is_none_or(|t| t.nblock < nblocks);
         let in_place = matches!(mode, PatchMode::InPlace(_));
         if !ascend || !inside || (self.chunk.is_lazy() && !in_place) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         Ok(())
     }

@@ -102,12 +102,12 @@ impl Pipeline {
             filter_id::TRUNC_PREC => {
                 // Reports a parameter that the filter refuses, even if no block reaches it.
                 trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])
-                    .map_err(|_| Error::FilterPipeline)?;
+                    .map_err(|_| Error::FILTER_PIPELINE)?;
                 Stage::TruncPrec(meta as i8)
             }
             id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
-            _ if decoding => return Err(Error::Failure),
-            _ => return Err(Error::FilterPipeline),
+            _ if decoding => return Err(Error::FAILURE),
+            _ => return Err(Error::FILTER_PIPELINE),
         });
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Pipeline {
                 },
                 Stage::TruncPrec(bits) => {
                     trunc_prec::truncate(bits, typesize, src, dst)
-                        .map_err(|_| Error::FilterPipeline)?;
+                        .map_err(|_| Error::FILTER_PIPELINE)?;
                 }
                 Stage::Registered { id, meta } => {
                     registered::forward((id, meta), typesize, src, dst, hooks)?;

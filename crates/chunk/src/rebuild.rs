@@ -164,7 +164,7 @@ pub struct Rebuilt {
 /// works.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
     let Some(parts) = ChunkLayout::with_sums(header, bytes) else {
         return Ok(None);
@@ -206,9 +206,9 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
 /// be decompressed, but their data are not certain.
 ///
 /// # Errors
-/// Those of a damaged chunk, [`Error::MemoryAlloc`].
+/// Those of a damaged chunk, [`Error::MEMORY_ALLOC`].
 pub fn without_checksums(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, List<usize>)> {
-    let parts = ChunkLayout::with_sums(header, bytes).ok_or(Error::Data)?;
+    let parts = ChunkLayout::with_sums(header, bytes).ok_or(Error::DATA)?;
     let mut chunk = Buffer::copy_of(&bytes[..header.cbytes])?;
     let damaged = parts.damaged_blocks(&chunk)?;
     let plain = ChunkHeader {
@@ -235,9 +235,9 @@ pub fn front_matches(header: &ChunkHeader, chunk: &[u8]) -> bool {
 /// The blocks of a chunk that do not match their checksums. Empty for a chunk without checksums.
 ///
 /// # Errors
-/// [`Error::Data`] if the front is damaged, [`Error::MemoryAlloc`].
+/// [`Error::DATA`] if the front is damaged, [`Error::MEMORY_ALLOC`].
 pub fn damaged_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<List<usize>> {
-    let parts = ChunkLayout::new(header, chunk).ok_or(Error::Data)?;
+    let parts = ChunkLayout::new(header, chunk).ok_or(Error::DATA)?;
     match header.has_checksums() {
         true => parts.damaged_blocks(chunk),
         false => Ok(List::new()),
@@ -295,9 +295,9 @@ impl ChunkLayout<'_> {
 /// For a chunk whose front is not damaged: the chunk with a bit flipped in each block that matches its checksum by that, and these blocks.
 ///
 /// # Errors
-/// [`Error::Data`] if the front is damaged, [`Error::MemoryAlloc`].
+/// [`Error::DATA`] if the front is damaged, [`Error::MEMORY_ALLOC`].
 pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, List<usize>)> {
-    let parts = ChunkLayout::with_sums(header, chunk).ok_or(Error::Data)?;
+    let parts = ChunkLayout::with_sums(header, chunk).ok_or(Error::DATA)?;
     let mut bytes = Buffer::copy_of(&chunk[..header.cbytes])?;
     let all = 0..header.nblocks;
     let mut starts: List<usize> = all.map(|nblock| parts.start(chunk, nblock)).list()?;
@@ -325,17 +325,17 @@ pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, Lis
 /// that the block claims.
 ///
 /// # Errors
-/// [`Error::Data`] if there is no such block, [`Error::MemoryAlloc`].
+/// [`Error::DATA`] if there is no such block, [`Error::MEMORY_ALLOC`].
 pub fn single_block(header: &ChunkHeader, chunk: &[u8], nblock: usize) -> Result<(Buffer, usize)> {
-    let parts = ChunkLayout::new(header, chunk).ok_or(Error::Data)?;
-    let place = parts.block(chunk, nblock).ok_or(Error::Data)?;
+    let parts = ChunkLayout::new(header, chunk).ok_or(Error::DATA)?;
+    let place = parts.block(chunk, nblock).ok_or(Error::DATA)?;
     let stream = &chunk[place];
     let nbytes = stream
         .first_chunk()
         .map_or(0, |size| i32::from_le_bytes(*size));
     let nbytes = usize::try_from(nbytes).unwrap_or(0);
     if nbytes == 0 || nbytes > header.nbytes {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let starts_end = parts.start_at(header.nblocks);
     let dict = &chunk[starts_end..parts.table];

@@ -18,14 +18,14 @@ fn streams(meta: u8, typesize: Option<usize>, hooks: &dyn Hooks) -> Result<usize
     };
     match usize::try_from(typesize) {
         Ok(typesize) if typesize > 0 => Ok(typesize),
-        _ => Err(Error::Failure),
+        _ => Err(Error::FAILURE),
     }
 }
 
 /// Runs filter `id` over a block of items of `typesize` bytes; `dst` is as long as `src`.
 ///
 /// # Errors
-/// [`Error::FilterPipeline`] if there is no such filter, or it refuses these data.
+/// [`Error::FILTER_PIPELINE`] if there is no such filter, or it refuses these data.
 pub fn forward(
     (id, meta): (u8, u8),
     typesize: usize,
@@ -50,13 +50,13 @@ pub fn forward(
         filter_id::INT_TRUNC => int_trunc::truncate(meta as i8, typesize, src, dst),
         _ => return hooks.filter_forward(id, meta, src, dst),
     };
-    result.map_err(|error| error.or(Error::FilterPipeline))
+    result.map_err(|error| error.or(Error::FILTER_PIPELINE))
 }
 
 /// Undoes filter `id` in a chunk of items of `typesize` bytes; `dst` is as long as `src`.
 ///
 /// # Errors
-/// [`Error::Failure`] if one of the library's own filters fails; otherwise the error of the program's filter.
+/// [`Error::FAILURE`] if one of the library's own filters fails; otherwise the error of the program's filter.
 pub fn backward(
     (id, meta): (u8, u8),
     typesize: usize,
@@ -66,8 +66,8 @@ pub fn backward(
 ) -> Result<()> {
     // The filters for arrays use the typesize of the super-chunk, not that of the chunk.
     let array = || {
-        let typesize = hooks.schunk_typesize().ok_or(Error::Failure)?;
-        let typesize = usize::try_from(typesize).map_err(|_| Error::Failure)?;
+        let typesize = hooks.schunk_typesize().ok_or(Error::FAILURE)?;
+        let typesize = usize::try_from(typesize).map_err(|_| Error::FAILURE)?;
         Ok((hooks.block_shape()?, typesize))
     };
     match id {
@@ -115,14 +115,14 @@ fn zfp_mode(compcode: u8) -> Option<zfp::CompressionMode> {
 
 /// The super-chunk's typesize, for codecs that use it instead of the chunk's.
 fn typesize_of(hooks: &dyn Hooks) -> Result<usize> {
-    let typesize = hooks.schunk_typesize().ok_or(Error::Data)?;
-    usize::try_from(typesize).map_err(|_| Error::Data)
+    let typesize = hooks.schunk_typesize().ok_or(Error::DATA)?;
+    usize::try_from(typesize).map_err(|_| Error::DATA)
 }
 
 /// Compresses a stream of items of `typesize` bytes with codec `compcode`. Returns 0 if it does not become smaller.
 ///
 /// # Errors
-/// [`Error::Data`] if one of the library's own codecs fails, [`Error::MemoryAlloc`]; otherwise the error of the program's codec.
+/// [`Error::DATA`] if one of the library's own codecs fails, [`Error::MEMORY_ALLOC`]; otherwise the error of the program's codec.
 pub fn encode(
     (compcode, meta): (u8, u8),
     typesize: usize,
@@ -145,7 +145,7 @@ pub fn encode(
     } else {
         return hooks.encode(compcode, meta, src, dst);
     };
-    result.map_err(|error| error.or(Error::Data))
+    result.map_err(|error| error.or(Error::DATA))
 }
 
 /// Decompresses a stream. Returns the number of bytes written.
@@ -169,7 +169,7 @@ pub fn decode(
     } else {
         return hooks.decode(compcode, meta, src, dst);
     };
-    result.map_err(|error| error.or(Error::Data))
+    result.map_err(|error| error.or(Error::DATA))
 }
 
 /// Decompresses only the items of a stream from byte `from` on, as many as fill `part`. Returns false if its codec cannot do that.
@@ -193,5 +193,5 @@ pub fn decode_part(
     hooks
         .block_shape()
         .and_then(|block| zfp::decompress_items(meta, block, typesize, src, from / typesize, part))
-        .map_err(|error| error.or(Error::Data))
+        .map_err(|error| error.or(Error::DATA))
 }

@@ -9,10 +9,10 @@ use oxiblosc_memory::Buffer;
 /// The chunk in `bytes`, without gaps between its blocks. None if it has no gaps or no table of block starts, or is damaged.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
     match packed(bytes) {
-        Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
+        Err(error) if error == Error::MEMORY_ALLOC => Err(error),
         Err(_) => Ok(None),
         packed => packed,
     }

@@ -88,7 +88,7 @@ pub struct BorrowedScratch(depot::Borrowed<Scratch>);
 /// Borrows a scratch from the depot, or makes a new one.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
 #[inline(always)]
 pub fn borrow() -> Result<BorrowedScratch> {
     DEPOT.borrow(Scratch::default).map(BorrowedScratch)

@@ -112,7 +112,7 @@ mod tests {
 
     impl BlockSource for ChunkFile<'_> {
         fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
-            let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FileRead)?;
+            let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FILE_READ)?;
             buf.copy_from_slice(bytes);
             Ok(())
         }
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(read_front(&ChunkFile(&bytes), 0), Ok(List::new()));
         assert_eq!(
             read_front(&ChunkFile(&bytes), i32::MAX as usize),
-            Err(Error::FileRead)
+            Err(Error::FILE_READ)
         );
     }
 }

@@ -47,7 +47,7 @@ pub fn fill(header: &ChunkHeader, stored: &[u8], start: usize, dest: &mut [u8]) 
         Special::Uninit => {}
         Special::Value => {
             if stored.is_empty() {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             repeat(stored, start % stored.len(), dest);
         }
@@ -55,11 +55,11 @@ pub fn fill(header: &ChunkHeader, stored: &[u8], start: usize, dest: &mut [u8]) 
             let pattern: &[u8] = match header.typesize {
                 4 => &f32::NAN.to_le_bytes(),
                 8 => &f64::NAN.to_le_bytes(),
-                _ => return Err(Error::Data),
+                _ => return Err(Error::DATA),
             };
             repeat(pattern, start % pattern.len(), dest);
         }
-        Special::None | Special::Unknown(_) => return Err(Error::SchunkSpecial),
+        Special::None | Special::Unknown(_) => return Err(Error::SCHUNK_SPECIAL),
     }
     Ok(())
 }

@@ -356,7 +356,7 @@ fn there_are_no_empty_blocks_of_variable_length() {
             for blocks in inputs {
                 let source = ChunkInput::Variable(blocks);
                 let made = compress(&params, source, &mut [0; 500], &NoHooks, &Serial);
-                assert_eq!(made, Err(Error::InvalidParam), "{params:?} {blocks:?}");
+                assert_eq!(made, Err(Error::INVALID_PARAM), "{params:?} {blocks:?}");
             }
         }
     }

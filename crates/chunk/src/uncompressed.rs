@@ -36,7 +36,7 @@ impl UncompressedChunk<'_> {
         match self.source {
             _ if self.hooks.has_prefilter() => self.write_prefiltered(&header, body)?,
             ChunkInput::Buffer(data) => copy(data, body, self.params.workers(self.exec))?,
-            _ => return Err(Error::NullPointer),
+            _ => return Err(Error::NULL_POINTER),
         }
         header.write(dest);
         Ok(header.cbytes)
@@ -97,7 +97,7 @@ pub fn prefilter(
     if hooks.prefilter_is_plain() {
         let made = bufs.ping.ensure(bsize)?;
         let filtered = hooks.prefilter(pos, input, bsize, made, &mut []);
-        return filtered.map_err(|_| Error::FilterPipeline);
+        return filtered.map_err(|_| Error::FILTER_PIPELINE);
     }
     let size = hooks.prefilter_output(bsize).max(bsize);
     let ttmp = bufs
@@ -109,7 +109,7 @@ pub fn prefilter(
         made.fill(0);
     }
     match hooks.prefilter(pos, input, bsize, made, ttmp) {
-        Err(_) if !disposable => Err(Error::FilterPipeline),
+        Err(_) if !disposable => Err(Error::FILTER_PIPELINE),
         _ => Ok(()),
     }
 }

@@ -90,7 +90,7 @@ impl<T: Send> StealingQueue<T> {
     /// Divides `pieces`, of which at most `len` are taken, among `nworkers` workers.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn new(pieces: impl Iterator<Item = T>, len: usize, nworkers: usize) -> Result<Self> {
         let mut all = List::new();
         all.reserve_exact(len)?;
@@ -168,13 +168,13 @@ mod tests {
             queue.work(Workers::ALONE, |nworker| {
                 while let Some(piece) = queue.next(nworker) {
                     if piece == last {
-                        return Err(Error::Data);
+                        return Err(Error::DATA);
                     }
                 }
                 Ok(())
             })
         };
-        assert_eq!(up_to(2), Err(Error::Data));
+        assert_eq!(up_to(2), Err(Error::DATA));
         assert_eq!(queue.next(0), None);
         assert_eq!(up_to(3), Ok(()));
     }

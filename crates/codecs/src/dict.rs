@@ -36,8 +36,8 @@ impl Dict {
     /// For compressing with `codec` at `clevel` (1..=9).
     ///
     /// # Errors
-    /// [`Error::CodecDict`] when the codec takes no dictionaries, or these bytes are empty or over [`MAX_DICT_SIZE`];
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::CODEC_DICT`] when the codec takes no dictionaries, or these bytes are empty or over [`MAX_DICT_SIZE`];
+    /// [`Error::MEMORY_ALLOC`].
     pub fn for_compression(codec: Codec, clevel: u8, bytes: &[u8]) -> Result<Self> {
         let (owned, len) = copy_with_gap(bytes)?;
         let prepared = match codec {
@@ -48,7 +48,7 @@ impl Dict {
                 PreparedDict::Lz4hcEncode(lz4::HcEncodeDict::new(bytes, clevel)?, clevel)
             }
             Codec::Zstd => PreparedDict::ZstdEncode(zstd::EncodeDict::new(bytes)?),
-            Codec::BloscLz | Codec::Zlib => return Err(Error::CodecDict),
+            Codec::BloscLz | Codec::Zlib => return Err(Error::CODEC_DICT),
         };
         Ok(Dict {
             prepared,
@@ -60,13 +60,13 @@ impl Dict {
     /// For decompressing streams of `codec`. The bytes need not be trusted.
     ///
     /// # Errors
-    /// As for [`Dict::for_compression`], and [`Error::CodecDict`] when the bytes are a damaged Zstd dictionary.
+    /// As for [`Dict::for_compression`], and [`Error::CODEC_DICT`] when the bytes are a damaged Zstd dictionary.
     pub fn for_decompression(codec: Codec, bytes: &[u8]) -> Result<Self> {
         let (owned, len) = copy_with_gap(bytes)?;
         let prepared = match codec {
             Codec::Lz4 | Codec::Lz4hc => PreparedDict::Lz4Decode,
             Codec::Zstd => PreparedDict::ZstdDecode(zstd::DecodeDict::new(bytes)?),
-            Codec::BloscLz | Codec::Zlib => return Err(Error::CodecDict),
+            Codec::BloscLz | Codec::Zlib => return Err(Error::CODEC_DICT),
         };
         Ok(Dict {
             prepared,
@@ -80,8 +80,8 @@ impl Dict {
     /// the chunk should be written without one.
     ///
     /// # Errors
-    /// [`Error::CodecDict`] when the codec takes no dictionaries; [`Error::InvalidParam`] when `samples` is shorter
-    /// than the samples it should hold; [`Error::MemoryAlloc`].
+    /// [`Error::CODEC_DICT`] when the codec takes no dictionaries; [`Error::INVALID_PARAM`] when `samples` is shorter
+    /// than the samples it should hold; [`Error::MEMORY_ALLOC`].
     pub fn train(
         codec: Codec,
         samples: &[u8],
@@ -89,13 +89,13 @@ impl Dict {
         max_size: usize,
     ) -> Result<Option<List<u8>>> {
         if !codec.supports_dict() {
-            return Err(Error::CodecDict);
+            return Err(Error::CODEC_DICT);
         }
         let total = sizes
             .iter()
             .try_fold(0usize, |sum, size| sum.checked_add(*size))
             .filter(|&t| t <= samples.len())
-            .ok_or(Error::InvalidParam)?;
+            .ok_or(Error::INVALID_PARAM)?;
         let max_size = max_size.min(MAX_DICT_SIZE);
         if max_size < MIN_USEFUL_DICT || total == 0 {
             return Ok(None);
@@ -124,35 +124,35 @@ impl Dict {
     pub(super) fn lz4_encode(&self) -> Result<&lz4::EncodeDict> {
         match &self.prepared {
             PreparedDict::Lz4Encode(dict) => Ok(dict),
-            _ => Err(Error::CodecDict),
+            _ => Err(Error::CODEC_DICT),
         }
     }
 
     pub(super) fn lz4hc_encode(&self, clevel: u8) -> Result<(&[u8], &lz4::HcEncodeDict)> {
         match &self.prepared {
             PreparedDict::Lz4hcEncode(dict, level) if *level == clevel => Ok((self.bytes(), dict)),
-            _ => Err(Error::CodecDict),
+            _ => Err(Error::CODEC_DICT),
         }
     }
 
     pub(super) fn zstd_encode(&self) -> Result<&zstd::EncodeDict> {
         match &self.prepared {
             PreparedDict::ZstdEncode(dict) => Ok(dict),
-            _ => Err(Error::CodecDict),
+            _ => Err(Error::CODEC_DICT),
         }
     }
 
     pub(super) fn lz4_decode(&self) -> Result<&[u8]> {
         match &self.prepared {
             PreparedDict::Lz4Decode => Ok(self.bytes()),
-            _ => Err(Error::CodecDict),
+            _ => Err(Error::CODEC_DICT),
         }
     }
 
     pub(super) fn zstd_decode(&self) -> Result<&zstd::DecodeDict> {
         match &self.prepared {
             PreparedDict::ZstdDecode(dict) => Ok(dict),
-            _ => Err(Error::CodecDict),
+            _ => Err(Error::CODEC_DICT),
         }
     }
 }
@@ -160,7 +160,7 @@ impl Dict {
 /// A copy of `bytes` with a gap behind it, and the length without the gap.
 fn copy_with_gap(bytes: &[u8]) -> Result<(List<u8>, usize)> {
     if bytes.is_empty() || bytes.len() > MAX_DICT_SIZE {
-        return Err(Error::CodecDict);
+        return Err(Error::CODEC_DICT);
     }
     let mut owned = List::new();
     owned.reserve_exact(bytes.len() + GAP)?;

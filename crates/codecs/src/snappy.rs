@@ -55,7 +55,7 @@ impl Compressor {
     /// Compresses `src` into `dst`. Returns the bytes written, or 0 if they do not fit. Earlier streams never influence the bytes of later ones.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         if u32::try_from(src.len()).is_err() {
             // The format cannot express a longer length.

@@ -35,8 +35,8 @@ impl Encoder {
     /// `clevel` is 1..=9. `dict` must have been made for compression with the same codec and level.
     ///
     /// # Errors
-    /// [`Error::CodecParam`] for a level out of range, [`Error::TwoGbLimit`] for a stream longer than `i32::MAX`,
-    /// [`Error::CodecDict`] for a dictionary that is not this codec's, [`Error::MemoryAlloc`].
+    /// [`Error::CODEC_PARAM`] for a level out of range, [`Error::TWO_GB_LIMIT`] for a stream longer than `i32::MAX`,
+    /// [`Error::CODEC_DICT`] for a dictionary that is not this codec's, [`Error::MEMORY_ALLOC`].
     pub fn compress(
         &mut self,
         codec: Codec,
@@ -46,10 +46,10 @@ impl Encoder {
         dst: &mut [u8],
     ) -> Result<usize> {
         if !(1..=9).contains(&clevel) {
-            return Err(Error::CodecParam);
+            return Err(Error::CODEC_PARAM);
         }
         if src.len() > i32::MAX as usize {
-            return Err(Error::TwoGbLimit);
+            return Err(Error::TWO_GB_LIMIT);
         }
         // The libraries take lengths as `int`. No stream is longer than that.
         let dst_len = dst.len().min(i32::MAX as usize);
@@ -85,7 +85,7 @@ impl Encoder {
                 self.zstd.compress(clevel, src, dst, noise)
             }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
-            (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
+            (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CODEC_DICT),
         }
     }
 
@@ -119,8 +119,8 @@ impl Decoder {
     /// behind them may have been overwritten.
     ///
     /// # Errors
-    /// [`Error::Data`] for a stream that is malformed or longer than `dst`; [`Error::CodecDict`] for a dictionary that
-    /// is not this codec's; [`Error::TwoGbLimit`] for lengths over `i32::MAX`; [`Error::MemoryAlloc`].
+    /// [`Error::DATA`] for a stream that is malformed or longer than `dst`; [`Error::CODEC_DICT`] for a dictionary that
+    /// is not this codec's; [`Error::TWO_GB_LIMIT`] for lengths over `i32::MAX`; [`Error::MEMORY_ALLOC`].
     pub fn decompress(
         &mut self,
         codec: Codec,
@@ -144,7 +144,7 @@ impl Decoder {
         dst: PaddedDst,
     ) -> Result<usize> {
         if src.exact().len() > i32::MAX as usize || dst.size() > i32::MAX as usize {
-            return Err(Error::TwoGbLimit);
+            return Err(Error::TWO_GB_LIMIT);
         }
         match (codec, dict) {
             // LZ4 is so fast that the time of another call would show.
@@ -170,7 +170,7 @@ impl Decoder {
             (Codec::Zlib, None) => self.zlib.decompress(src, dst),
             (Codec::Zstd, None) => self.zstd.decompress(src, dst),
             (Codec::Zstd, Some(dict)) => self.zstd.decompress_with(dict.zstd_decode()?, src, dst),
-            (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
+            (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CODEC_DICT),
         }
     }
 

@@ -159,13 +159,13 @@ impl ZlibRs {
             },
         ) {
             ReturnCode::Ok => Ok(Self(stream)),
-            _ => Err(Error::MemoryAlloc),
+            _ => Err(Error::MEMORY_ALLOC),
         }
     }
 
     /// Returns the number of bytes written.
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let count = |len: usize| len.try_into().map_err(|_| Error::TwoGbLimit);
+        let count = |len: usize| len.try_into().map_err(|_| Error::TWO_GB_LIMIT);
         self.0.next_in = src.as_ptr().cast_mut();
         self.0.avail_in = count(src.len())?;
         self.0.next_out = dst.as_mut_ptr();
@@ -173,7 +173,7 @@ impl ZlibRs {
         // SAFETY: `new` initialised the stream, and `&mut self` makes this its only user. It reads the `avail_in` bytes of `src` and
         // writes at most the `avail_out` bytes of `dst`, which are set above.
         let (end, left) = unsafe {
-            let stream = InflateStream::from_stream_mut(&mut self.0).ok_or(Error::Failure)?;
+            let stream = InflateStream::from_stream_mut(&mut self.0).ok_or(Error::FAILURE)?;
             inflate::reset(stream);
             (
                 inflate::inflate(stream, InflateFlush::Finish),
@@ -182,8 +182,8 @@ impl ZlibRs {
         };
         match end {
             ReturnCode::StreamEnd => Ok(dst.len() - left),
-            ReturnCode::MemError => Err(Error::MemoryAlloc),
-            _ => Err(Error::Data),
+            ReturnCode::MemError => Err(Error::MEMORY_ALLOC),
+            _ => Err(Error::DATA),
         }
     }
 }
@@ -220,7 +220,7 @@ impl Decompressor {
                 // SAFETY: the function takes nothing and returns null if there is no memory.
                 let raw = unsafe { sys::libdeflate_alloc_decompressor() };
                 self.libdeflate
-                    .insert(Libdeflate(NonNull::new(raw).ok_or(Error::MemoryAlloc)?))
+                    .insert(Libdeflate(NonNull::new(raw).ok_or(Error::MEMORY_ALLOC)?))
             }
         };
         let (mut taken, mut written) = (0, 0);
@@ -240,7 +240,7 @@ impl Decompressor {
         if result == sys::libdeflate_result_LIBDEFLATE_SUCCESS {
             Ok(written)
         } else {
-            Err(Error::Data)
+            Err(Error::DATA)
         }
     }
 }

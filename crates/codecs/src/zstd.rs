@@ -43,7 +43,7 @@ const NO_MEMORY: usize =
 /// The error for an error number of the library.
 fn error(code: usize, otherwise: Error) -> Error {
     match code {
-        NO_MEMORY => Error::MemoryAlloc,
+        NO_MEMORY => Error::MEMORY_ALLOC,
         _ => otherwise,
     }
 }
@@ -51,7 +51,7 @@ fn error(code: usize, otherwise: Error) -> Error {
 /// Converts what the library's compressing functions return: the bytes written, or 0 if they did not fit.
 fn written(code: usize) -> Result<usize> {
     match code {
-        NO_MEMORY => Err(Error::MemoryAlloc),
+        NO_MEMORY => Err(Error::MEMORY_ALLOC),
         code if is_error(code) => Ok(0),
         code => Ok(code),
     }
@@ -62,13 +62,13 @@ fn written(code: usize) -> Result<usize> {
 fn digest_error(bytes: &[u8]) -> Error {
     const MAGIC: [u8; 4] = sys::ZSTD_MAGIC_DICTIONARY.to_le_bytes();
     if !bytes.starts_with(&MAGIC) {
-        return Error::MemoryAlloc;
+        return Error::MEMORY_ALLOC;
     }
     // SAFETY: the library reads `bytes`.
     let code = unsafe { sys::ZDICT_getDictHeaderSize(bytes.as_ptr().cast(), bytes.len()) };
     match code {
-        code if is_error(code) => error(code, Error::CodecDict),
-        _ => Error::MemoryAlloc,
+        code if is_error(code) => error(code, Error::CODEC_DICT),
+        _ => Error::MEMORY_ALLOC,
     }
 }
 
@@ -133,7 +133,7 @@ impl Compressor {
         self.0
             .as_ref()
             .map(|c| c.0.as_ptr())
-            .ok_or(Error::MemoryAlloc)
+            .ok_or(Error::MEMORY_ALLOC)
     }
 
     /// Returns the number of bytes written, or 0 if they do not fit. The search is chosen by the length of the stream, or, with `noise`, by what a
@@ -265,7 +265,7 @@ impl Decompressor {
         self.0
             .as_ref()
             .map(|d| d.0.as_ptr())
-            .ok_or(Error::MemoryAlloc)
+            .ok_or(Error::MEMORY_ALLOC)
     }
 
     /// Returns the number of bytes written. The output is one buffer, so the library allocates no window, whatever window size the frame
@@ -284,7 +284,7 @@ impl Decompressor {
             )
         };
         if is_error(n) {
-            Err(error(n, Error::Data))
+            Err(error(n, Error::DATA))
         } else {
             Ok(n)
         }
@@ -310,7 +310,7 @@ impl Decompressor {
             )
         };
         if is_error(n) {
-            Err(error(n, Error::Data))
+            Err(error(n, Error::DATA))
         } else {
             Ok(n)
         }
@@ -346,7 +346,7 @@ impl DecodeDict {
 }
 
 /// Trains a dictionary of at most `dict.len()` bytes on samples of the given sizes, which lie one behind the other in `samples`. Returns its
-/// size, or `None` if the samples are not enough. Fails with [`Error::MemoryAlloc`].
+/// size, or `None` if the samples are not enough. Fails with [`Error::MEMORY_ALLOC`].
 pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<Option<usize>> {
     let total = sizes.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     let (Some(total), Ok(count)) = (total, c_uint::try_from(sizes.len())) else {
@@ -369,7 +369,7 @@ pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<
     // SAFETY: a pure function of its argument.
     let failed = unsafe { sys::ZDICT_isError(n) != 0 };
     if n == NO_MEMORY {
-        return Err(Error::MemoryAlloc);
+        return Err(Error::MEMORY_ALLOC);
     }
     Ok((!failed && n > 0).then_some(n))
 }

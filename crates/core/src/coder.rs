@@ -39,7 +39,7 @@ pub trait SchunkEncoder: Sync {
     /// The program's functions, for a chunk whose data are in the buffer `source`, or made block by block if that is none.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Sets the size of a block in bytes, for chunks that are compressed from now on.
@@ -57,7 +57,7 @@ pub trait SchunkDecoder: Sync {
     /// Decompresses a chunk that is in memory and has this header into the front of `dest`. Gives the size of its data in bytes.
     ///
     /// # Errors
-    /// [`Error::WriteBuffer`] if the data do not fit into `dest`; those of a damaged chunk, and of the program's functions.
+    /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk, and of the program's functions.
     fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize>;
 
     /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at least all of its header.
@@ -93,7 +93,7 @@ pub trait SchunkDecoder: Sync {
     /// The program's functions, for the chunk whose first bytes are `front`, at least all of its header.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Whether a postfilter has to see every block that is read.
@@ -149,13 +149,13 @@ pub trait Host: Send + Sync {
     /// The compressor.
     ///
     /// # Errors
-    /// [`Error::NullPointer`] if there is none.
+    /// [`Error::NULL_POINTER`] if there is none.
     fn encoder(&self) -> Result<&dyn SchunkEncoder>;
 
     /// The decompressor.
     ///
     /// # Errors
-    /// [`Error::NullPointer`] if there is none.
+    /// [`Error::NULL_POINTER`] if there is none.
     fn decoder(&self) -> Result<&dyn SchunkDecoder>;
 
     /// The numbers of threads for compression and decompression that a frame's header records.
@@ -184,7 +184,7 @@ pub trait Host: Send + Sync {
     /// Allocates what [`Self::show`] needs for so many chunks and metalayers, so that it cannot fail.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     fn prepare(&self, _state: &mut State, _count: WindowCounts) -> Result<()> {
         Ok(())
     }

@@ -39,7 +39,7 @@ impl Default for SchunkInfo {
     fn default() -> Self {
         Self {
             typesize: None,
-            block_shape: Err(Error::Failure),
+            block_shape: Err(Error::FAILURE),
         }
     }
 }
@@ -100,9 +100,9 @@ impl Compressor {
     /// Compresses data into a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the typesize is not positive or larger than the largest block, [`Error::CodecParam`] for a level
-    /// above 9 and for a dictionary with a codec that takes none, [`Error::CodecSupport`] for a codec that is not the library's,
-    /// [`Error::MaxBufsizeExceeded`] for more data than a chunk can have (2 GiB), [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] if the typesize is not positive or larger than the largest block, [`Error::CODEC_PARAM`] for a level
+    /// above 9 and for a dictionary with a codec that takes none, [`Error::CODEC_SUPPORT`] for a codec that is not the library's,
+    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more data than a chunk can have (2 GiB), [`Error::MEMORY_ALLOC`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
         let cbytes = SchunkEncoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
@@ -127,7 +127,7 @@ impl Compressor {
     /// ```
     ///
     /// # Errors
-    /// As for [`Self::compress`]; [`Error::InvalidParam`] if there is no buffer, or an empty one.
+    /// As for [`Self::compress`]; [`Error::INVALID_PARAM`] if there is no buffer, or an empty one.
     pub fn compress_vlblocks(&self, blocks: &[&[u8]]) -> Result<Buffer> {
         let source = ChunkInput::Variable(blocks);
         // A block costs four bytes in the table of block starts, and four for the size of its stream.
@@ -202,7 +202,7 @@ impl Decompressor {
     /// Decompresses a chunk into the front of `dest`. Gives the size of the data in bytes.
     ///
     /// # Errors
-    /// [`Error::WriteBuffer`] if the data do not fit into `dest`; those of a damaged chunk.
+    /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk.
     pub fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
         SchunkDecoder::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
     }
@@ -211,7 +211,7 @@ impl Decompressor {
     /// chunk records. Gives how many bytes they are.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for items out of range, and for a chunk of variable-length blocks; [`Error::WriteBuffer`] if the items do
+    /// [`Error::INVALID_PARAM`] for items out of range, and for a chunk of variable-length blocks; [`Error::WRITE_BUFFER`] if the items do
     /// not fit into `dest`; those of a damaged chunk.
     pub fn decompress_items(
         &self,
@@ -226,7 +226,7 @@ impl Decompressor {
     /// Decompresses a chunk of variable-length blocks, each into a buffer of its own.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a chunk of another kind; [`Error::MemoryAlloc`]; those of a damaged chunk.
+    /// [`Error::INVALID_PARAM`] for a chunk of another kind; [`Error::MEMORY_ALLOC`]; those of a damaged chunk.
     pub fn decompress_vlblocks(&self, chunk: &[u8]) -> Result<List<Buffer>> {
         decoding::decompress_vlblocks(self, &ChunkHeader::parse(chunk)?, chunk, usize::MAX)
     }
@@ -234,7 +234,7 @@ impl Decompressor {
     /// Decompresses block `nblock` of a chunk of variable-length blocks.
     ///
     /// # Errors
-    /// As for [`Self::decompress_vlblocks`]; [`Error::InvalidParam`] if the chunk has no such block.
+    /// As for [`Self::decompress_vlblocks`]; [`Error::INVALID_PARAM`] if the chunk has no such block.
     pub fn decompress_vlblock(&self, chunk: &[u8], nblock: usize) -> Result<Buffer> {
         decoding::decompress_vlblock(self, &ChunkHeader::parse(chunk)?, chunk, nblock)
     }
@@ -253,15 +253,15 @@ pub fn decompress_items(
 ) -> Result<usize> {
     let header = ChunkHeader::parse(chunk)?;
     if header.has_vlblocks() {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
-    let number = |number: usize| i32::try_from(number).map_err(|_| Error::InvalidParam);
+    let number = |number: usize| i32::try_from(number).map_err(|_| Error::INVALID_PARAM);
     let room = i32::try_from(dest.len()).unwrap_or(i32::MAX);
     let range = ItemRange::new(&header, number(start)?, number(nitems)?, room)?;
     if range.len == 0 {
         return Ok(0);
     }
-    let dest = dest.get_mut(..range.len).ok_or(Error::WriteBuffer)?;
+    let dest = dest.get_mut(..range.len).ok_or(Error::WRITE_BUFFER)?;
     let parsed = Chunk::parse(&header, chunk)?;
     decoder.decompress_items(&parsed, chunk, range, dest)?;
     Ok(range.len)

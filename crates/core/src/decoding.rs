@@ -11,7 +11,7 @@ use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List};
 
 /// A context that decompresses.
@@ -46,7 +46,7 @@ pub trait DecodeContext: Sync {
     /// Which blocks of a chunk with `nblocks` blocks are not to be decompressed.
     ///
     /// # Errors
-    /// [`Error::Data`] for a mask of another length, [`Error::MemoryAlloc`].
+    /// [`Error::DATA`] for a mask of another length, [`Error::MEMORY_ALLOC`].
     fn mask(&self, _nblocks: usize) -> Result<Option<List<bool>>> {
         Ok(None)
     }
@@ -54,9 +54,9 @@ pub trait DecodeContext: Sync {
     /// The super-chunk whose lazy chunks the context can decompress.
     ///
     /// # Errors
-    /// [`Error::NullPointer`] if there is none.
+    /// [`Error::NULL_POINTER`] if there is none.
     fn owner(&self) -> Result<&SuperChunk> {
-        Err(Error::NullPointer)
+        Err(Error::NULL_POINTER)
     }
 
     /// Whether a postfilter has to see every block that is read.
@@ -104,14 +104,14 @@ fn decompress_any(
     ctx.describe(header, src, Some(data), room);
     let mask = ctx.mask(header.nblocks)?;
     let hooks = ctx.functions(src);
-    decode::decompress(chunk, data, mask.as_deref(), &hooks, workers)
+    decode::decompress(chunk, data, mask.as_deref(), &hooks, workers).doing(Doing::Decompress)
 }
 
 /// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` is called with the bytes that will be read and the size of
 /// the range; it gives a buffer of that size, the front of a destination of `room` bytes. Gives the size of the range in bytes.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for a chunk of variable-length blocks; those of `dest`; those of a damaged chunk, of input, and of the
+/// [`Error::INVALID_PARAM`] for a chunk of variable-length blocks; those of `dest`; those of a damaged chunk, of input, and of the
 /// program's functions.
 pub fn decompress_items<'d>(
     ctx: &impl DecodeContext,
@@ -121,7 +121,7 @@ pub fn decompress_items<'d>(
     room: usize,
 ) -> Result<usize> {
     if header.has_vlblocks() {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let range = range(header)?;
     if range.len == 0 {
@@ -149,11 +149,11 @@ fn with_vlchunk(
     body: &mut dyn FnMut(&Chunk) -> Result<()>,
 ) -> Result<()> {
     if !header.has_vlblocks() {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     if header.nbytes == 0 {
         // Without data there are no blocks, however many the header claims.
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER);
     }
     ctx.describe(header, src, None, header.nbytes);
     let (mut source, mut chunk) = (None, None);
@@ -164,7 +164,7 @@ fn with_vlchunk(
 /// Decompresses a chunk of at most `most` variable-length blocks, each into a buffer of its own.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for a chunk of another kind, or with more blocks; [`Error::MemoryAlloc`]; those of a damaged chunk, of input,
+/// [`Error::INVALID_PARAM`] for a chunk of another kind, or with more blocks; [`Error::MEMORY_ALLOC`]; those of a damaged chunk, of input,
 /// and of the program's functions.
 pub fn decompress_vlblocks(
     ctx: &impl DecodeContext,
@@ -185,7 +185,7 @@ pub fn decompress_vlblocks(
         let nblocks = chunk.header().nblocks;
         let mask = ctx.mask(nblocks)?;
         if nblocks > most {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
         blocks = (0..nblocks).map(buffer).try_list()?;
@@ -199,7 +199,7 @@ pub fn decompress_vlblocks(
 /// Decompresses one block of a chunk of variable-length blocks.
 ///
 /// # Errors
-/// As for [`decompress_vlblocks`]; [`Error::InvalidParam`] if the chunk has no such block.
+/// As for [`decompress_vlblocks`]; [`Error::INVALID_PARAM`] if the chunk has no such block.
 pub fn decompress_vlblock(
     ctx: &impl DecodeContext,
     header: &ChunkHeader,
@@ -210,7 +210,7 @@ pub fn decompress_vlblock(
     with_vlchunk(ctx, header, src, &mut |chunk| {
         ctx.mask(header.nblocks)?;
         if nblock >= header.nblocks {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
         decode::decompress_block(chunk, nblock, &mut block, &ctx.functions(src))
@@ -221,10 +221,10 @@ pub fn decompress_vlblock(
 impl<C: DecodeContext> SchunkDecoder for C {
     fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
         let room = dest.len();
-        let data = dest.get_mut(..header.nbytes).ok_or(Error::WriteBuffer)?;
+        let data = dest.get_mut(..header.nbytes).ok_or(Error::WRITE_BUFFER)?;
         let chunk = match is_lazy(header) {
             true => chunk,
-            false => chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?,
+            false => chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?,
         };
         decompress(self, header, chunk, data, room)
     }

@@ -9,7 +9,7 @@ use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEA
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_chunk::special::SpecialChunk;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_memory::List;
 use std::time::Instant;
 
@@ -101,9 +101,9 @@ pub trait EncodeContext: Sync {
 /// The parameters for a chunk of `nbytes` bytes of data, for [`prepare`].
 ///
 /// # Errors
-/// [`Error::MaxBufsizeExceeded`].
+/// [`Error::MAX_BUFSIZE_EXCEEDED`].
 fn request_for(ctx: &impl EncodeContext, nbytes: usize) -> Result<EncodeRequest> {
-    let nbytes = i32::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
+    let nbytes = i32::try_from(nbytes).map_err(|_| Error::MAX_BUFSIZE_EXCEEDED)?;
     Ok(ctx.request(nbytes))
 }
 
@@ -118,7 +118,7 @@ fn prepare(
 ) -> Result<()> {
     let nbytes = request.nbytes;
     if request.typesize <= 0 {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     ctx.describe(source, nbytes, dest, room)?;
     let tuned = ctx.tune()?;
@@ -166,11 +166,12 @@ pub fn compress(
         _ => None,
     };
     let place = dest.as_deref_mut().ok();
-    let mut request = request_for(ctx, source.nbytes())?;
-    prepare(ctx, &mut request, buffer, place, room)?;
+    let mut request = request_for(ctx, source.nbytes()).doing(Doing::CheckParameters)?;
+    prepare(ctx, &mut request, buffer, place, room).doing(Doing::CheckParameters)?;
     let started = ctx.is_timed().then(Instant::now);
     let params = encode_params(ctx, &request, format);
-    let cbytes = encode::compress(&params, source, dest?, &ctx.functions(buffer), &Pool)?;
+    let cbytes = encode::compress(&params, source, dest?, &ctx.functions(buffer), &Pool);
+    let cbytes = cbytes.doing(Doing::Compress)?;
     ctx.finished(cbytes, started.map(|start| start.elapsed().as_secs_f64()))?;
     Ok(cbytes)
 }
@@ -179,7 +180,7 @@ pub fn compress(
 /// chunk in bytes, or 0 if it does not fit.
 ///
 /// # Errors
-/// Those in `blocks`; [`Error::MaxBufsizeExceeded`] if they have too many bytes in all; [`Error::MemoryAlloc`]; as for [`compress`].
+/// Those in `blocks`; [`Error::MAX_BUFSIZE_EXCEEDED`] if they have too many bytes in all; [`Error::MEMORY_ALLOC`]; as for [`compress`].
 pub fn compress_vlblocks<'b, 'd>(
     ctx: &impl EncodeContext,
     blocks: impl Iterator<Item = Result<&'b [u8]>>,
@@ -192,7 +193,7 @@ pub fn compress_vlblocks<'b, 'd>(
         let block = block?;
         total += block.len();
         if total > MAX_BUFFERSIZE as usize {
-            return Err(Error::MaxBufsizeExceeded);
+            return Err(Error::MAX_BUFSIZE_EXCEEDED);
         }
         largest = largest.max(block.len());
         all.push(block)?;
@@ -208,18 +209,18 @@ pub fn compress_vlblocks<'b, 'd>(
 /// Checks the sizes of a chunk of special values, all in bytes: an item, the data, the stored item (0 for none), and the destination.
 ///
 /// # Errors
-/// [`Error::Data`] if the destination is too small or `nbytes` is no multiple of `typesize`; [`Error::InvalidParam`] if the typesize is not
+/// [`Error::DATA`] if the destination is too small or `nbytes` is no multiple of `typesize`; [`Error::INVALID_PARAM`] if the typesize is not
 /// positive or `nbytes` is negative.
 pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> Result<()> {
     if room < EXTENDED_HEADER_LENGTH + value {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     if typesize <= 0 || nbytes < 0 {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     match nbytes % typesize {
         0 => Ok(()),
-        _ => Err(Error::Data),
+        _ => Err(Error::DATA),
     }
 }
 
@@ -245,13 +246,13 @@ pub fn make_special(
         value,
     };
     let dest = dest?.get_mut(..EXTENDED_HEADER_LENGTH + value.len());
-    Ok(chunk.write(dest.ok_or(Error::Data)?))
+    Ok(chunk.write(dest.ok_or(Error::DATA)?))
 }
 
 /// A chunk of special values of `typesize` bytes, which has room for itself alone; otherwise as [`make_special`], after [`check_special`].
 ///
 /// # Errors
-/// As for these; [`Error::MemoryAlloc`].
+/// As for these; [`Error::MEMORY_ALLOC`].
 pub fn special_chunk(
     ctx: &impl EncodeContext,
     typesize: i32,
@@ -427,20 +428,20 @@ mod tests {
     fn what_is_wrong_with_the_place_is_said_last() {
         let mut ctx = Tuned::new(None);
         let source = ChunkInput::Generated(100);
-        let nowhere = || Err(Error::NullPointer);
+        let nowhere = || Err(Error::NULL_POINTER);
         let format = Format::Blosc2;
         assert_eq!(
             compress(&ctx, source, nowhere(), 31, format),
-            Err(Error::MaxBufsizeExceeded)
+            Err(Error::MAX_BUFSIZE_EXCEEDED)
         );
         assert_eq!(
             compress(&ctx, source, nowhere(), 200, format),
-            Err(Error::NullPointer)
+            Err(Error::NULL_POINTER)
         );
         ctx.params.typesize = 0;
         assert_eq!(
             compress(&ctx, source, nowhere(), 200, format),
-            Err(Error::InvalidParam)
+            Err(Error::INVALID_PARAM)
         );
     }
 
@@ -453,19 +454,19 @@ mod tests {
         let header = ChunkHeader::parse(&dest[..cbytes.expect("compresses")]).expect("a chunk");
         assert_eq!((header.nblocks, header.nbytes), (3, 14));
         assert_eq!(told(&ctx).first().map(|told| &**told), Some("blocks of 6"));
-        let broken = [Ok(blocks[0]), Err(Error::NullPointer)];
-        let nowhere = || Err(Error::Failure);
+        let broken = [Ok(blocks[0]), Err(Error::NULL_POINTER)];
+        let nowhere = || Err(Error::FAILURE);
         let failed = compress_vlblocks(&ctx, broken.into_iter(), nowhere, 300);
-        assert_eq!(failed, Err(Error::NullPointer));
+        assert_eq!(failed, Err(Error::NULL_POINTER));
     }
 
     #[test]
     fn special_chunks_are_whole_items_in_enough_room() {
         assert_eq!(check_special(4, 400, 4, 36), Ok(()));
-        assert_eq!(check_special(4, 400, 4, 35), Err(Error::Data));
-        assert_eq!(check_special(4, 402, 0, 36), Err(Error::Data));
-        assert_eq!(check_special(0, 400, 0, 36), Err(Error::InvalidParam));
-        assert_eq!(check_special(4, -4, 0, 36), Err(Error::InvalidParam));
+        assert_eq!(check_special(4, 400, 4, 35), Err(Error::DATA));
+        assert_eq!(check_special(4, 402, 0, 36), Err(Error::DATA));
+        assert_eq!(check_special(0, 400, 0, 36), Err(Error::INVALID_PARAM));
+        assert_eq!(check_special(4, -4, 0, 36), Err(Error::INVALID_PARAM));
         let mut dest = [0; 40];
         let special = (Special::Value, &[1, 2, 3, 4, 5, 6, 7, 8][..]);
         let cbytes = make_special(&Tuned::new(None), special, 800, Ok(&mut dest), 40);
@@ -480,7 +481,7 @@ mod tests {
         );
         assert_eq!(
             special_chunk(&ctx, 7, special, 800).err(),
-            Some(Error::Data)
+            Some(Error::DATA)
         );
     }
 }

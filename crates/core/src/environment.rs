@@ -5,17 +5,20 @@ use crate::registry::is_registered;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env;
 use std::ffi::CStr;
+use std::fmt::Display;
 
 /// The value of a variable, as `read` understands it. None if the variable is not set or, with a warning, not understood.
 fn choice<T>(name: &CStr, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-    env::get(name, |value| read(value).or_else(|| unrecognized(name)))?
+    env::get(name, |value| {
+        read(value).or_else(|| unrecognized(name, value))
+    })?
 }
 
-fn unrecognized<T>(name: &CStr) -> Option<T> {
+fn unrecognized<T>(name: &CStr, value: impl Display) -> Option<T> {
     let name = name.to_str().unwrap_or_default();
     env::trace(
         "warning",
-        format_args!("{name} environment variable not recognized"),
+        format_args!("{name} environment variable '{value}' not recognized"),
     );
     None
 }
@@ -50,11 +53,21 @@ fn split() -> Option<Split> {
     })
 }
 
+/// The id of the codec that `BLOSC_COMPRESSOR` names, by `code_of`; a negative one, with a warning, if
+/// there is none.
+pub fn compressor(code_of: impl FnOnce(&str) -> i32) -> Option<i32> {
+    const NAME: &CStr = c"BLOSC_COMPRESSOR";
+    env::get(NAME, |value| match code_of(value) {
+        code @ ..0 => unrecognized(NAME, value).unwrap_or(code),
+        code => code,
+    })
+}
+
 /// The number in a variable. None, with a warning, for one that is less than `least` or does not fit into a `T`.
 pub fn at_least<T: TryFrom<i64>>(name: &CStr, least: i64) -> Option<T> {
     let value = env::number(name)?;
     let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
-    fitting.or_else(|| unrecognized(name))
+    fitting.or_else(|| unrecognized(name, value))
 }
 
 /// Parameters of compression in the environment; none for a variable that is not set or has no valid value.
@@ -111,17 +124,17 @@ impl Overrides {
 /// `BLOSC_COMPRESSOR` names. `code_of` gives the id of the codec of a name, or -1, which fails when something is compressed.
 ///
 /// # Errors
-/// [`Error::NullPointer`] if `BLOSC_COMPRESSOR` names a codec that is not built in.
+/// [`Error::NULL_POINTER`] if `BLOSC_COMPRESSOR` names a codec that is not built in.
 pub fn override_parameters(
     request: &mut EncodeRequest,
     nthreads: &mut i16,
     code_of: impl FnOnce(&str) -> i32,
 ) -> Result<()> {
     Overrides::read().apply(request, nthreads);
-    if let Some(code) = env::get(c"BLOSC_COMPRESSOR", code_of) {
+    if let Some(code) = compressor(code_of) {
         if is_registered(code) {
             env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
-            return Err(Error::NullPointer);
+            return Err(Error::NULL_POINTER);
         }
         request.compcode = code;
     }

@@ -37,7 +37,7 @@ impl Executor for Pool {
 /// super-chunks that this thread has locked.
 ///
 /// # Errors
-/// Those of `distribute`, and [`Error::MemoryAlloc`].
+/// Those of `distribute`, and [`Error::MEMORY_ALLOC`].
 pub fn with_operations(
     nworkers: usize,
     job: &(dyn Fn(usize) + Sync),
@@ -55,7 +55,7 @@ pub fn with_operations(
         Err(_) => no_memory.store(true, Ordering::Relaxed),
     })?;
     if no_memory.into_inner() {
-        return Err(Error::MemoryAlloc);
+        return Err(Error::MEMORY_ALLOC);
     }
     Ok(())
 }

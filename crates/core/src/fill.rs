@@ -32,7 +32,7 @@ impl Hooks for FilledBlocks<'_> {
         out: &mut [u8],
         _ttmp: &mut [u8],
     ) -> Result<()> {
-        let block = out.get_mut(..bsize).ok_or(Error::Failure)?;
+        let block = out.get_mut(..bsize).ok_or(Error::FAILURE)?;
         (self.fill)(pos.nblock, block)
     }
 

@@ -66,7 +66,7 @@ pub use b2nd::owned::{Array, Chunking, Initial, Layout, View};
 pub use b2nd::shape::Shape;
 pub use context::{Compressor, Decompressor};
 pub use oxiblosc_chunk::header::{Special, filter_id as filter};
-pub use oxiblosc_error::{Error, Result};
+pub use oxiblosc_error::{Doing, Error, ErrorKind, Result};
 pub use oxiblosc_memory::{Buffer, List};
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;

@@ -179,7 +179,7 @@ impl CParams {
     pub(crate) fn check_codec(&self) -> Result<()> {
         let known = Codec::from_code(self.codec.into());
         if known.is_none() && !(codec::NDLZ..=codec::ZFP_RATE).contains(&self.codec) {
-            return Err(Error::CodecSupport);
+            return Err(Error::CODEC_SUPPORT);
         }
         Ok(())
     }
@@ -276,18 +276,18 @@ impl EncodeRequest {
     /// Checks all but the block size, for a chunk whose destination has `room` bytes. `in_buffer` says whether the data are in a buffer.
     ///
     /// # Errors
-    /// [`Error::MaxBufsizeExceeded`] for too much data, and for a destination that is too small for a header; [`Error::CodecParam`] for a
-    /// level that is not 0 to 9, and for a dictionary with a codec that takes none; [`Error::InvalidParam`] for an item that is too large.
+    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for too much data, and for a destination that is too small for a header; [`Error::CODEC_PARAM`] for a
+    /// level that is not 0 to 9, and for a dictionary with a codec that takes none; [`Error::INVALID_PARAM`] for an item that is too large.
     pub fn check(&mut self, room: usize, in_buffer: bool) -> Result<()> {
         if self.nbytes > MAX_BUFFERSIZE || room < MAX_OVERHEAD {
-            return Err(Error::MaxBufsizeExceeded);
+            return Err(Error::MAX_BUFSIZE_EXCEEDED);
         }
         let takes_dict = Codec::from_code(self.compcode).is_some_and(Codec::supports_dict);
         if !(0..=9).contains(&self.clevel) || (self.use_dict && in_buffer && !takes_dict) {
-            return Err(Error::CodecParam);
+            return Err(Error::CODEC_PARAM);
         }
         if self.typesize > MAX_BLOCKSIZE {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         if self.typesize as usize > MAX_TYPESIZE {
             // Larger items are compressed as bytes.

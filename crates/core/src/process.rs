@@ -4,7 +4,7 @@
 //! the child of a process that forked never finds a lock that nobody will release.
 
 use crate::encoding::Format;
-use crate::environment::{Overrides, override_parameters};
+use crate::environment::{self, Overrides, override_parameters};
 use crate::params::{CParams, EncodeRequest, Shuffle, Split, set_shuffle};
 use crate::registry::is_registered;
 use oxiblosc_chunk::header::MAX_FILTERS;
@@ -45,10 +45,10 @@ pub fn destroy() -> bool {
 /// Frees memory that is kept for the next call.
 ///
 /// # Errors
-/// [`Error::Failure`] if the library is not initialized.
+/// [`Error::FAILURE`] if the library is not initialized.
 pub fn free_resources() -> Result<()> {
     if !is_initialized() {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     scratch::release();
     Ok(())
@@ -63,11 +63,11 @@ pub fn nthreads() -> i16 {
 /// Sets the number of threads. Gives the previous number.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for less than 1.
+/// [`Error::INVALID_PARAM`] for less than 1.
 pub fn set_nthreads(nthreads: i16) -> Result<i16> {
     init();
     match nthreads {
-        ..=0 => Err(Error::InvalidParam),
+        ..=0 => Err(Error::INVALID_PARAM),
         _ => Ok(NTHREADS.swap(nthreads, Relaxed)),
     }
 }
@@ -81,13 +81,13 @@ pub fn compressor() -> i32 {
 /// Sets the codec: `code` is the id of the name that the program chose, or -1. Gives it.
 ///
 /// # Errors
-/// [`Error::CodecSupport`] for one that is not built in.
+/// [`Error::CODEC_SUPPORT`] for one that is not built in.
 pub fn set_compressor(code: i32) -> Result<i32> {
     init();
     if is_registered(code) {
         let message = "user-defined codecs can only be used through a context";
         env::trace("error", message);
-        return Err(Error::CodecSupport);
+        return Err(Error::CODEC_SUPPORT);
     }
     COMPRESSOR.set(code);
     Ok(code)
@@ -120,7 +120,7 @@ pub fn set_splitmode(splitmode: i32) {
 /// The number of threads for decompression. If `BLOSC_NTHREADS` is set, its number becomes the process's.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if `BLOSC_NTHREADS` is less than 1 or more than an `i16` holds.
+/// [`Error::INVALID_PARAM`] if `BLOSC_NTHREADS` is less than 1 or more than an `i16` holds.
 pub fn nthreads_of_decompression() -> Result<i16> {
     if let Some(asked) = env::number(c"BLOSC_NTHREADS") {
         set_nthreads(i16::try_from(asked).unwrap_or(0))?;
@@ -152,7 +152,9 @@ pub fn compression(
 ) -> Result<Call> {
     init();
     // A codec that is not built in does not change the setting.
-    env::get(c"BLOSC_COMPRESSOR", |name| set_compressor(code_of(name)));
+    if let Some(code) = environment::compressor(&code_of) {
+        let _ = set_compressor(code);
+    }
     // With this variable, the reference makes a context for each call, which has some parameters of its own.
     let has_context = env::is_set(c"BLOSC_NOLOCK");
     let mut filters = match has_context {
@@ -212,14 +214,14 @@ mod tests {
 
     #[test]
     fn settings_are_those_that_were_set() {
-        assert_eq!(free_resources(), Err(Error::Failure));
-        assert_eq!(set_nthreads(0), Err(Error::InvalidParam));
+        assert_eq!(free_resources(), Err(Error::FAILURE));
+        assert_eq!(set_nthreads(0), Err(Error::INVALID_PARAM));
         assert_eq!((set_nthreads(3), nthreads()), (Ok(1), 3));
         assert!(is_initialized());
         assert_eq!(free_resources(), Ok(()));
         set_delta(true);
         set_blocksize(4096);
-        assert_eq!(set_compressor(160), Err(Error::CodecSupport));
+        assert_eq!(set_compressor(160), Err(Error::CODEC_SUPPORT));
         assert_eq!(
             (set_compressor(5), compressor(), blocksize()),
             (Ok(5), 5, 4096)

@@ -36,8 +36,8 @@ impl<T: Sync + 'static> Registry<T> {
     /// Registers functions under an id from 160 to 255. If the id is registered under the same name already, nothing changes.
     ///
     /// # Errors
-    /// `refused` for another id, and for one that is registered under another name; [`Error::InvalidParam`] without a name;
-    /// [`Error::MemoryAlloc`].
+    /// `refused` for another id, and for one that is registered under another name; [`Error::INVALID_PARAM`] without a name;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn register(
         &self,
         id: i32,
@@ -47,7 +47,7 @@ impl<T: Sync + 'static> Registry<T> {
     ) -> Result<()> {
         let id = u8::try_from(id).ok().filter(|_| PROGRAM_IDS.contains(&id));
         let id = id.ok_or(refused)?;
-        let given = name.ok_or(Error::InvalidParam)?;
+        let given = name.ok_or(Error::INVALID_PARAM)?;
         let name = CStrBuf::copy_of(given)?;
         let entry = Registration { functions, name };
         match self.0.add(id, entry, |there| *there.name == *given)? {
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn codecs_have_names_wherever_they_are_from() {
         static CODECS: Registry<Own> = Registry::new();
-        let add = |code, name| CODECS.register(code, Own(code as u8), name, Error::CodecParam);
-        assert_eq!(add(31, Some(c"own")), Err(Error::CodecParam));
-        assert_eq!(add(200, None), Err(Error::InvalidParam));
+        let add = |code, name| CODECS.register(code, Own(code as u8), name, Error::CODEC_PARAM);
+        assert_eq!(add(31, Some(c"own")), Err(Error::CODEC_PARAM));
+        assert_eq!(add(200, None), Err(Error::INVALID_PARAM));
         assert_eq!(add(200, Some(c"own")), Ok(()));
         assert_eq!(add(200, Some(c"own")), Ok(()));
-        assert_eq!(add(200, Some(c"other")), Err(Error::CodecParam));
+        assert_eq!(add(200, Some(c"other")), Err(Error::CODEC_PARAM));
         for (code, name, version) in [(0, c"blosclz", 1), (32, c"ndlz", 1), (200, c"own", 7)] {
             assert_eq!(CODECS.name_of(code), Some(name));
             assert_eq!(CODECS.code_of(name.to_str().expect("is ASCII")), Some(code));

@@ -11,7 +11,7 @@ fn zeroed_bits(precision: i8, bits: i16) -> Result<u32> {
         -precision
     };
     if !(0..bits).contains(&zeroed) {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     Ok(u32::from(zeroed as u16))
 }
@@ -42,7 +42,7 @@ fn mask_with_avx2(mask: u64, src: &[u8], dst: &mut [u8]) {
 /// zero. Bytes after the last whole integer are copied as they are.
 ///
 /// # Errors
-/// [`Error::Failure`] if `typesize` is not 1, 2, 4 or 8, no bit would be kept, or more bits are to be kept than there are.
+/// [`Error::FAILURE`] if `typesize` is not 1, 2, 4 or 8, no bit would be kept, or more bits are to be kept than there are.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -53,7 +53,7 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
         2 => u64::from(u16::MAX << zeroed_bits(precision, 16)?) * 0x0001_0001_0001_0001,
         4 => u64::from(u32::MAX << zeroed_bits(precision, 32)?) * 0x0000_0001_0000_0001,
         8 => u64::MAX << zeroed_bits(precision, 64)?,
-        _ => return Err(Error::Failure),
+        _ => return Err(Error::FAILURE),
     };
     let whole = src.len() / typesize * typesize;
     let (src, leftover) = src.split_at(whole);
@@ -112,14 +112,14 @@ mod tests {
         for (precision, typesize) in [(0, 1), (9, 1), (-8, 1), (17, 2), (33, 4), (65, 8), (-64, 8)]
         {
             let refused = truncate(precision, typesize, &[1; 8], &mut out);
-            assert_eq!(refused, Err(Error::Failure), "{precision} {typesize}");
+            assert_eq!(refused, Err(Error::FAILURE), "{precision} {typesize}");
         }
         for typesize in [0, 3, 5, 6, 7, 16] {
             assert_eq!(
                 truncate(5, typesize, &[1; 8], &mut out),
-                Err(Error::Failure)
+                Err(Error::FAILURE)
             );
         }
-        assert_eq!(truncate(-128, 8, &[1; 8], &mut out), Err(Error::Failure));
+        assert_eq!(truncate(-128, 8, &[1; 8], &mut out), Err(Error::FAILURE));
     }
 }

@@ -12,7 +12,7 @@ fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cel
         nbytes.saturating_mul(side.into())
     });
     if side == 0 || whole > len as u64 {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     Ok(cells)
 }
@@ -36,7 +36,7 @@ fn copy_row(src: &[u8], dst: &mut [u8]) {
 /// Copies the items of `src`, of `typesize` bytes each, to `dst` cell by cell. A cell has `side` items along each dimension.
 ///
 /// # Errors
-/// [`Error::Failure`] if `block` is not the shape of `src`, `side` is 0, or a whole cell is larger than the block.
+/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` is 0, or a whole cell is larger than the block.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -139,9 +139,9 @@ mod tests {
         for (side, typesize, len) in [(0, 1, 16), (5, 1, 16), (255, 1, 16), (2, 1, 15), (2, 2, 16)]
         {
             let refused = forward(block, side, typesize, &[0; 64][..len], &mut out);
-            assert_eq!(refused, Err(Error::Failure), "{side} {typesize} {len}");
+            assert_eq!(refused, Err(Error::FAILURE), "{side} {typesize} {len}");
             let refused = backward(block, side, typesize, &[0; 64][..len], &mut out);
-            assert_eq!(refused, Err(Error::Failure), "{side} {typesize} {len}");
+            assert_eq!(refused, Err(Error::FAILURE), "{side} {typesize} {len}");
         }
     }
 }

@@ -11,9 +11,9 @@ use oxiblosc_error::{Error, Result};
 
 /// The cells of a block of `len` bytes. `side` is the filter's meta byte, a signed number.
 fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cells> {
-    let side = usize::try_from(side as i8).map_err(|_| Error::Failure)?;
+    let side = usize::try_from(side as i8).map_err(|_| Error::FAILURE)?;
     if side == 0 {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     let cells = Cells::new(block, |dim| side.min(dim), typesize, len)?;
     Ok(cells.with_steps_of_first_side())
@@ -77,7 +77,7 @@ fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut
 /// Writes the mean of each cell of `src` to `dst`, as often as the cell has items. Items are floats of `typesize` 4 or 8.
 ///
 /// # Errors
-/// [`Error::Failure`] if `block` is not the shape of `src`, `side` is not positive as a signed number, or `typesize` is not 4 or 8.
+/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` is not positive as a signed number, or `typesize` is not 4 or 8.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -89,7 +89,7 @@ pub fn forward(
     dst: &mut [u8],
 ) -> Result<()> {
     if !matches!(typesize, 4 | 8) {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     let cells = cells(block, side, typesize, src.len())?;
     match typesize {
@@ -102,7 +102,7 @@ pub fn forward(
 /// Copies the items of `src`, which are ordered cell by cell, to their positions in `dst`.
 ///
 /// # Errors
-/// [`Error::Failure`] if `block` is not the shape of `src`, `side` or `typesize` are not positive as signed bytes, or the cells
+/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` or `typesize` are not positive as signed bytes, or the cells
 /// overlap.
 ///
 /// # Panics
@@ -115,11 +115,11 @@ pub fn backward(
     dst: &mut [u8],
 ) -> Result<()> {
     if typesize > i8::MAX as usize {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     let cells = cells(block, side, typesize, src.len())?;
     if !cells.are_disjoint() {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     put_back(&cells, typesize, src, dst);
     Ok(())
@@ -159,7 +159,7 @@ mod tests {
         let mut back = vec![0; src.len()];
         assert_eq!(
             backward(block, 2, 4, &means, &mut back),
-            Err(Error::Failure)
+            Err(Error::FAILURE)
         );
     }
 
@@ -170,18 +170,18 @@ mod tests {
         for (side, typesize, len) in [(0, 4, 16), (128, 4, 16), (2, 2, 8), (2, 4, 12), (2, 16, 64)]
         {
             let refused = forward(block, side, typesize, &[0; 64][..len], &mut out);
-            assert_eq!(refused, Err(Error::Failure), "{side} {typesize} {len}");
+            assert_eq!(refused, Err(Error::FAILURE), "{side} {typesize} {len}");
         }
         // Decoding also accepts other type sizes.
         assert_eq!(backward(block, 2, 2, &[0; 8], &mut out), Ok(()));
         assert_eq!(
             backward(block, 200, 2, &[0; 8], &mut out),
-            Err(Error::Failure)
+            Err(Error::FAILURE)
         );
         let wide = BlockShape::new(&[1]).unwrap();
         assert_eq!(
             backward(wide, 1, 128, &[0; 128], &mut [0; 128]),
-            Err(Error::Failure)
+            Err(Error::FAILURE)
         );
     }
 }

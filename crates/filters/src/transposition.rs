@@ -23,7 +23,7 @@ impl Transposition {
     /// The typesize in bytes as [`Self::apply`] takes it.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for less than 1, and for more than 256 unless a bitshuffle is undone.
+    /// [`Error::INVALID_PARAM`] for less than 1, and for more than 256 unless a bitshuffle is undone.
     pub fn typesize(self, typesize: i32) -> Result<usize> {
         let largest = match self {
             Self::Bitunshuffle => i32::MAX,
@@ -31,7 +31,7 @@ impl Transposition {
         };
         match (1..=largest).contains(&typesize) {
             true => Ok(typesize as usize),
-            false => Err(Error::InvalidParam),
+            false => Err(Error::INVALID_PARAM),
         }
     }
 

@@ -8,7 +8,7 @@ use oxiblosc_error::{Error, Result};
 /// zero. Bytes after the last whole element are copied as they are.
 ///
 /// # Errors
-/// [`Error::Failure`] if `typesize` is neither 4 nor 8, the absolute value of `precision` is larger than the mantissa (23 or 52 bits),
+/// [`Error::FAILURE`] if `typesize` is neither 4 nor 8, the absolute value of `precision` is larger than the mantissa (23 or 52 bits),
 /// or no bit of the mantissa would be kept. `dst` is not touched then.
 ///
 /// # Panics
@@ -34,7 +34,7 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
             }
             rest.copy_from_slice(leftover);
         }
-        _ => return Err(Error::Failure),
+        _ => return Err(Error::FAILURE),
     }
     Ok(())
 }
@@ -43,7 +43,7 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
 fn zeroed_bits(precision: i8, mantissa: u8) -> Result<u8> {
     let asked = precision.unsigned_abs();
     if asked > mantissa {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     let zeroed = if precision >= 0 {
         mantissa - asked
@@ -51,7 +51,7 @@ fn zeroed_bits(precision: i8, mantissa: u8) -> Result<u8> {
         asked
     };
     if zeroed >= mantissa {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     Ok(zeroed)
 }
@@ -93,16 +93,16 @@ mod tests {
     #[test]
     fn rejects_what_leaves_no_mantissa_or_has_none() {
         for precision in [0, 24, 127, -23, -24, -128] {
-            assert_eq!(float(precision, 1.0), Err(Error::Failure), "{precision}");
+            assert_eq!(float(precision, 1.0), Err(Error::FAILURE), "{precision}");
         }
         for precision in [0, 53, 127, -52, -53, -128] {
-            assert_eq!(double(precision, 1.0), Err(Error::Failure), "{precision}");
+            assert_eq!(double(precision, 1.0), Err(Error::FAILURE), "{precision}");
         }
         for typesize in [0, 1, 2, 3, 5, 7, 9, 16] {
             let mut out = [7; 16];
             assert_eq!(
                 truncate(5, typesize, &[1; 16], &mut out),
-                Err(Error::Failure)
+                Err(Error::FAILURE)
             );
             assert_eq!(out, [7; 16]);
         }

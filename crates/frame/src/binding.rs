@@ -81,7 +81,7 @@ pub fn front_of(chunk: &[u8]) -> Result<Option<u32>> {
     let header = ChunkHeader::parse(chunk)?;
     front_sum(&header, |at, buf| {
         let bytes = chunk.get(at..at + buf.len());
-        buf.copy_from_slice(bytes.ok_or(Error::InvalidHeader)?);
+        buf.copy_from_slice(bytes.ok_or(Error::INVALID_HEADER)?);
         Ok(())
     })
 }

@@ -101,7 +101,7 @@ impl Delta {
     /// Makes the offsets a list if they can be one, and allocates the memory that [`Self::apply`] needs, which then does not fail.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     #[inline(never)]
     pub fn reserve(&self, offsets: &mut Offsets) -> Result<()> {
         let count = offsets.len();
@@ -116,7 +116,7 @@ impl Delta {
     /// Changes the offsets.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; none for a list after [`Self::reserve`].
+    /// [`Error::MEMORY_ALLOC`]; none for a list after [`Self::reserve`].
     #[inline(never)]
     pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
         if !offsets.is_listable() {
@@ -135,7 +135,7 @@ impl Delta {
                 list.extend_from_slice(&tail)?;
             }
             Self::All(offset, count) => *offsets = Offsets::Repeated { offset, count },
-            Self::Sets(_) | Self::Splice(..) => return Err(Error::Failure),
+            Self::Sets(_) | Self::Splice(..) => return Err(Error::FAILURE),
         }
         Ok(())
     }
@@ -164,11 +164,11 @@ impl Delta {
 /// Checks that each of the offsets can be listed.
 ///
 /// # Errors
-/// [`Error::MaxBufsizeExceeded`] if a list of them is out of proportion.
+/// [`Error::MAX_BUFSIZE_EXCEEDED`] if a list of them is out of proportion.
 pub fn check_listable(offsets: &Offsets) -> Result<()> {
     match offsets.is_listable() {
         true => Ok(()),
-        false => Err(Error::MaxBufsizeExceeded),
+        false => Err(Error::MAX_BUFSIZE_EXCEEDED),
     }
 }
 
@@ -234,12 +234,12 @@ impl<'a> Change<'a> {
     /// Checks that the change can be made to the chunks with these offsets.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for positions out of range.
+    /// [`Error::INVALID_PARAM`] for positions out of range.
     #[inline(never)]
     pub fn check(&self, offsets: &Offsets) -> Result<()> {
         match self.fits(offsets.len()) {
             true => Ok(()),
-            false => Err(Error::InvalidParam),
+            false => Err(Error::INVALID_PARAM),
         }
     }
 
@@ -274,8 +274,8 @@ impl<'a> Change<'a> {
     /// How `offsets` change if the new chunks get the offsets `new`, in the order of [`Self::items`].
     ///
     /// # Errors
-    /// [`Error::Data`] for more than [`MAX_CHUNKS`] chunks; [`Error::InvalidParam`] or [`Error::Data`] for positions out of range;
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::DATA`] for more than [`MAX_CHUNKS`] chunks; [`Error::INVALID_PARAM`] or [`Error::DATA`] for positions out of range;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn delta(&self, offsets: &Offsets, new: &[i64]) -> Result<Delta> {
         let tail = |from: usize| offsets.iter().skip(from);
         let delta = match *self {
@@ -298,13 +298,13 @@ impl<'a> Change<'a> {
                 let first = items.iter().map(|(nchunk, _)| *nchunk).min().unwrap_or(0);
                 let mut list: List<i64> = tail(first).list()?;
                 for ((nchunk, _), offset) in items.iter().zip(new) {
-                    *list.get_mut(nchunk - first).ok_or(Error::InvalidParam)? = *offset;
+                    *list.get_mut(nchunk - first).ok_or(Error::INVALID_PARAM)? = *offset;
                 }
                 Delta::From(first, list)
             }
             Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).list()?),
             Self::Reorder(order) => {
-                let offset = |from: &usize| offsets.get(*from).ok_or(Error::Data);
+                let offset = |from: &usize| offsets.get(*from).ok_or(Error::DATA);
                 Delta::From(0, order.iter().map(offset).try_list()?)
             }
             Self::Arrange { kept, slots, .. } => {
@@ -312,8 +312,8 @@ impl<'a> Change<'a> {
                 let first = slots.iter().enumerate().take_while(same).count();
                 let mut new = new.iter();
                 let offset = |slot: &ArrangedChunk| match slot {
-                    ArrangedChunk::Old(from) => offsets.get(*from).ok_or(Error::Data),
-                    ArrangedChunk::New(_) => new.next().copied().ok_or(Error::Data),
+                    ArrangedChunk::Old(from) => offsets.get(*from).ok_or(Error::DATA),
+                    ArrangedChunk::New(_) => new.next().copied().ok_or(Error::DATA),
                 };
                 let list = slots[first..].iter().map(offset).try_list()?;
                 Delta::From(kept + first, list)
@@ -321,7 +321,7 @@ impl<'a> Change<'a> {
             Self::Fill(kind, count) => Delta::All(special_offset(kind), count),
         };
         if delta.count(offsets.len()) > MAX_CHUNKS {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         Ok(delta)
     }
@@ -344,7 +344,7 @@ impl<'a> Change<'a> {
         let mut offsets = offsets.try_clone()?;
         let list = offsets.list_mut()?;
         for (nchunk, offset) in placed {
-            *list.get_mut(nchunk).ok_or(Error::InvalidParam)? = offset;
+            *list.get_mut(nchunk).ok_or(Error::INVALID_PARAM)? = offset;
         }
         self.delta(&offsets, new)?.apply(&mut offsets)?;
         Ok(Delta::From(0, offsets.iter().list()?))
@@ -419,7 +419,7 @@ mod tests {
         let alike = |count| Offsets::Repeated { offset: -1, count };
         let check = |change: Change, count| change.check(&alike(count));
         assert_eq!(check(Change::Delete(0), 100), Ok(()));
-        assert_eq!(check(Change::Delete(100), 100), Err(Error::InvalidParam));
+        assert_eq!(check(Change::Delete(100), 100), Err(Error::INVALID_PARAM));
     }
 
     /// A few chunks with bytes among very many without.
@@ -431,7 +431,7 @@ mod tests {
             offset: zeros,
             count,
         };
-        assert_eq!(check_listable(&offsets), Err(Error::MaxBufsizeExceeded));
+        assert_eq!(check_listable(&offsets), Err(Error::MAX_BUFSIZE_EXCEEDED));
         let item = ChangedChunk::Stored(&[]);
         let mut change = |change: Change, new: &[i64]| {
             assert_eq!(change.check(&offsets), Ok(()));
@@ -478,7 +478,7 @@ mod tests {
         let apart = Offsets::Runs(apart);
         assert_eq!(check_listable(&runs(few)), Ok(()));
         let refused = check_listable(&runs(few + 1));
-        assert_eq!(refused, Err(Error::MaxBufsizeExceeded));
+        assert_eq!(refused, Err(Error::MAX_BUFSIZE_EXCEEDED));
         assert_eq!(check_listable(&apart), Ok(()));
     }
 }

@@ -20,7 +20,7 @@ struct Container<'a> {
 /// bytes. It waits for other changes of the file, as every change does.
 ///
 /// # Errors
-/// [`Error::Lock`], [`Error::FileOpen`], those of output; then the file is as it was.
+/// [`Error::LOCK`], [`Error::FILE_OPEN`], those of output; then the file is as it was.
 pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -> Result<u64> {
     if !backend.is_filesystem() {
         let there = backend.open(path, Mode::ReadWrite);
@@ -43,7 +43,7 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
         }
         drop(lock?);
     }
-    Err(Error::FileOpen)
+    Err(Error::FILE_OPEN)
 }
 
 /// Opens the file, or creates it. Returns also what was created.
@@ -51,7 +51,7 @@ fn open_or_make(
     backend: &dyn Backend,
     path: &CStr,
 ) -> Result<(Shared<dyn Storage>, Option<NewPath>)> {
-    let there = paths::kind(path).map_err(|_| Error::FileOpen)?;
+    let there = paths::kind(path).map_err(|_| Error::FILE_OPEN)?;
     if there.is_none() {
         let path = paths::followed(path)?;
         let new = NewPath::planned(&path, false, None)?;
@@ -83,7 +83,7 @@ impl Container<'_> {
         let (at, byte) = UNCOMMITTED;
         let (front, rest) = frame
             .split_at_checked(MIN_LEN)
-            .ok_or(Error::InvalidHeader)?;
+            .ok_or(Error::INVALID_HEADER)?;
         let mut front = front.to_list()?;
         let magic = std::mem::replace(&mut front[at], byte);
         file.write_at(pos, &front)?;

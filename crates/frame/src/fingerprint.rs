@@ -87,10 +87,10 @@ impl ChecksumScope {
     /// Checks that a chunk has checksums if every chunk of the frame must.
     ///
     /// # Errors
-    /// [`Error::Data`] if it has none.
+    /// [`Error::DATA`] if it has none.
     pub fn check_chunk(self, header: &ChunkHeader) -> Result<()> {
         match self == Self::All && !header.has_checksums() {
-            true => Err(Error::Data),
+            true => Err(Error::DATA),
             false => Ok(()),
         }
     }
@@ -250,7 +250,7 @@ pub fn write(
 /// needed.
 ///
 /// # Errors
-/// [`Error::Data`] if one is wrong.
+/// [`Error::DATA`] if one is wrong.
 pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> Result<Coverage> {
     let Some(fingerprint) = trailer.last_chunk::<LEN>() else {
         return Ok(Coverage::None);
@@ -261,14 +261,14 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
         0 if fingerprint[2..] == [0; 16] => return Ok(Coverage::None),
         // Another writer's fingerprint.
         _ if mark == 0 => return Ok(Coverage::None),
-        _ => return Err(Error::Data),
+        _ => return Err(Error::DATA),
     }
     let right = |sums: &Sums| trailer_sum(trailer) == sums.trailer && index_crc() == sums.index;
-    let sums = sums(fingerprint).filter(right).ok_or(Error::Data)?;
+    let sums = sums(fingerprint).filter(right).ok_or(Error::DATA)?;
     match (crc32c(header) == sums.header, mark) {
         (true, _) => Ok(Coverage::All),
         (false, 0) => Ok(Coverage::AllButHeader),
-        _ => Err(Error::Data),
+        _ => Err(Error::DATA),
     }
 }
 
@@ -329,10 +329,10 @@ mod tests {
                     Some(at) => trailer[at] ^= 1 << bit,
                     None => header[at] ^= 1 << bit,
                 }
-                assert_eq!(all(&header, &trailer), Err(Error::Data), "{at} {bit}");
+                assert_eq!(all(&header, &trailer), Err(Error::DATA), "{at} {bit}");
             }
         }
-        assert_eq!(check(&header, || 1, &trailer), Err(Error::Data));
+        assert_eq!(check(&header, || 1, &trailer), Err(Error::DATA));
         // What another writer leaves.
         let mut other = header.clone();
         other[MARK] = 0;

@@ -111,22 +111,22 @@ impl Extent {
     /// Reads the sizes from the first bytes of a frame, and checks them against each other.
     ///
     /// # Errors
-    /// [`Error::ReadBuffer`] if `front` has fewer than [`MIN_LEN`] bytes; [`Error::InvalidHeader`].
+    /// [`Error::READ_BUFFER`] if `front` has fewer than [`MIN_LEN`] bytes; [`Error::INVALID_HEADER`].
     pub fn parse(front: &[u8]) -> Result<Self> {
         if front.len() < MIN_LEN {
-            return Err(Error::ReadBuffer);
+            return Err(Error::READ_BUFFER);
         }
         let header_len = i32::from_be_bytes(be(front, at::HEADER_LEN));
         let frame_len = i64::from_be_bytes(be(front, at::FRAME_LEN));
         let cbytes = i64::from_be_bytes(be(front, at::CBYTES));
-        let header_len = u32::try_from(header_len).map_err(|_| Error::InvalidHeader)?;
+        let header_len = u32::try_from(header_len).map_err(|_| Error::INVALID_HEADER)?;
         let extent = Self {
             header_len,
-            frame_len: u64::try_from(frame_len).map_err(|_| Error::InvalidHeader)?,
-            cbytes: u64::try_from(cbytes).map_err(|_| Error::InvalidHeader)?,
+            frame_len: u64::try_from(frame_len).map_err(|_| Error::INVALID_HEADER)?,
+            cbytes: u64::try_from(cbytes).map_err(|_| Error::INVALID_HEADER)?,
         };
         if (header_len as usize) < MIN_LEN || u64::from(header_len) > extent.frame_len {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         Ok(extent)
     }
@@ -146,26 +146,26 @@ impl Header {
     /// Parses a header. `bytes` may be longer than the header.
     ///
     /// # Errors
-    /// [`Error::ReadBuffer`] if `bytes` are shorter than the header; [`Error::VersionSupport`]; [`Error::FrameType`];
-    /// [`Error::InvalidHeader`]; those of [`meta::read`].
+    /// [`Error::READ_BUFFER`] if `bytes` are shorter than the header; [`Error::VERSION_SUPPORT`]; [`Error::FRAME_TYPE`];
+    /// [`Error::INVALID_HEADER`]; those of [`meta::read`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let extent = Extent::parse(bytes)?;
         let bytes = bytes
             .get(..extent.header_len as usize)
-            .ok_or(Error::ReadBuffer)?;
+            .ok_or(Error::READ_BUFFER)?;
         let flags = bytes[at::FLAGS];
         if flags & 0x0f > MAX_VERSION {
-            return Err(Error::VersionSupport);
+            return Err(Error::VERSION_SUPPORT);
         }
         let kind = match bytes[at::KIND] {
             0 => FrameKind::Contiguous,
             1 => FrameKind::Sparse,
-            _ => return Err(Error::FrameType),
+            _ => return Err(Error::FRAME_TYPE),
         };
         let int32 = |at: usize| i32::from_be_bytes(be(bytes, at));
         let nfilters = usize::from(bytes[at::NFILTERS]);
         if nfilters > MAX_FILTERS {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         let (mut filters, mut filters_meta) = ([filter_id::NONE; MAX_FILTERS], [0; MAX_FILTERS]);
         filters[..nfilters].copy_from_slice(&bytes[at::FILTERS..][..nfilters]);
@@ -196,7 +196,7 @@ impl Header {
             metalayers: meta::read(bytes, MIN_LEN, MAX_METALAYERS)?,
         };
         if header.parameters.typesize <= 0 || (header.nbytes > 0 && header.chunksize < 0) {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         Ok(header)
     }
@@ -213,17 +213,17 @@ impl Header {
     /// Whether an index or trailer with this error is passed over: in a frame without data the reference may leave either wrong. A lack of
     /// memory says nothing about them.
     pub fn tolerates(&self, error: Error) -> bool {
-        self.nbytes <= 0 && error != Error::MemoryAlloc
+        self.nbytes <= 0 && error != Error::MEMORY_ALLOC
     }
 
     /// The header as bytes; [`set_extent`] fills in the sizes. `metalayers` are written instead of those in `self`, so
     /// that the caller need not copy them into it.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for more than [`MAX_METALAYERS`] or a header of 2 GiB; those of [`meta::write`].
+    /// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a header of 2 GiB; those of [`meta::write`].
     pub fn encode(&self, metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
         if metalayers.len() > MAX_METALAYERS {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let parameters = &self.parameters;
         let mut h = List::with_capacity(USUAL_LEN)?;
@@ -275,7 +275,7 @@ impl Header {
         h[at::CODEC_META] = parameters.compcode_meta;
         h[at::OTHER_FLAGS2] = if parameters.use_dict { USE_DICT } else { 0 };
         meta::write(metalayers, 0, &mut h)?;
-        let len = i32::try_from(h.len()).map_err(|_| Error::InvalidParam)?;
+        let len = i32::try_from(h.len()).map_err(|_| Error::INVALID_PARAM)?;
         h[at::HEADER_LEN..][..4].copy_from_slice(&len.to_be_bytes());
         Ok(h)
     }
@@ -350,16 +350,16 @@ mod tests {
             bytes[at..at + field.len()].copy_from_slice(field);
             Header::parse(&bytes).map(|_| ())
         };
-        assert_eq!(with(at::HEADER_LEN, &[0xff; 4]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::HEADER_LEN, &[0; 4]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::HEADER_LEN, &[0, 0, 1, 0]), Err(Error::ReadBuffer));
-        assert_eq!(with(at::FRAME_LEN, &[0xff; 8]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::FRAME_LEN, &[0; 8]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::CBYTES, &[0xff; 8]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::TYPESIZE, &[0; 4]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::CHUNKSIZE, &[0xff; 4]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::NFILTERS, &[7]), Err(Error::InvalidHeader));
-        assert_eq!(with(at::FLAGS, &[0x14]), Err(Error::VersionSupport));
-        assert_eq!(with(at::KIND, &[2]), Err(Error::FrameType));
+        assert_eq!(with(at::HEADER_LEN, &[0xff; 4]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::HEADER_LEN, &[0; 4]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::HEADER_LEN, &[0, 0, 1, 0]), Err(Error::READ_BUFFER));
+        assert_eq!(with(at::FRAME_LEN, &[0xff; 8]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::FRAME_LEN, &[0; 8]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::CBYTES, &[0xff; 8]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::TYPESIZE, &[0; 4]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::CHUNKSIZE, &[0xff; 4]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::NFILTERS, &[7]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(at::FLAGS, &[0x14]), Err(Error::VERSION_SUPPORT));
+        assert_eq!(with(at::KIND, &[2]), Err(Error::FRAME_TYPE));
     }
 }

@@ -68,7 +68,7 @@ impl OffsetsBuilder {
         }
         match &mut self.offsets {
             Offsets::Runs(runs) => Self::push_run(runs, offset, 1, self.most.1),
-            _ => Err(Error::Failure),
+            _ => Err(Error::FAILURE),
         }
     }
 
@@ -93,7 +93,7 @@ impl OffsetsBuilder {
         let step = 0;
         runs.push_span(Span { first, step, count })?;
         if runs.bytes() > most {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Offsets {
     /// offsets, which are left out.
     ///
     /// # Errors
-    /// Those of a damaged chunk; [`Error::MemoryAlloc`], also if the offsets need much more memory than is usual for such a frame.
+    /// Those of a damaged chunk; [`Error::MEMORY_ALLOC`], also if the offsets need much more memory than is usual for such a frame.
     pub fn decode(
         bytes: &[u8],
         count: Option<usize>,
@@ -118,12 +118,12 @@ impl Offsets {
         let plain = header.blosc2_flags & flags2::USE_DICT == 0 || !takes_dict();
         let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
         if !numbers || !plain {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         let held = header.nbytes / WIDTH;
         let count = count.unwrap_or(held);
         if count > held || (count < held && !header.is_memcpyed()) {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let chunk = Chunk::parse(&header, bytes)?;
         let repeated = match header.special() {
@@ -134,7 +134,7 @@ impl Offsets {
                 value.copy_from_slice(&bytes[header.overhead()..header.cbytes]);
                 Some(i64::from_le_bytes(value))
             }
-            _ => return Err(Error::Data),
+            _ => return Err(Error::DATA),
         };
         if let Some(offset) = repeated {
             return Ok(Self::Repeated { offset, count });
@@ -167,12 +167,12 @@ impl Offsets {
     /// A compressed index, as the reference writes it.
     ///
     /// # Errors
-    /// [`Error::Data`] for more than [`MAX_CHUNKS`] offsets; [`Error::MemoryAlloc`].
+    /// [`Error::DATA`] for more than [`MAX_CHUNKS`] offsets; [`Error::MEMORY_ALLOC`].
     pub fn encode(&self) -> Result<List<u8>> {
         #[cfg(test)]
         ENCODED.set(ENCODED.get() + self.len());
         if self.len() > MAX_CHUNKS {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         if let Self::Repeated { offset, count } = *self {
             let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + WIDTH)?;
@@ -281,7 +281,7 @@ thread_local! {
 fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let header = chunk.header();
     let Blocks::Regular { blocksize } = header.blocks else {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     };
     let whole = blocksize.is_multiple_of(WIDTH);
     let most = header
@@ -294,7 +294,7 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
         .saturating_mul(4)
         .saturating_add(BASE_BUDGET / 4);
     if !whole || header.nbytes > most || blocksize > most_block {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let mut block = List::filled(0, blocksize)?;
     // Most blocks of very many offsets are the same.
@@ -314,11 +314,11 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
 /// The header of an index of `count` offsets that is not compressed.
 ///
 /// # Errors
-/// [`Error::Data`] for more than [`MAX_CHUNKS`] offsets.
+/// [`Error::DATA`] for more than [`MAX_CHUNKS`] offsets.
 pub fn stored_header(count: usize) -> Result<[u8; EXTENDED_HEADER_LENGTH]> {
     use oxiblosc_chunk::header::{flags, version};
     if count > MAX_CHUNKS {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let nbytes = count * WIDTH;
     let mut bytes = [0; EXTENDED_HEADER_LENGTH];

@@ -88,7 +88,7 @@ fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
 /// Reads `len` bytes of a file. Callers have checked that it is so long, as memory is allocated for them.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`], and those of reading.
+/// [`Error::MEMORY_ALLOC`], and those of reading.
 fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
     let mut bytes = List::filled(0, len)?;
     file.read_at(pos, &mut bytes)?;
@@ -100,7 +100,7 @@ impl Record {
     /// belong to any frame.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`], and those of reading.
     pub fn find(file: &dyn Storage, size: u64, base: Option<u64>) -> Result<Option<Self>> {
         match size >= MIN_LEN as u64 {
             true => Self::find_by(read_end(file, size)?, file, size, base),
@@ -189,14 +189,14 @@ impl Record {
 /// by a process that has got another kind of lock; so every kind is taken here.
 ///
 /// # Errors
-/// [`Error::Lock`] if not all kinds of locks can be had; those of reading and writing. Then the record stays.
+/// [`Error::LOCK`] if not all kinds of locks can be had; those of reading and writing. Then the record stays.
 pub fn roll_back(file: &dyn Storage, base: Option<u64>, durable: bool) -> Result<bool> {
     let find = || Record::find(file, file.size()?, base);
     if find()?.is_none() {
         return Ok(false);
     }
     if !file.complete_lock() {
-        return Err(Error::Lock);
+        return Err(Error::LOCK);
     }
     // That change may have come to its end before all locks were there.
     let Some(record) = find()? else {

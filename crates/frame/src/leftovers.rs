@@ -136,7 +136,7 @@ pub struct DeferredWrites<'a> {
 /// Removes from `parts`, and returns, the bytes behind `end` that could be taken for the start of a frame or a record.
 ///
 /// # Errors
-/// [`oxiblosc_error::Error::MemoryAlloc`].
+/// [`oxiblosc_error::Error::MEMORY_ALLOC`].
 pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<DeferredWrites<'a>> {
     let mut held = DeferredWrites::default();
     sort_by_key(parts, |(pos, _)| *pos);
@@ -172,7 +172,7 @@ pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<Deferr
 /// frames whose append was not committed.
 ///
 /// # Errors
-/// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
+/// [`oxiblosc_error::Error::MEMORY_ALLOC`], and those of reading.
 pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     let mut at = start;
     let mut bytes = List::new();

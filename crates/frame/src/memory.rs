@@ -51,7 +51,7 @@ impl Memory {
     /// A new frame without chunks and metalayers.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn new(header: &Header) -> Result<Self> {
         let bytes = header.encode(&[])?;
         Ok(Self {
@@ -73,7 +73,7 @@ impl Memory {
     /// The frame in a buffer, which is used in place. A borrowed buffer is copied before it is changed.
     ///
     /// # Errors
-    /// Those of a damaged frame; [`Error::FrameType`] for a sparse one; [`Error::MemoryAlloc`].
+    /// Those of a damaged frame; [`Error::FRAME_TYPE`] for a sparse one; [`Error::MEMORY_ALLOC`].
     pub fn over(bytes: CowBuffer) -> Result<(Self, Loaded)> {
         let (extent, loaded, offsets, trailer, binding) = parse(&bytes)?;
         let checksums = loaded.coverage.scope(&trailer);
@@ -103,7 +103,7 @@ impl Memory {
     /// Sets whether the whole frame gets checksums of header, index and trailer.
     ///
     /// # Errors
-    /// Those of [`Change::check`]; [`Error::MemoryAlloc`].
+    /// Those of [`Change::check`]; [`Error::MEMORY_ALLOC`].
     pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         self.change_checksums(self.checksums.wanted(checksums))
     }
@@ -127,7 +127,7 @@ impl Memory {
         let mut bound = Binding::EMPTY;
         for place in self.offsets.places() {
             let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
-            bound.add(place, front_of(chunk.ok_or(Error::InvalidHeader)?)?);
+            bound.add(place, front_of(chunk.ok_or(Error::INVALID_HEADER)?)?);
         }
         Ok(bound)
     }
@@ -150,7 +150,7 @@ impl Memory {
             (Some(_), _) if !self.checksums.is_any() => Ok(false),
             (Some(binding), Some(bound)) if binding == bound => Ok(true),
             (Some(binding), None) if binding == self.bind_all()? => Ok(true),
-            _ => Err(Error::Data),
+            _ => Err(Error::DATA),
         }
     }
 
@@ -192,7 +192,7 @@ impl Memory {
     /// Finds chunk `nchunk`: its bytes, and which of its checksums were compared already.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; those of a damaged one.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of a damaged one.
     pub fn find(&self, nchunk: usize) -> Result<Found<(&[u8], Checked<'_>)>> {
         self.find_and_read(nchunk, &mut { ChunkHeader::EMPTY })
     }
@@ -212,13 +212,13 @@ impl Memory {
         };
         let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
-        let chunk = chunk.ok_or(Error::InvalidHeader)?;
+        let chunk = chunk.ok_or(Error::INVALID_HEADER)?;
         header.read(chunk, true)?;
         if header.cbytes < EXTENDED_HEADER_LENGTH {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         self.checksums.check_chunk(header)?;
-        let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+        let chunk = chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
         Ok(Found::Stored((chunk, self.checked(nchunk, header))))
     }
 
@@ -236,7 +236,7 @@ impl Memory {
     /// Whether chunk `nchunk` can be changed in place: it has bytes, and shares none with another chunk.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn is_alone(&mut self, nchunk: usize) -> Result<bool> {
         let Ok(ChunkPlace::At(place)) = self.offsets.place(nchunk) else {
             return Ok(false);
@@ -298,17 +298,17 @@ impl Memory {
     /// is not checked again.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a chunk without bytes; those of [`Self::find`]; [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] for a chunk without bytes; those of [`Self::find`]; [`Error::MEMORY_ALLOC`].
     pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
         let ChunkPlace::At(place) = self.offsets.place(nchunk)? else {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         };
         let len = self.stored_len(nchunk)?;
         let from = self.header_len + place as usize;
         self.note_bound();
         let bytes = self.bytes.to_mut()?;
         self.loose = true;
-        bytes.get_mut(from..from + len).ok_or(Error::Failure)
+        bytes.get_mut(from..from + len).ok_or(Error::FAILURE)
     }
 
     /// The number of bytes that chunk `nchunk` has in the frame.
@@ -342,11 +342,11 @@ impl Memory {
         let mut moved = List::with_capacity(places.len())?;
         let mut end = 0;
         for place in places {
-            let chunk = data.get(place as usize..).ok_or(Error::InvalidHeader)?;
+            let chunk = data.get(place as usize..).ok_or(Error::INVALID_HEADER)?;
             let header = ChunkHeader::parse(chunk)?;
-            let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+            let chunk = chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
             if (place as usize) < end {
-                return Err(Error::InvalidHeader);
+                return Err(Error::INVALID_HEADER);
             }
             end = place as usize + header.cbytes;
             moved.push((place, packed.len() - self.header_len))?;
@@ -380,11 +380,11 @@ impl Memory {
     /// The whole frame: writes index and trailer, if they are not there, and removes free bytes.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; those of [`Offsets::encode`].
+    /// [`Error::MEMORY_ALLOC`]; those of [`Offsets::encode`].
     pub fn whole(&mut self) -> Result<&mut [u8]> {
         if self.loose {
             match self.pack() {
-                Err(Error::MemoryAlloc) => return Err(Error::MemoryAlloc),
+                Err(error) if error == Error::MEMORY_ALLOC => return Err(error),
                 // A frame with damaged chunks, chunks that share bytes, or very many chunks stays as it is.
                 Ok(()) | Err(_) => self.loose = false,
             }
@@ -430,7 +430,7 @@ impl Memory {
     /// Copies a borrowed buffer, so that the original is not used any more.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn own(&mut self) -> Result<()> {
         self.bytes.to_mut().map(drop)
     }
@@ -448,9 +448,9 @@ impl Memory {
     /// The whole frame as a buffer.
     ///
     /// # Errors
-    /// [`Error::Failure`] if it is borrowed; those of [`Self::whole`].
+    /// [`Error::FAILURE`] if it is borrowed; those of [`Self::whole`].
     pub fn into_frame(mut self) -> Result<Buffer> {
         self.whole()?;
-        self.bytes.into_owned().ok_or(Error::Failure)
+        self.bytes.into_owned().ok_or(Error::FAILURE)
     }
 }

@@ -41,16 +41,16 @@ const MAP_START: usize = 1 + 3 + 1 + 2;
 /// first `base` bytes, which are 0 in a header and 1 in a trailer.
 ///
 /// # Errors
-/// [`Error::Failure`] if a name is too long, or there are too many metalayers or bytes for the format; [`Error::MemoryAlloc`].
+/// [`Error::FAILURE`] if a name is too long, or there are too many metalayers or bytes for the format; [`Error::MEMORY_ALLOC`].
 pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut List<u8>) -> Result<()> {
-    let count = u16::try_from(metalayers.len()).map_err(|_| Error::Failure)?;
+    let count = u16::try_from(metalayers.len()).map_err(|_| Error::FAILURE)?;
     let start = out.len();
     out.extend_from_slice(&[marker::ARRAY3, marker::UINT16, 0, 0, marker::MAP16])?;
     out.extend_from_slice(&count.to_be_bytes())?;
     let mut slots = List::with_capacity(metalayers.len())?;
     for (name, _) in metalayers {
         if name.len() > NAME_MAXLEN {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         out.push(marker::FIXSTR + name.len() as u8)?;
         out.extend_from_slice(name)?;
@@ -58,13 +58,13 @@ pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut List<u8>) -> Re
         slots.push(out.len())?;
         out.extend_from_slice(&[0; 4])?;
     }
-    let size = u16::try_from(out.len() - start - base).map_err(|_| Error::Failure)?;
+    let size = u16::try_from(out.len() - start - base).map_err(|_| Error::FAILURE)?;
     out[start + 2..start + 4].copy_from_slice(&size.to_be_bytes());
     out.push(marker::ARRAY16)?;
     out.extend_from_slice(&count.to_be_bytes())?;
     for ((_, content), slot) in metalayers.iter().zip(slots) {
-        let offset = i32::try_from(out.len()).map_err(|_| Error::Failure)?;
-        let len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
+        let offset = i32::try_from(out.len()).map_err(|_| Error::FAILURE)?;
+        let len = i32::try_from(content.len()).map_err(|_| Error::FAILURE)?;
         out[slot..slot + 4].copy_from_slice(&offset.to_be_bytes());
         out.push(marker::BIN32)?;
         out.extend_from_slice(&len.to_be_bytes())?;
@@ -74,8 +74,8 @@ pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut List<u8>) -> Re
 }
 
 fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
-    let end = at.checked_add(len).ok_or(Error::ReadBuffer)?;
-    let part = bytes.get(*at..end).ok_or(Error::ReadBuffer)?;
+    let end = at.checked_add(len).ok_or(Error::READ_BUFFER)?;
+    let part = bytes.get(*at..end).ok_or(Error::READ_BUFFER)?;
     *at = end;
     Ok(part)
 }
@@ -83,17 +83,17 @@ fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
 /// Reads the metalayers of a header or trailer; `bytes` are all of it, and the metalayers begin at `start`.
 ///
 /// # Errors
-/// [`Error::ReadBuffer`] if a part lies outside of `bytes`; [`Error::Data`] if the format is wrong, there are more than `max`
-/// metalayers, or the contents together are longer than `bytes`; [`Error::MemoryAlloc`].
+/// [`Error::READ_BUFFER`] if a part lies outside of `bytes`; [`Error::DATA`] if the format is wrong, there are more than `max`
+/// metalayers, or the contents together are longer than `bytes`; [`Error::MEMORY_ALLOC`].
 pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<List<Metalayer>> {
     let mut at = start + MAP_START - 3;
     if take(bytes, &mut at, 1)?[0] != marker::MAP16 {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let count = take(bytes, &mut at, 2)?;
     let count = usize::from(u16::from_be_bytes([count[0], count[1]]));
     if count > max {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let mut metalayers = List::new();
     // Contents must not share bytes. Otherwise a short trailer could have thousands of long metalayers.
@@ -101,24 +101,24 @@ pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<List<Metalayer>> {
     for _ in 0..count {
         let mark = take(bytes, &mut at, 1)?[0];
         if mark & 0xe0 != marker::FIXSTR {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let name = take(bytes, &mut at, usize::from(mark & 0x1f))?;
         if take(bytes, &mut at, 1)?[0] != marker::INT32 {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let offset = be_i32(take(bytes, &mut at, 4)?);
-        let mut place = usize::try_from(offset).map_err(|_| Error::Data)?;
+        let mut place = usize::try_from(offset).map_err(|_| Error::DATA)?;
         if place >= bytes.len() {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let mark = take(bytes, &mut place, 5)?;
         if mark[0] != marker::BIN32 {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
-        let len = usize::try_from(be_i32(&mark[1..])).map_err(|_| Error::Data)?;
+        let len = usize::try_from(be_i32(&mark[1..])).map_err(|_| Error::DATA)?;
         let content = take(bytes, &mut place, len)?;
-        left = left.checked_sub(mark.len() + len).ok_or(Error::Data)?;
+        left = left.checked_sub(mark.len() + len).ok_or(Error::DATA)?;
         // C programs see a name only up to its first 0.
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         metalayers.push(Metalayer {
@@ -136,7 +136,7 @@ fn be_i32(bytes: &[u8]) -> i32 {
 /// The metalayers as [`write`] takes them.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn borrow(metalayers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
     metalayers
         .iter()
@@ -182,7 +182,7 @@ mod tests {
         let (first, second) = (offset(0), offset(1));
         let place = out[first..first + 4].to_vec();
         out[second..second + 4].copy_from_slice(&place);
-        assert_eq!(read(&out, 87, 16), Err(Error::Data));
+        assert_eq!(read(&out, 87, 16), Err(Error::DATA));
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(write(&[(&[b'x'; 31], b"")], 1, &mut out), Ok(()));
         assert_eq!(
             write(&[(&[b'x'; 32], b"")], 1, &mut out),
-            Err(Error::Failure)
+            Err(Error::FAILURE)
         );
     }
 }

@@ -32,7 +32,7 @@ impl ChunkPlace {
     /// The place that an offset stands for.
     ///
     /// # Errors
-    /// [`Error::Data`] for a negative offset without a known kind.
+    /// [`Error::DATA`] for a negative offset without a known kind.
     pub fn from_offset(offset: i64) -> Result<Self> {
         if offset >= 0 {
             return Ok(Self::At(offset as u64));
@@ -43,7 +43,7 @@ impl ChunkPlace {
             kind if kind & 1 != 0 => Ok(Self::Special(Special::Zero)),
             kind if kind & 4 != 0 => Ok(Self::Special(Special::Uninit)),
             kind if kind & 2 != 0 => Ok(Self::Special(Special::Nan)),
-            _ => Err(Error::Data),
+            _ => Err(Error::DATA),
         }
     }
 
@@ -125,9 +125,9 @@ impl Offsets {
     /// The place of chunk `nchunk`.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; those of [`ChunkPlace::from_offset`].
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of [`ChunkPlace::from_offset`].
     pub fn place(&self, nchunk: usize) -> Result<ChunkPlace> {
-        ChunkPlace::from_offset(self.get(nchunk).ok_or(Error::InvalidParam)?)
+        ChunkPlace::from_offset(self.get(nchunk).ok_or(Error::INVALID_PARAM)?)
     }
 
     /// Every offset.
@@ -144,7 +144,7 @@ impl Offsets {
     /// The places of all chunks with bytes, in ascending order. A place that several chunks share is there several times.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub(super) fn sorted_places(&self) -> Result<Sorted<u64>> {
         // Most chunks lie in their order, and few elsewhere. So this is faster than sorting all.
         let (mut rising, mut others) = (List::with_capacity(self.real().0)?, List::new());
@@ -222,7 +222,7 @@ impl Offsets {
     /// chunks may have the same file.
     ///
     /// # Errors
-    /// [`Error::InvalidHeader`] if the check fails; [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_HEADER`] if the check fails; [`Error::MEMORY_ALLOC`].
     pub fn check(&self, kind: FrameKind, extent: &Extent) -> Result<()> {
         let (count, last) = self.real();
         let Some(last) = last else {
@@ -242,14 +242,14 @@ impl Offsets {
         if fits {
             Ok(())
         } else {
-            Err(Error::InvalidHeader)
+            Err(Error::INVALID_HEADER)
         }
     }
 
     /// Whether no two chunks with bytes have the same place.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn are_different(&self) -> Result<bool> {
         let Some(last) = self.real().1 else {
             return Ok(true);
@@ -277,7 +277,7 @@ impl Offsets {
     /// A copy.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn try_clone(&self) -> Result<Self> {
         match self {
             Self::Repeated { offset, count } => Ok(Self::Repeated {
@@ -300,7 +300,7 @@ impl Offsets {
     /// Replaces the offsets of chunks with bytes by what `new` says. If this fails, nothing has changed.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn map_places(&mut self, mut new: impl FnMut(u64) -> u64) -> Result<()> {
         let mut new = |place: i64| new(place as u64) as i64;
         if !self.is_listable() {
@@ -333,7 +333,7 @@ impl Offsets {
     /// The offsets as runs that can be changed. Other forms are converted to them.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn runs_mut(&mut self) -> Result<&mut Runs> {
         if !matches!(self, Self::Runs(_)) {
             let mut runs = Runs::default();
@@ -350,14 +350,14 @@ impl Offsets {
         }
         match self {
             Self::Runs(runs) => Ok(runs),
-            _ => Err(Error::Failure),
+            _ => Err(Error::FAILURE),
         }
     }
 
     /// The offsets as a list that can be changed. Other forms are converted to a list.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     #[inline(never)]
     pub fn list_mut(&mut self) -> Result<&mut List<i64>> {
         if !matches!(self, Self::List(_)) {
@@ -367,7 +367,7 @@ impl Offsets {
         }
         match self {
             Self::List(list) => Ok(list),
-            Self::Repeated { .. } | Self::Runs(_) => Err(Error::Failure),
+            Self::Repeated { .. } | Self::Runs(_) => Err(Error::FAILURE),
         }
     }
 }
@@ -533,7 +533,7 @@ mod tests {
             assert_eq!(ChunkPlace::from_offset(place.to_offset()), Ok(place));
         }
         assert_eq!(ChunkPlace::from_offset(77), Ok(ChunkPlace::At(77)));
-        assert_eq!(ChunkPlace::from_offset(i64::MIN), Err(Error::Data));
+        assert_eq!(ChunkPlace::from_offset(i64::MIN), Err(Error::DATA));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl<'a> Replacement<'a> {
     /// Allocates the memory that [`Self::apply`] needs. None if the chunks share bytes.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
     pub fn new(mut over: List<Replaced<'a>>) -> Result<Option<Self>> {
         sort_by_key(&mut over, |chunk| chunk.at);
         let moves = List::with_capacity(over.len())?;
@@ -47,7 +47,7 @@ impl<'a> Replacement<'a> {
     /// bytes of chunks.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`]; none if the buffer has memory for the new chunks, and `offsets` are a list already.
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`]; none if the buffer has memory for the new chunks, and `offsets` are a list already.
     pub fn apply(
         mut self,
         buffer: &mut Buffer,

@@ -33,9 +33,9 @@ impl Runs {
     /// The numbers `0..len`.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`], also if `len` exceeds `u32::MAX`.
+    /// [`Error::MEMORY_ALLOC`], also if `len` exceeds `u32::MAX`.
     pub fn rising(len: usize) -> Result<Self> {
-        u32::try_from(len).map_err(|_| Error::MemoryAlloc)?;
+        u32::try_from(len).map_err(|_| Error::MEMORY_ALLOC)?;
         let mut runs = List::new();
         if len > 0 {
             runs.push(OffsetRun {
@@ -60,7 +60,7 @@ impl Runs {
     /// A copy.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn try_clone(&self) -> Result<Self> {
         Ok(Self {
             runs: self.runs.try_clone()?,
@@ -76,9 +76,9 @@ impl Runs {
     /// Appends an offset.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn push(&mut self, offset: i64) -> Result<()> {
-        let start = u32::try_from(self.len).map_err(|_| Error::MemoryAlloc)?;
+        let start = u32::try_from(self.len).map_err(|_| Error::MEMORY_ALLOC)?;
         if let Some(run) = self.runs.last_mut() {
             let count = start - run.start;
             // The second offset of a run determines its step.
@@ -117,7 +117,7 @@ impl Runs {
         let Span { first, step, count } = span;
         let end = self.len.checked_add(count);
         end.and_then(|end| u32::try_from(end).ok())
-            .ok_or(Error::MemoryAlloc)?;
+            .ok_or(Error::MEMORY_ALLOC)?;
         for i in 0..count.min(FIRST) {
             self.push(first + step * i as i64)?;
         }

@@ -346,7 +346,7 @@ fn a_frame_before_another_in_a_file_is_not_written_over_it() {
     step.apply(&mut after);
     let (mut first, _) = Disk::open(plain(), &name, 0, kind).unwrap();
     let result = first.commit(&step.change(&step.items()), &[], step.next(&after, kind));
-    assert_eq!(result, Err(Error::FileWrite));
+    assert_eq!(result, Err(Error::FILE_WRITE));
     drop(first);
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     let (mut second, _) = Disk::open(plain(), &name, len, kind).unwrap();

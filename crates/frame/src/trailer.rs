@@ -23,16 +23,16 @@ const METALAYERS: usize = 2;
 /// A trailer without a fingerprint, as bytes.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for more than [`MAX_METALAYERS`] or a trailer of 2 GiB; those of [`meta::write`].
+/// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a trailer of 2 GiB; those of [`meta::write`].
 pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
     if metalayers.len() > MAX_METALAYERS {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let mut out = List::of([0x94, VERSION])?;
     meta::write(metalayers, 1, &mut out)?;
     let len = out.len() + 1 + LEN_TO_END;
     if len > i32::MAX as usize {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     out.push(0xce)?;
     out.extend_from_slice(&(len as u32).to_be_bytes())?;
@@ -45,16 +45,16 @@ pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
 /// The length of a trailer in bytes, from its last [`MIN_LEN`] bytes. The frame has `frame_len` bytes, and its header `header_len`.
 ///
 /// # Errors
-/// [`Error::Data`] if it cannot be the length of a trailer of this frame.
+/// [`Error::DATA`] if it cannot be the length of a trailer of this frame.
 pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
     let at = MIN_LEN - LEN_TO_END;
     if end.len() != MIN_LEN || end[at - 1] != 0xce {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let len = u32::from_be_bytes([end[at], end[at + 1], end[at + 2], end[at + 3]]);
     let most = frame_len.saturating_sub(header_len).min(i32::MAX as u64);
     if (len as usize) < MIN_LEN || u64::from(len) > most {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     Ok(len as usize)
 }
@@ -62,13 +62,13 @@ pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
 /// Corrects the length field of a whole trailer.
 ///
 /// # Errors
-/// [`Error::Data`] for a trailer with checksums, in which a wrong length is damage, and for one that is too short or too long.
+/// [`Error::DATA`] for a trailer with checksums, in which a wrong length is damage, and for one that is too short or too long.
 pub fn correct_len(bytes: &mut [u8]) -> Result<()> {
     if fingerprint::is_in(bytes) {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
-    let len = u32::try_from(bytes.len()).map_err(|_| Error::Data)?;
-    let at = bytes.len().checked_sub(LEN_TO_END).ok_or(Error::Data)?;
+    let len = u32::try_from(bytes.len()).map_err(|_| Error::DATA)?;
+    let at = bytes.len().checked_sub(LEN_TO_END).ok_or(Error::DATA)?;
     bytes[at..at + 4].copy_from_slice(&len.to_be_bytes());
     Ok(())
 }
@@ -100,7 +100,7 @@ mod tests {
         let bytes = encode(&meta::borrow(&layers).unwrap()).unwrap();
         let end = &bytes[bytes.len() - MIN_LEN..];
         assert_eq!(len(end, 5000, 87), Ok(bytes.len()));
-        assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::Data));
+        assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::DATA));
         assert_eq!(parse(&bytes), Ok(layers.into()));
         assert_eq!(encode(&[]).unwrap().len(), EMPTY_LEN);
         let mut wrong = bytes.clone();

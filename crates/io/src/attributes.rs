@@ -16,7 +16,7 @@ const USER: &[u8] = b"user.";
 /// Copies the user attributes of a file to a new one. Those that this process may not read, or the file system does not accept, are left out.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
 pub fn copy(old: &File, new: &File) -> Result<()> {
     let names = read(|room| attributes::names(old, room))?;
     let AttributeValue::Bytes(names) = names else {
@@ -35,7 +35,7 @@ pub fn copy(old: &File, new: &File) -> Result<()> {
 /// The access control list of a file, if it has one; an empty list if it cannot be read.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
 pub fn acl(file: &File) -> Result<Option<List<u8>>> {
     Ok(match read(|room| attributes::value(file, ACL, room))? {
         AttributeValue::Bytes(acl) => Some(acl),

@@ -130,13 +130,13 @@ impl<G> RegisteredFile<G> {
     }
 
     fn open(&self, stream: &mut OpenStream, mode: &CStr) -> Result<()> {
-        let open = self.backend.functions.open.ok_or(Error::PluginIo)?;
+        let open = self.backend.functions.open.ok_or(Error::PLUGIN_IO)?;
         // SAFETY: `CallbackBackend::new` requires that `open` may be called so; path and mode are C strings.
         stream.pointer = catching_exceptions(null_mut(), || unsafe {
             open(self.path.as_ptr(), mode.as_ptr(), self.backend.params)
         });
         if stream.pointer.is_null() {
-            return Err(Error::FileOpen);
+            return Err(Error::FILE_OPEN);
         }
         Ok(())
     }
@@ -146,10 +146,10 @@ impl<G> RegisteredFile<G> {
         if pointer.is_null() {
             return Ok(());
         }
-        let close = self.backend.functions.close.ok_or(Error::PluginIo)?;
+        let close = self.backend.functions.close.ok_or(Error::PLUGIN_IO)?;
         // SAFETY: `CallbackBackend::new` requires that `close` may be called so; the stream is open, and not used again.
         if catching_exceptions(-1, || unsafe { close(pointer) }) < 0 {
-            return Err(Error::FileWrite);
+            return Err(Error::FILE_WRITE);
         }
         Ok(())
     }
@@ -174,12 +174,12 @@ impl<G> RegisteredFile<G> {
 
 impl<G> Storage for RegisteredFile<G> {
     fn size(&self) -> Result<u64> {
-        let size = self.backend.functions.size.ok_or(Error::PluginIo)?;
+        let size = self.backend.functions.size.ok_or(Error::PLUGIN_IO)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: `CallbackBackend::new` requires that `size` may be called so; the stream is open.
             u64::try_from(catching_exceptions(-1, || unsafe { size(stream) }))
-                .map_err(|_| Error::FileRead)
+                .map_err(|_| Error::FILE_READ)
         })
     }
 
@@ -187,8 +187,8 @@ impl<G> Storage for RegisteredFile<G> {
         if buf.is_empty() {
             return Ok(());
         }
-        let read = self.backend.functions.read.ok_or(Error::PluginIo)?;
-        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileRead)?;
+        let read = self.backend.functions.read.ok_or(Error::PLUGIN_IO)?;
+        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FILE_READ)?;
         let ours: *mut c_void = buf.as_mut_ptr().cast();
         self.alone(|stream| {
             let stream = self.to_read(stream)?;
@@ -201,7 +201,7 @@ impl<G> Storage for RegisteredFile<G> {
             // returns addresses, is null.
             let nread = catching_exceptions(-1, || unsafe { read(&mut at, 1, len, pos, stream) });
             if nread != len || at.is_null() {
-                return Err(Error::FileRead);
+                return Err(Error::FILE_READ);
             }
             if at != ours {
                 // SAFETY: `CallbackBackend::new` requires that the address which `read` returned has `len` bytes until the stream is used again.
@@ -215,8 +215,8 @@ impl<G> Storage for RegisteredFile<G> {
         if buf.is_empty() {
             return Ok(());
         }
-        let write = self.backend.functions.write.ok_or(Error::PluginIo)?;
-        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileWrite)?;
+        let write = self.backend.functions.write.ok_or(Error::PLUGIN_IO)?;
+        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FILE_WRITE)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: `CallbackBackend::new` requires that `write` may be called so; the stream is open, and `buf` has `len` bytes.
@@ -224,20 +224,20 @@ impl<G> Storage for RegisteredFile<G> {
                 write(buf.as_ptr().cast(), 1, len, pos, stream)
             });
             if written != len {
-                return Err(Error::FileWrite);
+                return Err(Error::FILE_WRITE);
             }
             Ok(())
         })
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        let truncate = self.backend.functions.truncate.ok_or(Error::PluginIo)?;
-        let size = i64::try_from(size).map_err(|_| Error::FileTruncate)?;
+        let truncate = self.backend.functions.truncate.ok_or(Error::PLUGIN_IO)?;
+        let size = i64::try_from(size).map_err(|_| Error::FILE_TRUNCATE)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
             // SAFETY: `CallbackBackend::new` requires that `truncate` may be called so; the stream is open.
             if catching_exceptions(-1, || unsafe { truncate(stream, size) }) != 0 {
-                return Err(Error::FileTruncate);
+                return Err(Error::FILE_TRUNCATE);
             }
             Ok(())
         })
@@ -265,14 +265,14 @@ fn lengths(len: usize, pos: u64) -> Option<(i64, i64)> {
 /// The position and the length in bytes of `nitems` items of `size` bytes at `position`.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for negative numbers, and if the length is too large.
+/// [`Error::INVALID_PARAM`] for negative numbers, and if the length is too large.
 pub fn span(size: i64, nitems: i64, position: i64) -> Result<(u64, usize)> {
     let checked = || {
         let (size, nitems) = (usize::try_from(size).ok()?, usize::try_from(nitems).ok()?);
         Some((u64::try_from(position).ok()?, size.checked_mul(nitems)?))
     };
     let span = checked().filter(|(_, len)| i64::try_from(*len).is_ok());
-    span.ok_or(Error::InvalidParam)
+    span.ok_or(Error::INVALID_PARAM)
 }
 
 /// How many whole items of `size` bytes are in `nbytes` bytes; 0 for items of no bytes.

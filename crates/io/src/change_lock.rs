@@ -1,7 +1,7 @@
 //! The lock that handles of this library take to change a file, and the table of the threads of this process that hold one.
 
 use super::operation;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Doing, Error, Result};
 use oxiblosc_memory::env;
 use oxiblosc_system::locks::change::{self, Blocked};
 use oxiblosc_system::{locks, thread};
@@ -108,13 +108,13 @@ impl Waiting {
     /// Notes that there is somebody to wait for.
     ///
     /// # Errors
-    /// [`Error::Lock`] after the time limit.
+    /// [`Error::LOCK`] after the time limit.
     fn go_on(&mut self, sharers: bool) -> Result<()> {
         self.sharers = sharers;
         let limit = *self.limit.get_or_insert_with(|| limit().unwrap_or(LIMIT));
         let most = self.timeout.map_or(limit, |timeout| timeout.min(limit));
         match self.waited >= most {
-            true => Err(Error::Lock),
+            true => Err(Error::LOCK.at(Doing::WaitForLock)),
             false => Ok(()),
         }
     }
@@ -198,7 +198,7 @@ impl ChangeLock {
     /// [`operation::TIMEOUT`].
     ///
     /// # Errors
-    /// [`Error::Lock`]: this thread holds the lock through another open file, or the wait was too long.
+    /// [`Error::LOCK`]: this thread holds the lock through another open file, or the wait was too long.
     pub fn take(&self, file: &impl LockCalls, identity: Option<(u64, u64)>) -> Result<Exclusion> {
         let mut waiting = Waiting::new(operation::timeout(1));
         loop {
@@ -229,7 +229,7 @@ impl ChangeLock {
             Err(blocked) => {
                 let has = |there: &AtomicU64| there.load(Ordering::Relaxed) == holder;
                 if blocked == Blocked::Writer && HOLDERS.iter().any(has) {
-                    return Err(Error::Lock);
+                    return Err(Error::LOCK.at(Doing::LockByThisThread));
                 }
                 waiting.go_on(matches!(blocked, Blocked::Sharers | Blocked::OwnProcess))?;
                 Ok(None)

@@ -3,13 +3,13 @@
 
 use super::change_lock::ChangeLock;
 use super::{Backend, Exclusion, Mode, Storage, Version, Written};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
 use oxiblosc_system::files::{self, How, NewFileAccess};
 use oxiblosc_system::locks::OwnFile;
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{ErrorKind, IoSlice, Seek, SeekFrom};
+use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -67,7 +67,11 @@ impl PlainFile {
             Mode::ReadWrite => files::open(path, How::CHANGE, NewFileAccess::All),
             other => other.open(path),
         };
-        let file = file.map_err(|_| Error::FileOpen)?;
+        let doing = match mode {
+            Mode::Create | Mode::New => Doing::CreateFile,
+            Mode::Read | Mode::ReadWrite => Doing::OpenFile,
+        };
+        let file = file.or_error(Error::FILE_OPEN).doing(doing)?;
         Ok(Self {
             file: OwnFile::new(file),
             lock: ChangeLock::new(),
@@ -79,22 +83,21 @@ impl PlainFile {
 impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
         if self.file.is_kept() {
-            let version = files::version(&self.file).ok();
-            return version.and_then(|(_, size)| size).ok_or(Error::FileRead);
+            let version = files::version(&self.file).or_error(Error::FILE_READ);
+            let (_, size) = version.doing(Doing::SizeOfFile)?;
+            return size.ok_or(Error::FILE_READ);
         }
         // Seeking to the end is faster than `fstat`; `files::identity_of` explains why. Nothing else uses the position of a file that is not kept
         // open.
         (&*self.file)
             .seek(SeekFrom::End(0))
-            .map_err(|_| Error::FileRead)
+            .or_error(Error::FILE_READ)
+            .doing(Doing::SizeOfFile)
     }
 
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        if read_up_to(&self.file, pos, buf) == buf.len() {
-            Ok(())
-        } else {
-            Err(Error::FileRead)
-        }
+        let all = buf.len();
+        all_of(read_some(&self.file, pos, buf, all), all, Error::FILE_READ)
     }
 
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
@@ -104,10 +107,10 @@ impl Storage for PlainFile {
             let left = &mut room[done..];
             let at = pos.saturating_add(done as u64);
             match files::read_new_at(&self.file, left, at) {
-                Ok(0) => return Err(Error::FileRead),
+                Ok(0) => return Err(Error::FILE_READ),
                 Ok(n) => done += n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Error::FileRead),
+                Err(error) => return Err(Error::FILE_READ.because(&error)),
             }
         }
         // SAFETY: the loop has filled all `len` bytes.
@@ -116,11 +119,7 @@ impl Storage for PlainFile {
     }
 
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        if write_up_to(&self.file, pos, buf) == buf.len() {
-            Ok(())
-        } else {
-            Err(Error::FileWrite)
-        }
+        write_all(&self.file, pos, buf)
     }
 
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
@@ -128,11 +127,12 @@ impl Storage for PlainFile {
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        files::set_len(&self.file, size).map_err(|_| Error::FileTruncate)
+        files::set_len(&self.file, size).or_error(Error::FILE_TRUNCATE)
     }
 
     fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|_| Error::FileWrite)
+        let synced = self.file.sync_data().or_error(Error::FILE_WRITE);
+        synced.doing(Doing::SyncFile)
     }
 
     fn lock_exclusive(&self) -> Result<Exclusion> {
@@ -189,30 +189,57 @@ pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
 
 /// [`read_up_to`], but once `enough` bytes are read it does not ask for more.
 pub fn read_at_least(file: &File, pos: u64, buf: &mut [u8], enough: usize) -> usize {
+    read_some(file, pos, buf, enough).0
+}
+
+/// How many bytes were read or written, and the error that ended it, if one did.
+type Moved = (usize, Option<io::Error>);
+
+/// The error if fewer than all bytes were read or written.
+fn all_of((done, cause): Moved, all: usize, error: Error) -> Result<()> {
+    match done < all {
+        true => Err(cause.map_or(error, |cause| error.because(&cause))),
+        false => Ok(()),
+    }
+}
+
+fn read_some(file: &File, pos: u64, buf: &mut [u8], enough: usize) -> Moved {
     let mut done = 0;
     while done < enough {
         match files::read_at(file, &mut buf[done..], pos.saturating_add(done as u64)) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
+            Err(error) => return (done, Some(error)),
         }
     }
-    done
+    (done, None)
 }
 
 /// Writes `buf` from `pos` on until all is written or an error occurs. Returns the number of bytes written.
 pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
+    write_some(file, pos, buf).0
+}
+
+/// Writes all of `buf` from `pos` on.
+///
+/// # Errors
+/// [`Error::FILE_WRITE`]; some of it may be written then.
+pub fn write_all(file: &File, pos: u64, buf: &[u8]) -> Result<()> {
+    all_of(write_some(file, pos, buf), buf.len(), Error::FILE_WRITE)
+}
+
+fn write_some(file: &File, pos: u64, buf: &[u8]) -> Moved {
     let mut done = 0;
     while done < buf.len() {
         match files::write_at(file, &buf[done..], pos.saturating_add(done as u64)) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
+            Err(error) => return (done, Some(error)),
         }
     }
-    done
+    (done, None)
 }
 
 /// Writes the parts one after another from `pos` on, in as few system calls as possible, usually one.
@@ -238,13 +265,13 @@ fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
     let mut at = pos;
     while !left.is_empty() {
         match files::write_parts_at(file, left, at) {
-            Ok(0) => return Err(Error::FileWrite),
+            Ok(0) => return Err(Error::FILE_WRITE),
             Ok(n) => {
                 IoSlice::advance_slices(&mut left, n);
-                at = at.checked_add(n as u64).ok_or(Error::FileWrite)?;
+                at = at.checked_add(n as u64).ok_or(Error::FILE_WRITE)?;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return Err(Error::FileWrite),
+            Err(error) => return Err(Error::FILE_WRITE.because(&error)),
         }
     }
     Ok(())
@@ -279,11 +306,11 @@ mod tests {
         let name = folder.path("a");
         assert_eq!(
             PlainFile::open(&name, Mode::Read).err(),
-            Some(Error::FileOpen)
+            Some(Error::FILE_OPEN)
         );
         assert_eq!(
             PlainFile::open(&name, Mode::ReadWrite).err(),
-            Some(Error::FileOpen)
+            Some(Error::FILE_OPEN)
         );
         let file = Filesystem.open(&name, Mode::Create).expect("creates");
         assert_eq!(file.size(), Ok(0));
@@ -292,31 +319,34 @@ mod tests {
         let mut six = [9; 6];
         file.read_at(0, &mut six).expect("reads");
         assert_eq!(&six, b"\0\0\0abc");
-        assert_eq!(file.read_at(1, &mut six), Err(Error::FileRead));
+        assert_eq!(file.read_at(1, &mut six), Err(Error::FILE_READ));
         let mut bytes = Buffer::copy_of(b"x").expect("one byte");
         assert_eq!(
             file.append_to(&mut bytes, 3, 4),
-            Err(Error::FileRead),
+            Err(Error::FILE_READ),
             "one byte more than there is"
         );
         assert_eq!(file.append_to(&mut bytes, 3, 3), Ok(()));
         assert_eq!(file.append_to(&mut bytes, 100, 0), Ok(()));
         assert_eq!(&bytes[..], b"xabc");
-        assert_eq!(file.read_at(u64::MAX, &mut six), Err(Error::FileRead));
+        assert_eq!(file.read_at(u64::MAX, &mut six), Err(Error::FILE_READ));
         assert_eq!(file.read_at(100, &mut []), Ok(()));
-        assert_eq!(file.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
+        assert_eq!(file.write_at(u64::MAX, b"a"), Err(Error::FILE_WRITE));
         file.truncate(4).expect("truncates");
         assert_eq!(file.size(), Ok(4));
-        assert_eq!(file.truncate(u64::MAX), Err(Error::FileTruncate));
+        assert_eq!(file.truncate(u64::MAX), Err(Error::FILE_TRUNCATE));
         assert_eq!(file.sync(), Ok(()));
         assert_eq!(file.identity(), Filesystem.identity(&name));
         assert!(file.identity().is_some());
         assert_eq!(Filesystem.identity(&folder.path("b")), None);
 
         let reader = Filesystem.open(&name, Mode::Read).expect("opens");
-        assert_eq!(reader.write_at(0, b"a"), Err(Error::FileWrite));
-        assert_eq!(reader.write_all_at(0, &[b"a", b"b"]), Err(Error::FileWrite));
-        assert_eq!(reader.truncate(0), Err(Error::FileTruncate));
+        assert_eq!(reader.write_at(0, b"a"), Err(Error::FILE_WRITE));
+        assert_eq!(
+            reader.write_all_at(0, &[b"a", b"b"]),
+            Err(Error::FILE_WRITE)
+        );
+        assert_eq!(reader.truncate(0), Err(Error::FILE_TRUNCATE));
         let again = Filesystem.open(&name, Mode::Create).expect("creates");
         assert_eq!(again.size(), Ok(0));
     }
@@ -335,7 +365,7 @@ mod tests {
         let mut back = vec![0; whole.len()];
         file.read_at(7, &mut back).expect("reads");
         assert!(back == whole);
-        assert_eq!(file.write_all_at(u64::MAX, &[b"a"]), Err(Error::FileWrite));
+        assert_eq!(file.write_all_at(u64::MAX, &[b"a"]), Err(Error::FILE_WRITE));
     }
 
     #[test]
@@ -343,7 +373,7 @@ mod tests {
         let folder = Folder::new("directory");
         let name = folder.path("");
         let opened = Filesystem.open(&name, Mode::Read).expect("opens");
-        assert_eq!(opened.read_at(0, &mut [0]), Err(Error::FileRead));
+        assert_eq!(opened.read_at(0, &mut [0]), Err(Error::FILE_READ));
         assert!(Filesystem.open(&name, Mode::ReadWrite).is_err());
     }
 }

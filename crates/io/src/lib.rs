@@ -46,13 +46,13 @@ pub mod whole;
 /// An open file of a back end. Positions and sizes are in bytes. Several threads may read at the same time, also while one writes; what a read returns
 /// of bytes that are being written is undefined.
 pub trait Storage: Send + Sync {
-    /// Size of the file. `Error::FileRead` if that fails.
+    /// Size of the file. `Error::FILE_READ` if that fails.
     fn size(&self) -> Result<u64>;
 
-    /// Fills `buf` with the bytes from `pos` on. `Error::FileRead` if not all of them can be read.
+    /// Fills `buf` with the bytes from `pos` on. `Error::FILE_READ` if not all of them can be read.
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Appends the `len` bytes from `pos` on to `buf`. `Error::FileRead` if not all of them can be read; `buf` is unchanged then.
+    /// Appends the `len` bytes from `pos` on to `buf`. `Error::FILE_READ` if not all of them can be read; `buf` is unchanged then.
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
         let old = buf.len();
         buf.resize(old + len)?;
@@ -63,7 +63,7 @@ pub trait Storage: Send + Sync {
         read
     }
 
-    /// Writes `buf` at `pos`, and extends the file if necessary. `Error::FileWrite` if that fails; a part may have been written then.
+    /// Writes `buf` at `pos`, and extends the file if necessary. `Error::FILE_WRITE` if that fails; a part may have been written then.
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()>;
 
     /// As [`Storage::write_at`], for several parts, one behind the other. Back ends use one system call if they can: then a process that is killed
@@ -82,10 +82,10 @@ pub trait Storage: Send + Sync {
         }
     }
 
-    /// Makes the file `size` bytes long. `Error::FileTruncate` if that fails.
+    /// Makes the file `size` bytes long. `Error::FILE_TRUNCATE` if that fails.
     fn truncate(&self, size: u64) -> Result<()>;
 
-    /// Returns when what was written would survive a loss of power. A back end that cannot promise that returns at once. `Error::FileWrite` if that
+    /// Returns when what was written would survive a loss of power. A back end that cannot promise that returns at once. `Error::FILE_WRITE` if that
     /// fails.
     fn sync(&self) -> Result<()>;
 
@@ -93,7 +93,7 @@ pub trait Storage: Send + Sync {
     /// For back ends without locks nobody else uses the file.
     ///
     /// # Errors
-    /// [`Error::Lock`](oxiblosc_error::Error::Lock) if others keep the file locked, or the thread would wait for itself.
+    /// [`Error::LOCK`](oxiblosc_error::Error::LOCK) if others keep the file locked, or the thread would wait for itself.
     fn lock_exclusive(&self) -> Result<Exclusion> {
         Ok(Exclusion::Granted)
     }
@@ -159,13 +159,13 @@ impl<'a> StorageLock<'a> {
     /// Takes [`Storage::lock_exclusive`]. A file that this call has created (`is_new`) may lie where there are no locks.
     ///
     /// # Errors
-    /// As for that; [`Error::Lock`](oxiblosc_error::Error::Lock) where there are no locks.
+    /// As for that; [`Error::LOCK`](oxiblosc_error::Error::LOCK) where there are no locks.
     pub fn exclusive(file: &'a dyn Storage, is_new: bool) -> Result<Self> {
         let exclusion = file.lock_exclusive()?;
         let lock = Self(file);
         match exclusion == Exclusion::Granted || is_new {
             true => Ok(lock),
-            false => Err(oxiblosc_error::Error::Lock),
+            false => Err(oxiblosc_error::Error::LOCK),
         }
     }
 
@@ -219,14 +219,14 @@ impl Mode {
 /// A back end as a shared trait object.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
 pub fn shared(backend: impl Backend + 'static) -> Result<Shared<dyn Backend>> {
     shared_dyn!(backend => dyn Backend)
 }
 
 /// A back end: opens files by their paths.
 pub trait Backend: Send + Sync {
-    /// Opens the file at `path`. `Error::FileOpen` if that fails.
+    /// Opens the file at `path`. `Error::FILE_OPEN` if that fails.
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;
 
     /// Device and inode of the file that the path names now, if the back end has them. They show whether a file was replaced since it was opened.

@@ -8,7 +8,7 @@
 
 use super::file::{read_at_least, write_up_to};
 use super::{change_lock, operation, turnstile};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::files::{self, How, NewFileAccess};
 use oxiblosc_system::locks::{self, OwnFile};
@@ -48,7 +48,7 @@ impl Waiter {
     /// Waits for the lock. A reader lets waiting writers go first.
     ///
     /// # Errors
-    /// [`Error::Lock`], also after `timeout`, if there is one, or the limit that the environment sets.
+    /// [`Error::LOCK`], also after `timeout`, if there is one, or the limit that the environment sets.
     pub fn wait(self, timeout: Option<Duration>) -> Result<LockGuard> {
         let file = &self.file.file;
         let limit = change_lock::limit();
@@ -57,16 +57,16 @@ impl Waiter {
             (timeout, limit) => timeout.or(limit),
         };
         match (timeout, self.exclusive) {
-            (None, true) => wait_exclusive(file).map_err(|_| Error::Lock)?,
+            (None, true) => wait_exclusive(file).or_error(Error::LOCK)?,
             (None, false) => {
                 turnstile::pass(file);
-                uninterrupted(|| locks::lock_shared(file)).map_err(|_| Error::Lock)?;
+                uninterrupted(|| locks::lock_shared(file)).or_error(Error::LOCK)?;
             }
             (Some(timeout), exclusive) => {
                 let end = Instant::now() + timeout;
                 while !try_now(file, exclusive)? {
                     if Instant::now() >= end {
-                        return Err(Error::Lock);
+                        return Err(Error::LOCK);
                     }
                     std::thread::sleep(PAUSE);
                 }
@@ -113,7 +113,9 @@ struct LockFile {
 impl LockFile {
     fn open(path: &CStr) -> Result<Self> {
         let file = files::open(path, How::MADE, NewFileAccess::All);
-        file.map_err(|_| Error::Lock).and_then(Self::of)
+        file.or_error(Error::LOCK)
+            .doing(Doing::OpenLockFile)
+            .and_then(Self::of)
     }
 
     /// As [`Self::open`], for readers. None if the file system can only be read and has no such file: then nobody locks by it.
@@ -128,13 +130,13 @@ impl LockFile {
         match there {
             Ok(file) => Self::of(file).map(Some),
             Err(error) if is_read_only && error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(_) => Err(Error::Lock),
+            Err(_) => Err(Error::LOCK),
         }
     }
 
     fn of(file: File) -> Result<Self> {
         let file = OwnFile::new(file);
-        let identity = files::identity(&file).map_err(|_| Error::Lock)?;
+        let identity = files::identity(&file).or_error(Error::LOCK)?;
         file.keep();
         Ok(Self { file, identity })
     }
@@ -144,7 +146,7 @@ impl SidecarLock {
     /// The lock of the frame at `path`. Its file is `path.b2lock` for a file, and `path/.b2lock` for a directory (`sparse`).
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn of_frame(path: &CStr, sparse: bool) -> Result<Self> {
         let name: &[u8] = if sparse { b"/.b2lock" } else { b".b2lock" };
         Ok(Self::new(CStrBuf::concat(&[path.to_bytes(), name])?))
@@ -169,7 +171,7 @@ impl SidecarLock {
     /// holds the lock through another handle relies on that lock.
     ///
     /// # Errors
-    /// [`Error::Lock`] if the lock file cannot be created, locked or read, if a writer would wait for its own operation, or if the wait was too
+    /// [`Error::LOCK`] if the lock file cannot be created, locked or read, if a writer would wait for its own operation, or if the wait was too
     /// long. Then the lock is not taken.
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
         let mut guard = None;
@@ -226,7 +228,7 @@ impl SidecarLock {
         let counted = count_in(&file).and_then(|before| {
             let count = before.wrapping_add(u64::from(exclusive));
             match exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
-                true => Err(Error::Lock),
+                true => Err(Error::LOCK),
                 false => Ok((before, count)),
             }
         });
@@ -252,7 +254,7 @@ impl SidecarLock {
         }
         let count = count_in(file)?;
         match exclusive {
-            true => Err(Error::Lock),
+            true => Err(Error::LOCK.at(Doing::LockByThisThread)),
             false => Ok(Attempt::Held(self.has_changed(identity, count))),
         }
     }
@@ -262,7 +264,7 @@ impl SidecarLock {
     fn busy(&self, exclusive: bool) -> Result<Attempt> {
         let file = match exclusive {
             true => LockFile::open(&self.path)?,
-            false => LockFile::open_to_share(&self.path)?.ok_or(Error::Lock)?,
+            false => LockFile::open_to_share(&self.path)?.ok_or(Error::LOCK)?,
         };
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
@@ -380,17 +382,17 @@ impl SidecarLock {
 /// The count of writers in a lock file; 0 if the file is too short for one.
 ///
 /// # Errors
-/// [`Error::Lock`] if it cannot be read. To begin at 0 again would repeat counts that other handles have seen. Also for a file that is longer
+/// [`Error::LOCK`] if it cannot be read. To begin at 0 again would repeat counts that other handles have seen. Also for a file that is longer
 /// than a lock file.
 fn count_in(file: &File) -> Result<u64> {
     let mut bytes = [0; 9];
     // The first read shows whether there is a ninth byte. No other one asks for it.
     match (read_at_least(file, COUNT, &mut bytes, 8), bytes) {
         (8, [count @ .., _]) => Ok(u64::from_ne_bytes(count)),
-        (9, _) => Err(Error::Lock),
+        (9, _) => Err(Error::LOCK),
         _ => match file.metadata() {
             Ok(there) if there.len() < COUNT + 8 => Ok(0),
-            _ => Err(Error::Lock),
+            _ => Err(Error::LOCK),
         },
     }
 }
@@ -406,7 +408,7 @@ fn try_now(file: &File, exclusive: bool) -> Result<bool> {
             Ok(()) => return Ok(true),
             Err(TryLockError::WouldBlock) => return Ok(false),
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => {}
-            Err(TryLockError::Error(_)) => return Err(Error::Lock),
+            Err(TryLockError::Error(_)) => return Err(Error::LOCK),
         }
     }
 }
@@ -486,7 +488,7 @@ mod tests {
             let file = OwnFile::new(only_written.expect("there"));
             let identity = files::identity(&file).expect("it has one");
             one.file = Some(LockFile { file, identity });
-            assert_eq!(one.lock(exclusive), Err(Error::Lock));
+            assert_eq!(one.lock(exclusive), Err(Error::LOCK));
             assert_eq!(count(&name), seen);
             let other = File::open(path(&name)).expect("there");
             assert!(locks::try_lock(&other).is_ok(), "still locked");
@@ -521,7 +523,7 @@ mod tests {
                     let expected = if is_lock_file {
                         Ok(())
                     } else {
-                        Err(Error::Lock)
+                        Err(Error::LOCK)
                     };
                     assert_eq!(locked, expected, "{len} bytes, a link: {is_link}");
                 }
@@ -531,7 +533,7 @@ mod tests {
         }
         std::fs::remove_file(target_at).expect("removes");
         for exclusive in [false, true] {
-            assert_eq!(lock_at(&name).lock(exclusive), Err(Error::Lock));
+            assert_eq!(lock_at(&name).lock(exclusive), Err(Error::LOCK));
             assert!(!target_at.exists(), "made where a link leads");
         }
     }
@@ -562,7 +564,7 @@ mod tests {
                 let is_as_expected = std::panic::catch_unwind(|| {
                     for name in [&with, &without] {
                         let mut lock = lock_at(name);
-                        assert_eq!(lock.lock(true), Err(Error::Lock));
+                        assert_eq!(lock.lock(true), Err(Error::LOCK));
                         for _ in 0..2 {
                             lock.lock(false).expect("a reader");
                             assert_eq!(lock.lock(false), Ok(false), "nested");
@@ -615,7 +617,7 @@ mod tests {
     fn a_lock_that_cannot_be_had() {
         let folder = Folder::new("nolock");
         let mut lock = SidecarLock::of_frame(&folder.path("missing"), true).expect("memory");
-        assert_eq!(lock.lock(false), Err(Error::Lock));
+        assert_eq!(lock.lock(false), Err(Error::LOCK));
         assert_eq!(lock.depth, 0);
         lock.unlock();
         assert_eq!(lock.depth, 0);

@@ -139,7 +139,7 @@ impl Operations {
 /// How an operation of this thread has locked the super-chunk `id`, if one has.
 ///
 /// # Errors
-/// [`Error::Lock`] if the super-chunk cannot even be read: in a callback of its back end.
+/// [`Error::LOCK`] if the super-chunk cannot even be read: in a callback of its back end.
 #[inline]
 pub fn lock_level(id: usize) -> Result<Option<LockLevel>> {
     Ok(match standing(id)? {
@@ -173,7 +173,7 @@ pub fn standing(id: usize) -> Result<Standing> {
             return Ok(Standing::Elsewhere);
         };
         match (operations.all[at].get().level, operations.callback_of(at)) {
-            (_, Callback::Backend) | (LockLevel::Exclusive, Callback::Blocks) => Err(Error::Lock),
+            (_, Callback::Backend) | (LockLevel::Exclusive, Callback::Blocks) => Err(Error::LOCK),
             (level, _) => Ok(Standing::Within(level)),
         }
     });
@@ -227,7 +227,7 @@ pub struct OperationGuard(usize, PhantomData<MutexGuard<'static, ()>>);
 /// Records that an operation of this thread has locked the super-chunk `id`.
 ///
 /// # Errors
-/// [`Error::Lock`] if operations are nested too deeply, [`Error::MemoryAlloc`].
+/// [`Error::LOCK`] if operations are nested too deeply, [`Error::MEMORY_ALLOC`].
 #[inline]
 pub fn enter(id: usize, level: LockLevel) -> Result<OperationGuard> {
     enter_for(id, level, None)
@@ -241,7 +241,7 @@ pub fn enter(id: usize, level: LockLevel) -> Result<OperationGuard> {
 pub fn enter_for(id: usize, level: LockLevel, nchunk: Option<usize>) -> Result<OperationGuard> {
     CURRENT.with_new(|operations| {
         let len = operations.len.get();
-        let place = operations.all.get(len).ok_or(Error::Lock)?;
+        let place = operations.all.get(len).ok_or(Error::LOCK)?;
         place.set(Operation {
             id,
             level,
@@ -347,7 +347,7 @@ impl Drop for Restore {
 /// Makes this thread inherit the operations of the one for which it works, until the result is dropped.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn help(inherited: &Inherited) -> Result<Restore> {
     CURRENT.with_new(|current| {
         let before = current.copy();
@@ -408,14 +408,14 @@ mod tests {
         {
             let _call = call_on_blocks();
             assert_eq!(lock_level(1), Ok(Some(LockLevel::Shared)));
-            assert_eq!(lock_level(2), Err(Error::Lock));
+            assert_eq!(lock_level(2), Err(Error::LOCK));
             {
                 // What another super-chunk's operation does there is no callback of its own.
                 let _third = enter(3, LockLevel::Reserved).unwrap();
                 assert!(in_callback_of(1) && in_callback_of(2) && !in_callback_of(3));
             }
             let _backend = call_backend();
-            assert_eq!(lock_level(1), Err(Error::Lock));
+            assert_eq!(lock_level(1), Err(Error::LOCK));
             assert_eq!(lock_level(3), Ok(None));
         }
         assert!(!in_callback_of(1));
@@ -452,7 +452,7 @@ mod tests {
             .map(|id| enter(id, LockLevel::Shared))
             .collect();
         assert!(all.iter().all(|entered| entered.is_ok()));
-        assert_eq!(enter(99, LockLevel::Shared).err(), Some(Error::Lock));
+        assert_eq!(enter(99, LockLevel::Shared).err(), Some(Error::LOCK));
         drop(all);
         assert!(is_idle());
     }

@@ -1,6 +1,6 @@
 //! Operations on paths rather than on open files. Symbolic links are removed and renamed themselves, not followed.
 
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::{CStrBuf, List};
 pub use oxiblosc_system::files::path_bytes;
 use oxiblosc_system::files::{self, How, NewFileAccess, is_separator};
@@ -29,13 +29,13 @@ pub fn local(path: &CStr) -> &CStr {
     rest.unwrap_or(path)
 }
 
-/// What is at `name`; none if there is no such path. `Error::Failure` if that cannot be checked.
+/// What is at `name`; none if there is no such path. `Error::FAILURE` if that cannot be checked.
 pub fn kind(name: &CStr) -> Result<Option<FileType>> {
     match files::stat(name, true) {
         Ok(there) if there.is_dir() => Ok(Some(FileType::Directory)),
         Ok(_) => Ok(Some(FileType::File)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(_) => Err(Error::Failure),
+        Err(_) => Err(Error::FAILURE),
     }
 }
 
@@ -44,7 +44,7 @@ pub fn is_regular(name: &CStr) -> bool {
     files::stat(name, true).is_ok_and(files::Stat::is_file)
 }
 
-/// The path to which links at `name` lead in the end, whether something is there or not; `name` itself if it is no link. `Error::FileOpen` if links
+/// The path to which links at `name` lead in the end, whether something is there or not; `name` itself if it is no link. `Error::FILE_OPEN` if links
 /// form a loop.
 pub fn followed(name: &CStr) -> Result<CStrBuf> {
     let mut at = CStrBuf::copy_of(name)?;
@@ -60,7 +60,7 @@ pub fn followed(name: &CStr) -> Result<CStrBuf> {
         };
         at = CStrBuf::concat(&[from, &room[..len]])?;
     }
-    Err(Error::FileOpen)
+    Err(Error::FILE_OPEN)
 }
 
 /// The part of a path before its last name: empty, or up to and including a slash.
@@ -85,7 +85,7 @@ impl NewPath {
     /// For a directory, or a file and perhaps a lock file at `lock`, that is about to be created at `name`.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn planned(name: &CStr, directory: bool, lock: Option<&CStr>) -> Result<Self> {
         let is_new = |lock: &&CStr| !matches!(kind(lock), Ok(Some(_)));
         Ok(Self {
@@ -131,15 +131,19 @@ fn identity(path: &CStr) -> Option<(u64, u64)> {
     Some(there.identity)
 }
 
-/// Removes a file or a link. `Error::FileRemove` if that fails.
+/// Removes a file or a link. `Error::FILE_REMOVE` if that fails.
 pub fn remove_file(name: &CStr) -> Result<()> {
-    files::unlink(name).map_err(|_| Error::FileRemove)
+    files::unlink(name)
+        .or_error(Error::FILE_REMOVE)
+        .doing(Doing::RemoveFile)
 }
 
-/// Renames a file or directory, replacing a file that has the new name. `Error::Failure` if that fails, or [`kind`] tells that there is nothing.
+/// Renames a file or directory, replacing a file that has the new name. `Error::FAILURE` if that fails, or [`kind`] tells that there is nothing.
 pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
-    kind(from)?.ok_or(Error::Failure)?;
-    files::rename(from, to).map_err(|_| Error::Failure)
+    kind(from)?.ok_or(Error::FAILURE)?;
+    files::rename(from, to)
+        .or_error(Error::FAILURE)
+        .doing(Doing::RenameFile)
 }
 
 /// Whether anything is at a path, perhaps a link, or that cannot be told.
@@ -147,32 +151,39 @@ pub fn is_taken(name: &CStr) -> bool {
     !files::stat(name, false).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Renames a file or directory to a name that nothing has. `Error::FileOpen` if something has it, or that fails.
+/// Renames a file or directory to a name that nothing has. `Error::FILE_OPEN` if something has it, or that fails.
 pub fn rename_new(from: &CStr, to: &CStr) -> Result<()> {
-    files::rename_new(from, to).map_err(|_| Error::FileOpen)
+    files::rename_new(from, to)
+        .or_error(Error::FILE_OPEN)
+        .doing(Doing::RenameFile)
 }
 
-/// Creates a directory. `Error::FileOpen` if that fails, also if it exists already.
+/// Creates a directory. `Error::FILE_OPEN` if that fails, also if it exists already.
 pub fn create_dir(name: &CStr) -> Result<()> {
-    files::make_dir(name).map_err(|_| Error::FileOpen)
+    files::make_dir(name)
+        .or_error(Error::FILE_OPEN)
+        .doing(Doing::CreateFolder)
 }
 
-/// Syncs a directory: when it returns, new, removed and renamed files in it would survive a loss of power. `Error::FileWrite` if that fails.
+/// Syncs a directory: when it returns, new, removed and renamed files in it would survive a loss of power. `Error::FILE_WRITE` if that fails.
 pub fn sync_dir(name: &CStr) -> Result<()> {
-    files::sync_names(name).map_err(|_| Error::FileWrite)
+    files::sync_names(name)
+        .or_error(Error::FILE_WRITE)
+        .doing(Doing::SyncFile)
 }
 
 /// Syncs a directory and the files in it: when it returns, they and their names would survive a loss of power, and so would the name of the
-/// directory. `Error::FileWrite` if that fails. On Linux it is one system call, which syncs the whole file system.
+/// directory. `Error::FILE_WRITE` if that fails. On Linux it is one system call, which syncs the whole file system.
 #[cfg(target_os = "linux")]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     files::open(name, How::READ, NewFileAccess::All)
         .and_then(|directory| files::sync_file_system(&directory))
-        .map_err(|_| Error::FileWrite)
+        .or_error(Error::FILE_WRITE)
+        .doing(Doing::SyncFile)
 }
 
 /// Syncs a directory and the files in it: when it returns, they and their names would survive a loss of power, and so would the name of the
-/// directory. `Error::FileWrite` if that fails, or the error of reading the directory.
+/// directory. `Error::FILE_WRITE` if that fails, or the error of reading the directory.
 #[cfg(not(target_os = "linux"))]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     sync_each_file(name)
@@ -184,21 +195,27 @@ fn sync_each_file(name: &CStr) -> Result<()> {
     let opened = opened(name)?;
     opened.each_entry(|entry| {
         match opened.file(entry, How::SYNC, NewFileAccess::All) {
-            Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
+            Ok(file) => file
+                .sync_all()
+                .or_error(Error::FILE_WRITE)
+                .doing(Doing::SyncFile),
             // Another process has removed the file.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             // A link, which has no content of its own.
             Err(_) if !opened.stat(entry).is_ok_and(files::Stat::is_file) => Ok(()),
-            Err(_) => Err(Error::FileWrite),
+            Err(error) => Err(Error::FILE_WRITE.because(&error)),
         }
     })?;
-    opened.sync().map_err(|_| Error::FileWrite)?;
+    opened
+        .sync()
+        .or_error(Error::FILE_WRITE)
+        .doing(Doing::SyncFile)?;
     sync_parent(&followed(name)?)
 }
 
 /// As [`sync_dir`], for the directory that holds `name`.
 pub fn sync_parent(name: &CStr) -> Result<()> {
-    sync_dir(&folder(name)?.ok_or(Error::FileWrite)?)
+    sync_dir(&folder(name)?.ok_or(Error::FILE_WRITE)?)
 }
 
 /// The directory that contains `path`; none for the root.
@@ -223,15 +240,15 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
     CStrBuf::concat(&[drive, folder]).map(Some)
 }
 
-/// Opens a directory, to be read. `Error::NotFound` if that fails, or [`Error::MemoryAlloc`].
+/// Opens a directory, to be read. `Error::NOT_FOUND` if that fails, or [`Error::MEMORY_ALLOC`].
 fn opened(name: &CStr) -> Result<Folder> {
     Folder::open(name).map_err(|error| match error.kind() {
-        ErrorKind::OutOfMemory => Error::MemoryAlloc,
-        _ => Error::NotFound,
+        ErrorKind::OutOfMemory => Error::MEMORY_ALLOC,
+        _ => Error::NOT_FOUND,
     })
 }
 
-/// Removes a directory and the files in it. `Error::NotFound` if it cannot be read; `Error::Failure` if it contains a directory (nothing is removed then),
+/// Removes a directory and the files in it. `Error::NOT_FOUND` if it cannot be read; `Error::FAILURE` if it contains a directory (nothing is removed then),
 /// or if something could not be removed.
 ///
 /// Of a link to a directory, the files in the target are removed and the target stays. The path is looked up once: if another user puts a
@@ -244,7 +261,7 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     let opened = opened(name)?;
     opened.each_entry(
         |entry| match opened.stat(entry).is_ok_and(files::Stat::is_dir) {
-            true => Err(Error::Failure),
+            true => Err(Error::FAILURE),
             false => Ok(()),
         },
     )?;
@@ -254,7 +271,7 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
             Ok(()) => Ok(()),
             // Another process has removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(_) => Err(Error::Failure),
+            Err(_) => Err(Error::FAILURE),
         })?;
         // By its path, which a link to it has, too. It removes nothing but an empty directory.
         match files::remove_dir(name) {
@@ -262,11 +279,11 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
             Err(error) => match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => return Ok(()),
                 ErrorKind::DirectoryNotEmpty => {}
-                _ => return Err(Error::Failure),
+                _ => return Err(Error::FAILURE),
             },
         }
     }
-    Err(Error::Failure)
+    Err(Error::FAILURE)
 }
 
 /// Removes the frame at a path: a file with the lock file beside it, or a directory with the files in it. Does nothing if there is nothing at the path.
@@ -311,19 +328,19 @@ mod tests {
         let in_a_file = if cfg!(windows) {
             Ok(None)
         } else {
-            Err(Error::Failure)
+            Err(Error::FAILURE)
         };
         assert_eq!(kind(&folder.path("a/b")), in_a_file);
         assert_eq!(rename(&a, &b), Ok(()));
-        assert_eq!(rename(&a, &b), Err(Error::Failure));
+        assert_eq!(rename(&a, &b), Err(Error::FAILURE));
         assert_eq!(remove_file(&b), Ok(()));
-        assert_eq!(remove_file(&b), Err(Error::FileRemove));
+        assert_eq!(remove_file(&b), Err(Error::FILE_REMOVE));
         assert_eq!(create_dir(&a), Ok(()));
-        assert_eq!(create_dir(&a), Err(Error::FileOpen));
+        assert_eq!(create_dir(&a), Err(Error::FILE_OPEN));
         assert_eq!(kind(&a), Ok(Some(FileType::Directory)));
         assert_eq!(sync_dir(&a), Ok(()));
         assert_eq!(sync_parent(&a), Ok(()));
-        assert_eq!(sync_dir(&b), Err(Error::FileWrite));
+        assert_eq!(sync_dir(&b), Err(Error::FILE_WRITE));
         touch(&folder.path("a/file"));
         for sync in [sync_dir_with_files, sync_each_file] {
             assert_eq!(sync(&a), Ok(()));
@@ -345,7 +362,7 @@ mod tests {
             );
         }
         assert_eq!(sync_parent(c"name"), Ok(()));
-        assert_eq!(sync_parent(c"/"), Err(Error::FileWrite));
+        assert_eq!(sync_parent(c"/"), Err(Error::FILE_WRITE));
     }
 
     #[cfg(unix)]
@@ -363,7 +380,7 @@ mod tests {
         symlink("circle", path(&folder.path("circle"))).expect("linked");
         assert_eq!(
             followed(&folder.path("circle")).err(),
-            Some(Error::FileOpen)
+            Some(Error::FILE_OPEN)
         );
     }
 
@@ -476,16 +493,16 @@ mod tests {
         assert_eq!(remove_dir_with_files(&inside), Ok(()));
         assert_eq!(kind(&inside), Ok(None));
         assert_eq!(kind(&folder.path("outside/kept")), Ok(Some(FileType::File)));
-        assert_eq!(remove_dir_with_files(&inside), Err(Error::NotFound));
+        assert_eq!(remove_dir_with_files(&inside), Err(Error::NOT_FOUND));
         assert_eq!(
             remove_dir_with_files(&folder.path("outside/kept")),
-            Err(Error::NotFound)
+            Err(Error::NOT_FOUND)
         );
 
         create_dir(&inside).expect("made");
         touch(&folder.path("inside/a"));
         create_dir(&folder.path("inside/b")).expect("made");
-        assert_eq!(remove_dir_with_files(&inside), Err(Error::Failure));
+        assert_eq!(remove_dir_with_files(&inside), Err(Error::FAILURE));
         assert_eq!(kind(&folder.path("inside/a")), Ok(Some(FileType::File)));
 
         let link = folder.path("link");

@@ -4,9 +4,9 @@
 //! attributes of the old file, as far as the process is permitted to set them. Links are followed. What is not a regular file, such as a
 //! device, cannot be replaced and is written directly.
 
-use super::file::write_up_to;
+use super::file::write_all;
 use super::{Backend, Mode, StorageLock, attributes, paths};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::{CStrBuf, Text};
 use oxiblosc_system::files::{self, How, NewFileAccess, Rights};
 use oxiblosc_system::random;
@@ -20,7 +20,7 @@ const NAMES: usize = 64;
 /// Makes `bytes` the content of the file at `name`, which need not exist. With `durable`, it returns when that would survive a loss of power.
 ///
 /// # Errors
-/// `Error::FileOpen` if the file or its directory cannot be written to, `Error::FileWrite` if the bytes cannot be written. Nothing has changed then.
+/// `Error::FILE_OPEN` if the file or its directory cannot be written to, `Error::FILE_WRITE` if the bytes cannot be written. Nothing has changed then.
 pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     let followed = paths::followed(name)?;
     let target: &CStr = &followed;
@@ -29,7 +29,7 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
         Ok(_) => return write_in_place(target, bytes),
         // A path that ends in a slash names a directory.
         Err(error) if error.kind() == ErrorKind::NotFound && !ends_in_separator(target) => None,
-        Err(_) => return Err(Error::FileOpen),
+        Err(_) => return Err(Error::FILE_OPEN),
     };
     // A replacement is private until it has the mode of the old file, so that the bytes are never readable to more users. Otherwise the file gets
     // the default mode.
@@ -86,9 +86,9 @@ pub fn write_through(
 /// A random path in the directory of `target`, which nothing has.
 ///
 /// # Errors
-/// [`Error::FileOpen`] for the root; [`Error::MemoryAlloc`].
+/// [`Error::FILE_OPEN`] for the root; [`Error::MEMORY_ALLOC`].
 pub fn temporary_name(target: &CStr) -> Result<CStrBuf> {
-    let folder = paths::folder(target)?.ok_or(Error::FileOpen)?;
+    let folder = paths::folder(target)?.ok_or(Error::FILE_OPEN)?;
     let number = random::number();
     let name = Text::<32>::of(format_args!("/.b2-{number:016x}.tmp"));
     CStrBuf::concat(&[folder.to_bytes(), name.as_bytes()])
@@ -108,17 +108,19 @@ struct Old {
 
 /// A regular file that this process may write.
 fn writable(target: &CStr) -> Result<Old> {
-    let open = || {
+    let open = || -> io::Result<Old> {
         let file = files::open(target, How::WRITE_FILE, NewFileAccess::All)?;
         let rights = files::rights(&file)?;
         Ok(Old { file, rights })
     };
-    open().map_err(|_: io::Error| Error::FileOpen)
+    open().or_error(Error::FILE_OPEN).doing(Doing::OpenFile)
 }
 
 fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
-    let file = files::open(target, How::WRITE, NewFileAccess::All).map_err(|_| Error::FileOpen)?;
-    files::write_all(&file, bytes).map_err(|_| Error::FileWrite)
+    let file = files::open(target, How::WRITE, NewFileAccess::All)
+        .or_error(Error::FILE_OPEN)
+        .doing(Doing::CreateFile)?;
+    files::write_all(&file, bytes).or_error(Error::FILE_WRITE)
 }
 
 /// Makes a new file like the old one, and closes both: Windows does not replace an open file. The bytes are written last, so that the system clears
@@ -127,15 +129,16 @@ fn fill(file: File, bytes: &[u8], old: Option<Old>, durable: bool) -> Result<()>
     if let Some(old) = old {
         attributes::copy(&old.file, &file)?;
         let mut acl = attributes::acl(&old.file)?;
-        files::give_rights(&file, &old.rights, acl.as_deref_mut()).map_err(|_| Error::FileWrite)?;
+        files::give_rights(&file, &old.rights, acl.as_deref_mut())
+            .or_error(Error::FILE_WRITE)
+            .doing(Doing::CreateFile)?;
     }
-    if write_up_to(&file, 0, bytes) < bytes.len() {
-        return Err(Error::FileWrite);
-    }
+    write_all(&file, 0, bytes)?;
     let synced = if durable { file.sync_all() } else { Ok(()) };
     synced
         .and_then(|()| files::close(file))
-        .map_err(|_| Error::FileWrite)
+        .or_error(Error::FILE_WRITE)
+        .doing(Doing::SyncFile)
 }
 
 /// A file with a temporary name. It is removed when this is dropped, unless it was renamed.
@@ -150,16 +153,20 @@ impl Temporary {
             match files::open(&name, How::TEMPORARY, access) {
                 Ok(file) => return Ok((Self(Some(name)), file)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(_) => return Err(Error::FileOpen),
+                Err(error) => {
+                    return Err(Error::FILE_OPEN.because(&error).at(Doing::CreateFile));
+                }
             }
         }
-        Err(Error::FileOpen)
+        Err(Error::FILE_OPEN)
     }
 
     /// Renames the file to `target`.
     fn replace(mut self, target: &CStr) -> Result<()> {
         if let Some(name) = &self.0 {
-            files::rename(name, target).map_err(|_| Error::FileWrite)?;
+            files::rename(name, target)
+                .or_error(Error::FILE_WRITE)
+                .doing(Doing::RenameFile)?;
         }
         // There is no temporary file left to remove.
         self.0 = None;
@@ -168,7 +175,7 @@ impl Temporary {
 
     /// As [`Self::replace`], and syncs the directory. If that fails, the old file gets its name back.
     fn replace_durably(self, target: &CStr, is_there: bool) -> Result<()> {
-        let folder = paths::folder(target)?.ok_or(Error::FileWrite)?;
+        let folder = paths::folder(target)?.ok_or(Error::FILE_WRITE)?;
         let old = if is_there {
             Self::second_name(target)
         } else {
@@ -249,7 +256,7 @@ mod tests {
                 let _ = fs::write(path(&twin), b"again");
                 match write(&name, content.as_bytes(), durable) {
                     // A process that may write everything is not asked for the mode.
-                    Err(error) => assert_eq!((error, bits), (Error::FileOpen, 0o444)),
+                    Err(error) => assert_eq!((error, bits), (Error::FILE_OPEN, 0o444)),
                     Ok(()) => assert_eq!(fs::read(path(&name)).expect("reads"), content.as_bytes()),
                 }
                 assert_eq!(mode(path(&name)), mode(path(&twin)));
@@ -291,7 +298,10 @@ mod tests {
         symlink("/dev/null", path(&link)).expect("a link");
         write(&link, b"bytes", false).expect("writes");
         assert!(!fs::metadata("/dev/null").expect("there").is_file());
-        assert_eq!(write(&folder.path("."), b"no", false), Err(Error::FileOpen));
+        assert_eq!(
+            write(&folder.path("."), b"no", false),
+            Err(Error::FILE_OPEN)
+        );
     }
 
     #[test]
@@ -299,9 +309,9 @@ mod tests {
         let folder = Folder::new("whole-failure");
         let directory = folder.path("directory");
         paths::create_dir(&directory).expect("made");
-        assert_eq!(write(&directory, b"no", false), Err(Error::FileOpen));
+        assert_eq!(write(&directory, b"no", false), Err(Error::FILE_OPEN));
         let inside = folder.path("missing/file");
-        assert_eq!(write(&inside, b"no", false), Err(Error::FileOpen));
+        assert_eq!(write(&inside, b"no", false), Err(Error::FILE_OPEN));
         assert_eq!(names(path(&directory)), ["directory"]);
         let file = folder.path("file");
         let (_, other) = Temporary::beside(&file, NewFileAccess::Owner).expect("a new file");

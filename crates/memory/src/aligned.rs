@@ -47,9 +47,9 @@ impl AlignedBuffer {
             // For a larger alignment than this the allocator would zero the memory itself, and so touch all pages.
             Layout::from_size_align(len.saturating_add(ALIGN), align_of::<usize>())
         };
-        let layout = layout.map_err(|_| Error::MemoryAlloc)?;
+        let layout = layout.map_err(|_| Error::MEMORY_ALLOC)?;
         // SAFETY: the size is not 0, since the only caller passes a `len` that is not.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(Error::MemoryAlloc)?;
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(Error::MEMORY_ALLOC)?;
         // SAFETY: the offset is less than ALIGN. It is 0 for a small buffer, whose layout has that alignment; a large one has ALIGN bytes more than `len`.
         let start = unsafe { base.add(base.align_offset(ALIGN)) };
         Ok(Self {
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(buf.ensure(10).unwrap(), &[7; 10]);
         assert_eq!(
             buf.ensure(isize::MAX as usize).err(),
-            Some(Error::MemoryAlloc)
+            Some(Error::MEMORY_ALLOC)
         );
         assert_eq!(buf.ensure(5).unwrap(), &[0; 5]);
         for len in [UNTOUCHED - 1, UNTOUCHED, 3 * UNTOUCHED + 1] {

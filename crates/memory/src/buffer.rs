@@ -52,7 +52,7 @@ impl Buffer {
         // SAFETY: `calloc` accepts any numbers.
         let ptr = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();
         if ptr.is_null() {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         Ok(Self {
             ptr,
@@ -127,7 +127,7 @@ impl Buffer {
             // SAFETY: the pointer is null or from `malloc`, and `capacity` is not 0.
             let ptr = unsafe { libc::realloc(self.ptr.cast(), capacity) };
             if ptr.is_null() {
-                return Err(Error::MemoryAlloc);
+                return Err(Error::MEMORY_ALLOC);
             }
             self.ptr = ptr.cast();
             self.capacity = capacity;
@@ -137,7 +137,7 @@ impl Buffer {
 
     /// Reserves capacity for `more` bytes, in steps that grow with the buffer.
     pub fn reserve(&mut self, more: usize) -> Result<()> {
-        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         if wanted > self.capacity {
             self.reserve_exact(wanted.max(self.capacity.saturating_add(self.capacity / 2)))?;
         }
@@ -147,7 +147,7 @@ impl Buffer {
     /// Like [`Self::reserve`], for a buffer that may become large by many appends. It takes fewer and larger steps, since each may move all bytes to
     /// new pages. Unused capacity takes address space, but no memory.
     pub fn reserve_to_grow(&mut self, more: usize) -> Result<()> {
-        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         if wanted > self.capacity && self.capacity >= LARGE {
             let step = self.capacity.saturating_mul(7).min(GROWTH_STEP);
             let ahead = self.capacity + step.max(self.capacity / 2);
@@ -174,7 +174,7 @@ impl Buffer {
 
     /// Reserves capacity for exactly `more` bytes, and returns that uninitialised part of the memory.
     pub fn spare_capacity_mut(&mut self, more: usize) -> Result<&mut [MaybeUninit<u8>]> {
-        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         self.reserve_exact(wanted.max(1))?;
         // SAFETY: the capacity is at least `len + more`, and `MaybeUninit` need not be initialised.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.add(self.len).cast(), more) })
@@ -203,19 +203,19 @@ impl Buffer {
     /// Applies edits, which must ascend, not overlap, and lie within the buffer. Bytes between them are moved at most once.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for other edits, [`Error::MemoryAlloc`]; the buffer is unchanged then.
+    /// [`Error::INVALID_PARAM`] for other edits, [`Error::MEMORY_ALLOC`]; the buffer is unchanged then.
     pub fn edit(&mut self, edits: &[Edit]) -> Result<()> {
         let mut end = 0;
         let mut len = self.len;
         for edit in edits {
             let inside = edit.at >= end && edit.at <= self.len && edit.len <= self.len - edit.at;
             if !inside {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             end = edit.at + edit.len;
             len = (len - edit.len)
                 .checked_add(edit.new.len())
-                .ok_or(Error::MemoryAlloc)?;
+                .ok_or(Error::MEMORY_ALLOC)?;
         }
         let old_len = self.len;
         if len > old_len {

@@ -59,7 +59,7 @@ impl CowBuffer {
     /// The buffer, as a mutable reference. Borrowed bytes are copied first.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn to_mut(&mut self) -> Result<&mut Buffer> {
         self.front_to_mut(self.len())
     }
@@ -67,7 +67,7 @@ impl CowBuffer {
     /// The same, if only the first `len` bytes are needed: no more are copied of borrowed bytes.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn front_to_mut(&mut self, len: usize) -> Result<&mut Buffer> {
         if let CowBytes::Borrowed(bytes) = &self.0 {
             self.0 = CowBytes::Own(Buffer::copy_of(&bytes[..len])?);

@@ -60,7 +60,7 @@ impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
     /// Borrows a value that is kept, or makes a new one. A thread looks first for the value that it had last, which is still in its processor's cache.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     #[inline(always)]
     pub fn borrow(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
         let local = 0_u8;

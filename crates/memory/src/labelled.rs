@@ -10,7 +10,7 @@ struct Prefix<T>(T);
 /// Copies a C string, with a value in front. The copy is to be used with [`value`] and [`free`].
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
     const { assert!(align_of::<Prefix<T>>() <= 2 * align_of::<*const ()>()) };
     let bytes = string.to_bytes_with_nul();
@@ -18,7 +18,7 @@ pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
     unsafe {
         let front: *mut Prefix<T> = libc::malloc(size_of::<Prefix<T>>() + bytes.len()).cast();
         if front.is_null() {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         front.write(Prefix(value));
         let copy = front.add(1).cast::<u8>();

@@ -7,10 +7,10 @@ use std::fmt;
 use std::ops::{Deref, DerefMut, RangeBounds};
 
 fn failed(_: TryReserveError) -> Error {
-    Error::MemoryAlloc
+    Error::MEMORY_ALLOC
 }
 
-/// A `Vec` without the functions that abort when there is no memory. A function that may grow the list returns [`Error::MemoryAlloc`] then, and leaves
+/// A `Vec` without the functions that abort when there is no memory. A function that may grow the list returns [`Error::MEMORY_ALLOC`] then, and leaves
 /// the list unchanged. It dereferences to a slice.
 #[derive(Eq)]
 pub struct List<T>(Vec<T>);
@@ -173,15 +173,15 @@ impl<T> List<T> {
     /// The items as a boxed array, without a copy.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`] if there are not exactly `N` items, or the capacity is larger, as then a smaller allocation would be needed.
+    /// [`Error::MEMORY_ALLOC`] if there are not exactly `N` items, or the capacity is larger, as then a smaller allocation would be needed.
     pub fn into_array<const N: usize>(self) -> Result<Box<[T; N]>> {
         if self.0.len() != self.0.capacity() {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         self.0
             .into_boxed_slice()
             .try_into()
-            .map_err(|_| Error::MemoryAlloc)
+            .map_err(|_| Error::MEMORY_ALLOC)
     }
 
     /// The number of items that fit without a new allocation.
@@ -252,7 +252,7 @@ pub trait ToList<T> {
     /// A copy of the slice.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     fn to_list(&self) -> Result<List<T>>;
 }
 
@@ -410,11 +410,11 @@ mod tests {
     fn errors_come_out_and_too_much_is_an_error() {
         let good = [Ok(1), Ok(2)].into_iter().try_list().unwrap();
         assert_eq!(good[..], [1, 2]);
-        let bad = [Ok(1), Err(Error::Data)].into_iter().try_list();
-        assert_eq!(bad.err(), Some(Error::Data));
+        let bad = [Ok(1), Err(Error::DATA)].into_iter().try_list();
+        assert_eq!(bad.err(), Some(Error::DATA));
         let mut list = List::of([1u64]).unwrap();
-        assert_eq!(list.reserve(usize::MAX), Err(Error::MemoryAlloc));
-        assert_eq!(list.resize(usize::MAX, 0), Err(Error::MemoryAlloc));
+        assert_eq!(list.reserve(usize::MAX), Err(Error::MEMORY_ALLOC));
+        assert_eq!(list.resize(usize::MAX, 0), Err(Error::MEMORY_ALLOC));
         assert_eq!(list[..], [1]);
     }
 

@@ -81,7 +81,7 @@ fn on_heap<T>(value: T) -> Result<*mut T> {
     unsafe {
         let place = libc::malloc(size_of::<T>()).cast::<T>();
         if place.is_null() {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         place.write(value);
         Ok(place)
@@ -148,7 +148,7 @@ impl<T: Default + 'static> PerThread<T> {
         unsafe {
             if !self.key.set(place.cast()) {
                 libc::free(place.cast());
-                return Err(Error::MemoryAlloc);
+                return Err(Error::MEMORY_ALLOC);
             }
         }
         Ok(place)
@@ -195,7 +195,7 @@ impl<T: Default + 'static> PerThread<T> {
     /// Calls `body` with the value of this thread, which is created if there is none.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn with_new<R>(&'static self, body: impl FnOnce(&T) -> R) -> Result<R> {
         let place = self.place_or_new()?;

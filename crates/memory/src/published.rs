@@ -28,7 +28,7 @@ impl<T: Sync + 'static> Published<T> {
     /// Publishes a value if the place is empty; otherwise returns the value that is there.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
     pub fn publish(&self, value: T) -> Result<Option<&'static T>> {
         let fresh = Box::into_raw(boxed(value)?);
         let (empty, done) = (null_mut(), Ordering::AcqRel);
@@ -47,7 +47,7 @@ impl<T: Sync + 'static> Published<T> {
     /// Publishes a value instead of the one that is there, or empties the place.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`]; the place is unchanged then.
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`]; the place is unchanged then.
     pub fn replace(&self, value: Option<T>) -> Result<()> {
         let fresh = match value {
             Some(value) => Box::into_raw(boxed(value)?),
@@ -118,7 +118,7 @@ impl<T: Sync + 'static> PublishedTable<T> {
     /// Publishes a value if its place is empty. Returns whether the place has this value now, or had one for which `same` is true.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
     pub fn add(&self, id: u8, value: T, same: impl FnOnce(&T) -> bool) -> Result<bool> {
         Ok(self.place(id).publish(value)?.is_none_or(same))
     }

@@ -37,7 +37,7 @@ impl<T> Shared<T> {
     /// A value with one owner.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc); the value is dropped then.
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC); the value is dropped then.
     pub fn new(value: T) -> Result<Self> {
         let counted = boxed(Counted {
             owners: AtomicUsize::new(1),

@@ -26,7 +26,7 @@ impl<T: Copy + Ord> Sorted<T> {
     /// These items.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
     pub fn of(mut items: List<T>) -> Result<Self> {
         sort(&mut items);
         let mut pieces = List::with_capacity(items.len().div_ceil(PIECE / 2))?;
@@ -39,7 +39,7 @@ impl<T: Copy + Ord> Sorted<T> {
     /// A copy.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
     pub fn try_clone(&self) -> Result<Self> {
         let mut pieces = List::with_capacity(self.pieces.len())?;
         for piece in &self.pieces {
@@ -105,7 +105,7 @@ impl<T: Copy + Ord> Sorted<T> {
     /// Adds an item.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MemoryAlloc`]; then the items are as they were.
+    /// [`oxiblosc_error::Error::MEMORY_ALLOC`]; then the items are as they were.
     pub fn insert(&mut self, item: T) -> Result<()> {
         if self.pieces.is_empty() {
             return self.pieces.push(List::of([item])?);

@@ -20,10 +20,10 @@ impl CStrBuf {
     /// Concatenates the pieces.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if one contains a 0, [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] if one contains a 0, [`Error::MEMORY_ALLOC`].
     pub fn concat(pieces: &[&[u8]]) -> Result<Self> {
         if pieces.iter().any(|piece| piece.contains(&0)) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let len = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let mut bytes = List::with_capacity(len + 1)?;
@@ -37,7 +37,7 @@ impl CStrBuf {
     /// A copy of a C string.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn copy_of(string: &CStr) -> Result<Self> {
         let bytes = List::copy_of(string.to_bytes_with_nul())?;
         Ok(Self { bytes })
@@ -51,7 +51,7 @@ impl CStrBuf {
     /// A copy of a string in memory from `malloc`, with a 0 behind it; the caller frees it with `free`.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn to_malloc(string: &[u8]) -> Result<*mut c_char> {
         Ok(Self::to_buffer(string)?.into_raw().cast())
     }
@@ -59,7 +59,7 @@ impl CStrBuf {
     /// As [`Self::to_malloc`], but the copy is freed unless [`Buffer::into_raw`] gives it away.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn to_buffer(string: &[u8]) -> Result<Buffer> {
         let mut copy = Buffer::copy_of(string)?;
         copy.extend(&[0])?;
@@ -210,7 +210,7 @@ mod tests {
     fn strings_are_put_together() {
         assert_eq!(&*CStrBuf::concat(&[b"a", b"", b"bc"]).unwrap(), c"abc");
         assert_eq!(&*CStrBuf::new(b"").unwrap(), c"");
-        assert_eq!(CStrBuf::new(b"a\0b").err(), Some(Error::InvalidParam));
+        assert_eq!(CStrBuf::new(b"a\0b").err(), Some(Error::INVALID_PARAM));
         assert_eq!(&*CStrBuf::copy_of(c"text").unwrap(), c"text");
         assert_eq!(Lossy(c"a\xFFb").to_string(), "a\u{FFFD}b");
     }

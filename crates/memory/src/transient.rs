@@ -27,7 +27,7 @@ impl TransientBytes {
     /// A copy of `bytes`.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         if bytes.len() < SMALL {
             return Ok(bytes.to_list()?.into());

@@ -73,7 +73,7 @@ fn plugins() -> Result<&'static Plugins> {
         Some(_) => PLUGINS.replace(Some(new()))?,
         None => _ = PLUGINS.publish(new())?,
     }
-    PLUGINS.get().ok_or(Error::Failure)
+    PLUGINS.get().ok_or(Error::FAILURE)
 }
 
 /// The entry of a plugin.
@@ -99,7 +99,7 @@ fn entry(name: &str) -> Result<&'static Mutex<PluginState>> {
 /// None if there is no such plugin, or it lacks a function.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functions>> {
     if !is_valid(name) {
         trace(format_args!("'{name}' is no name of a plugin"));

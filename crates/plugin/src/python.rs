@@ -28,7 +28,7 @@ sys.path[:0]=[p for p in os.environ.get('PYTHONPATH','').split(os.pathsep) if os
 /// The path of a plugin's library, which its Python package prints. The name of the plugin is valid. None if no Python has the package.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
 pub fn ask(name: &str) -> Result<Option<CStrBuf>> {
     let until = Instant::now() + PATIENCE;
     let name = name.as_bytes();

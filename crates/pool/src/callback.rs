@@ -29,7 +29,7 @@ static REGISTERED: Published<ThreadCallback> = Published::empty();
 /// freed, since another thread may be using it.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`]; nothing has changed then.
+/// [`Error::MEMORY_ALLOC`]; nothing has changed then.
 ///
 /// # Safety
 /// The callback does what [`Callback`] says, with these data, on any thread, until it is replaced.
@@ -87,8 +87,8 @@ unsafe extern "C" fn run_share(share: *mut c_void) {
 /// Runs a job by `nthreads` workers that a callback calls.
 ///
 /// # Errors
-/// [`Error::ThreadCreate`] if a call of the job was not made or panicked, since work may be left undone then; [`Error::InvalidParam`] if `nthreads` is too
-/// large; [`Error::MemoryAlloc`].
+/// [`Error::THREAD_CREATE`] if a call of the job was not made or panicked, since work may be left undone then; [`Error::INVALID_PARAM`] if `nthreads` is too
+/// large; [`Error::MEMORY_ALLOC`].
 ///
 /// # Safety
 /// The callback does what [`Callback`] says, with these data.
@@ -99,7 +99,7 @@ pub unsafe fn run(
     job: &Job<'_>,
 ) -> Result<()> {
     // As in the reference, one job for each thread that was asked for.
-    let numjobs = c_int::try_from(nthreads).map_err(|_| Error::InvalidParam)?;
+    let numjobs = c_int::try_from(nthreads).map_err(|_| Error::INVALID_PARAM)?;
     let floats = FloatState::of_this_thread();
     let job: &Job<'_> = &|worker| floats.during(|| job(worker));
     let share = |tid| Share {
@@ -114,6 +114,6 @@ pub unsafe fn run(
     let mut done = shares.iter().map(|share| &share.done);
     match done.all(|done| done.load(Ordering::Acquire)) {
         true => Ok(()),
-        false => Err(Error::ThreadCreate),
+        false => Err(Error::THREAD_CREATE),
     }
 }

@@ -67,7 +67,7 @@ pub type Job<'a> = dyn Fn(usize) + Sync + 'a;
 /// the inner job, with the worker threads that are free.
 ///
 /// # Errors
-/// [`Error::Failure`] if a call of the job panicked on any thread (the panic is not propagated), or if the process forked inside the
+/// [`Error::FAILURE`] if a call of the job panicked on any thread (the panic is not propagated), or if the process forked inside the
 /// job and this is the child: the work that worker threads had claimed was done in the parent only.
 pub fn run(nthreads: usize, job: &Job<'_>) -> Result<()> {
     run_tasks(nthreads, usize::MAX, job)
@@ -89,7 +89,7 @@ pub fn run_tasks(nthreads: usize, tasks: usize, job: &Job<'_>) -> Result<()> {
             None => job_slots::call(job, 0),
         }
     };
-    if done { Ok(()) } else { Err(Error::Failure) }
+    if done { Ok(()) } else { Err(Error::FAILURE) }
 }
 
 /// How many workers a [`run`] with `nthreads` can have: `nthreads`, or fewer after the system refused to start a thread for that

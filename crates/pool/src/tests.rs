@@ -209,7 +209,7 @@ fn a_panic_is_an_error_and_the_threads_survive() {
         let on_caller = run(nthreads, &|worker| {
             assert!(worker != 0, "on purpose, on the caller")
         });
-        assert_eq!(on_caller, Err(Error::Failure));
+        assert_eq!(on_caller, Err(Error::FAILURE));
     }
     let inside = AtomicUsize::new(0);
     let on_workers = run(4, &|worker| {
@@ -220,7 +220,7 @@ fn a_panic_is_an_error_and_the_threads_survive() {
         }
         assert!(worker == 0, "on purpose, on a worker thread");
     });
-    assert_eq!(on_workers, Err(Error::Failure));
+    assert_eq!(on_workers, Err(Error::FAILURE));
     assert!(meet(4, 4));
 }
 

@@ -27,7 +27,7 @@ impl<F: FnOnce() + Send + 'static> Work for Start<F> {
 /// Starts a thread called `blosc2-number` with a stack of `stack` bytes. If `work` panics, the process is aborted.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc); [`Error::ThreadCreate`](oxiblosc_error::Error::ThreadCreate) if the
+/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC); [`Error::THREAD_CREATE`](oxiblosc_error::Error::THREAD_CREATE) if the
 /// system refuses.
 pub fn start<F: FnOnce() + Send + 'static>(number: usize, stack: usize, work: F) -> Result<Thread> {
     Thread::start(stack, boxed(Start { number, work })?)

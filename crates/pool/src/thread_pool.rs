@@ -118,7 +118,7 @@ impl ThreadPool {
             match thread::start(threads.len() + 1, STACK, move || self.slots.work(epoch)) {
                 Ok(thread) => threads.push_within_capacity(thread),
                 // The next run may try again: there may be memory then.
-                Err(Error::MemoryAlloc) => break,
+                Err(error) if error == Error::MEMORY_ALLOC => break,
                 Err(_) => {
                     self.limit.store(threads.len(), Ordering::Relaxed);
                     break;

@@ -59,7 +59,7 @@ struct Fetched<'a>(&'a [u8]);
 
 impl BlockSource for Fetched<'_> {
     fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
-        let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FileRead)?;
+        let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FILE_READ)?;
         buf.copy_from_slice(bytes);
         Ok(())
     }

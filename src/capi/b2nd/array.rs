@@ -47,7 +47,7 @@ fn show(c: &mut b2nd_array_t, geometry: &Geometry, tick: i64) {
 unsafe fn handle_of<'a>(array: *const b2nd_array_t) -> Result<(&'a OpenHandle, &'a Handle)> {
     unsafe_granted!({
         let handle = array.cast::<OpenHandle>().as_ref();
-        let handle = handle.ok_or(Error::NullPointer)?;
+        let handle = handle.ok_or(Error::NULL_POINTER)?;
         Ok((handle, Handle::from_c((*array).sc)?))
     })
 }
@@ -142,12 +142,12 @@ impl<'a> ArrayGuard<'a> {
     /// Changes the shape, and shows the new one.
     pub fn reshape(&mut self, change: FillArray) -> Result<()> {
         let changed = self.core.reshape(self.this, change);
-        changed.map_err(unwritten(Error::Failure))
+        changed.map_err(unwritten(Error::FAILURE))
     }
 
     /// Changes items, and brings what the public fields tell of the chunks up to date, also in a view.
     pub fn write(&self, change: impl FnOnce(&ArrayRef) -> Result<()>) -> Result<()> {
-        change(self).map_err(unwritten(Error::Failure))?;
+        change(self).map_err(unwritten(Error::FAILURE))?;
         self.shown.follow();
         Ok(())
     }

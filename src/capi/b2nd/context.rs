@@ -45,13 +45,13 @@ impl Params {
     /// # Safety
     /// `ctx` is null or valid, and no other thread uses it meanwhile.
     pub unsafe fn from_c<'a>(ctx: *mut b2nd_context_t) -> Result<&'a mut Self> {
-        unsafe_granted!(ctx.cast::<Self>().as_mut()).ok_or(Error::NullPointer)
+        unsafe_granted!(ctx.cast::<Self>().as_mut()).ok_or(Error::NULL_POINTER)
     }
 
     /// The names and contents of the metalayers beside the array's own.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for one without a name or content; [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] for one without a name or content; [`Error::MEMORY_ALLOC`].
     ///
     /// # Safety
     /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
     let ndim = size(ndim)?;
     let count = room(nmetalayers);
     if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let shape = any_items(shape, ndim)?;
     let chunkshape = any_items(chunkshape, ndim)?;

@@ -56,7 +56,7 @@ pub unsafe extern "C" fn b2nd_from_cframe(
 ) -> c_int {
     not_null!(cframe)?;
     deliver(array, || {
-        own(from_buffer(cframe, cframe_len, copy), Error::Failure)
+        own(from_buffer(cframe, cframe_len, copy), Error::FAILURE)
     })
 }
 
@@ -69,7 +69,7 @@ unsafe fn open(urlpath: *const c_char, offset: i64, array: *mut *mut b2nd_array_
     let open = || {
         unsafe_granted!(own(
             schunk::open(urlpath, offset, null()),
-            Error::NullPointer
+            Error::NULL_POINTER
         ))
     };
     unsafe_granted!(deliver(array, open))

@@ -17,7 +17,7 @@ unsafe fn copy(
     let ndim = size(ndim)?;
     let itemsize = size(itemsize)?;
     if ndim > MAX_DIM {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let transfer = unsafe_granted!({
         Transfer {

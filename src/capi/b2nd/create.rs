@@ -23,7 +23,7 @@ pub unsafe fn deliver(
     array: *mut *mut b2nd_array_t,
     make: impl FnOnce() -> Result<*mut b2nd_array_t>,
 ) -> Result<()> {
-    let array = unsafe_granted!(array.as_mut()).ok_or(Error::NullPointer)?;
+    let array = unsafe_granted!(array.as_mut()).ok_or(Error::NULL_POINTER)?;
     *array = null_mut();
     *array = make()?;
     Ok(())

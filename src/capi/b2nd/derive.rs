@@ -130,7 +130,7 @@ pub unsafe extern "C" fn b2nd_concatenate(
     let same = std::ptr::eq(array::shown(src1)?.base(), array::shown(src2)?.base());
     if !copy && same {
         // An array cannot grow by itself.
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     // One array is locked at a time: two threads that join two arrays crosswise would wait for each other.
     let axis = size(axis)?;

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
         dtype: c_str(dtype).map(CStr::to_bytes),
         dtype_format,
     };
-    let smeta = smeta.as_mut().ok_or(Error::NullPointer)?;
+    let smeta = smeta.as_mut().ok_or(Error::NULL_POINTER)?;
     let bytes = meta.serialize()?;
     *smeta = Buffer::copy_of(&bytes)?.into_raw();
     Ok(bytes.len())
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
     let state = shown.core().read_known()?;
     let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;
     let text = meta.describe()?;
-    let len = c_int::try_from(text.len()).map_err(|_| Error::Data)?;
+    let len = c_int::try_from(text.len()).map_err(|_| Error::DATA)?;
     // C's own buffer keeps the order with what the program prints.
     // SAFETY: `%.*s` reads at most `len` bytes, the length of the text.
     unsafe { libc::printf(c"%.*s".as_ptr(), len, text.as_ptr()) };

@@ -59,7 +59,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
     deliver(view, || {
         not_null!(axis)?;
         if usize::from(final_dims) > MAX_DIM {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         // Any byte but 0 is taken for true.
         let new = std::slice::from_raw_parts(axis.cast(), final_dims.into());

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     copy: bool,
 ) -> i64 {
     let schunk = &Through::from_c(schunk)?;
-    put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::ChunkAppend))
+    put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::CHUNK_APPEND))
 }
 
 /// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
 ) -> i64 {
     let place = Position::Before(size(nchunk)?);
     let schunk = &Through::from_c(schunk)?;
-    put(schunk, place, chunk, copy).map_err(unwritten(Error::ChunkInsert))
+    put(schunk, place, chunk, copy).map_err(unwritten(Error::CHUNK_INSERT))
 }
 
 /// Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns the number of chunks, or
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
 ) -> i64 {
     let schunk = &Through::from_c(schunk)?;
     let place = schunk.place_over(index(nchunk))?;
-    put(schunk, place, chunk, copy).map_err(unwritten(Error::ChunkUpdate))
+    put(schunk, place, chunk, copy).map_err(unwritten(Error::CHUNK_UPDATE))
 }
 
 /// Deletes chunk `nchunk`. Returns the number of chunks left, or a negative error code.
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     let schunk = &Through::from_c(schunk)?;
     let deleted = schunk.delete_chunk(index(nchunk));
     // As in the reference; no code says that a chunk could not be deleted.
-    deleted.map_err(unwritten(Error::ChunkUpdate))
+    deleted.map_err(unwritten(Error::CHUNK_UPDATE))
 }
 
 /// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
@@ -107,12 +107,12 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     nbytes: i32,
 ) -> i64 {
     let schunk = &Through::from_c(schunk)?;
-    let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
+    let nbytes = usize::try_from(nbytes).map_err(|_| Error::MAX_BUFSIZE_EXCEEDED)?;
     let input = match src.is_null() && nbytes > 0 {
         true => ChunkInput::Generated(nbytes),
         false => ChunkInput::Buffer(bytes(src.cast(), nbytes)?),
     };
-    schunk.append(input).map_err(unwritten(Error::ChunkAppend))
+    schunk.append(input).map_err(unwritten(Error::CHUNK_APPEND))
 }
 
 /// Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
     dest: *mut *mut u8,
     destsize: *mut i32,
 ) -> c_int {
-    not_null!(schunk, dest, destsize; InvalidParam)?;
+    not_null!(schunk, dest, destsize; INVALID_PARAM)?;
     let schunk = Handle::from_c(schunk)?.core();
     let block = schunk.decompress_vlblock(index(nchunk), index(nblock))?;
     Ok(hand_over(block, dest, destsize))

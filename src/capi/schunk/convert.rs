@@ -41,7 +41,7 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
 pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut blosc2_schunk> {
     let len = size(len)?;
     if cframe.is_null() || len < MIN_LEN {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     // SAFETY: the buffer has `len` bytes; without `copy` it stays as long as the super-chunk, as the function's text demands, and with
     // it nothing uses it once this returns.
@@ -63,7 +63,7 @@ impl Savable for Handle {
 
     /// The environment says whether a copy is durable.
     fn copy_as_frame(&self, path: Option<&CStr>, _durable: bool) -> Result<SuperChunk> {
-        copy_apart(self, path, true).map_err(|error| error.or(Error::SchunkCopy))
+        copy_apart(self, path, true).map_err(|error| error.or(Error::SCHUNK_COPY))
     }
 }
 
@@ -179,7 +179,7 @@ pub unsafe fn with_file(
     urlpath: *const c_char,
     save: impl FnOnce(&Handle, &SaveTarget) -> Result<u64>,
 ) -> Result<u64> {
-    not_null!(urlpath; InvalidParam)?;
+    not_null!(urlpath; INVALID_PARAM)?;
     let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
     let file = SaveTarget {
         path: local(path),

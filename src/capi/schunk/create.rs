@@ -70,7 +70,7 @@ pub unsafe fn make(storage: &blosc2_storage, hidden: bool) -> Result<*mut blosc2
 /// `storage` is valid, and the pointers in it are NULL or valid.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-    make(storage.as_ref().ok_or(Error::NullPointer)?, false)
+    make(storage.as_ref().ok_or(Error::NULL_POINTER)?, false)
 }
 
 /// Makes a super-chunk of a frame at a path, if it has one; `body` does something to it first.
@@ -106,8 +106,8 @@ pub unsafe fn open(
     offset: i64,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    let path = unsafe_granted!(c_str(urlpath)).ok_or(Error::NullPointer)?;
-    let base = u64::try_from(offset).map_err(|_| Error::InvalidParam);
+    let path = unsafe_granted!(c_str(urlpath)).ok_or(Error::NULL_POINTER)?;
+    let base = u64::try_from(offset).map_err(|_| Error::INVALID_PARAM);
     unsafe_granted!({
         let opened = base.and_then(|base| ChunkStore::open(local(path), base, || options(io)));
         let opened = opened.and_then(|frame| adopt(frame, Some(path), io, |_| Ok(())));

@@ -139,7 +139,7 @@ impl Handle {
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
         // SAFETY: by `# Safety` it is null or from `finish_with`, the only place that returns one: there it is the first field of a `repr(C)` handle.
-        unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
+        unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NULL_POINTER)
     }
 
     /// The handle that has the chunks: this one, or that whose chunks it shows.

@@ -13,14 +13,14 @@ unsafe fn named<'a>(
     schunk: *mut blosc2_schunk,
     layer: *const c_char,
 ) -> Result<(Through<'a>, &'a [u8])> {
-    not_null!(schunk; InvalidParam)?;
+    not_null!(schunk; INVALID_PARAM)?;
     unsafe_granted!(Ok((Through::from_c(schunk)?, name_of(layer)?)))
 }
 
 /// Refuses views, whose fixed-length metalayers are made with them.
 fn check_not_view(schunk: &Through) -> Result<()> {
     match schunk.shown().is_view() {
-        true => Err(Error::InvalidParam),
+        true => Err(Error::INVALID_PARAM),
         false => Ok(()),
     }
 }
@@ -31,7 +31,7 @@ fn check_not_view(schunk: &Through) -> Result<()> {
 /// `name` is null or a C string that outlives what is returned.
 pub unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8]> {
     let name = unsafe_granted!(c_str(name));
-    name.map(CStr::to_bytes).ok_or(Error::InvalidParam)
+    name.map(CStr::to_bytes).ok_or(Error::INVALID_PARAM)
 }
 
 /// A content of the program's.
@@ -41,7 +41,7 @@ pub unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8]> {
 pub unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
     let len = size(len)?;
     if len > 0 && content.is_null() {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     unsafe_granted!(bytes(content, len))
 }
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     let schunk = &Through::from_c(schunk)?;
     let name = name_of(name)?;
     if name.len() > NAME_MAXLEN {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     schunk.read()?.find_vlmetalayer(name)
 }
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
     content_len: *mut i32,
 ) -> c_int {
     let (schunk, name) = &named(schunk, name)?;
-    not_null!(content, content_len; InvalidParam)?;
+    not_null!(content, content_len; INVALID_PARAM)?;
     let decoder = decompressing(schunk.shown().base())?;
     let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
     match data.len() {

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     let schunk = &Through::from_c(schunk)?;
     schunk
         .write_items(start, stop, |len| bytes(buffer.cast(), len))
-        .map_err(unwritten(Error::ChunkUpdate))
+        .map_err(unwritten(Error::CHUNK_UPDATE))
 }
 
 /// Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a negative error code.
@@ -49,16 +49,16 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     coords: *const i64,
     buffer: *mut c_void,
 ) -> c_int {
-    not_null!(schunk; InvalidParam)?;
+    not_null!(schunk; INVALID_PARAM)?;
     let schunk = Handle::from_c(schunk)?.core();
     let ncoords = size(ncoords)?;
     if ncoords == 0 {
         return Ok(());
     }
-    not_null!(coords, buffer; InvalidParam)?;
+    not_null!(coords, buffer; INVALID_PARAM)?;
     let state = schunk.read()?;
     let len = ncoords.checked_mul(room(state.parameters().typesize));
-    let len = len.ok_or(Error::InvalidParam)?;
+    let len = len.ok_or(Error::INVALID_PARAM)?;
     // A negative coordinate, read as an unsigned one, is behind the last item.
     let coords = items(coords.cast(), ncoords)?;
     schunk.read_sparse(coords, bytes_mut(buffer.cast(), len)?)

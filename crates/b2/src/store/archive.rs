@@ -57,7 +57,7 @@ impl ByteSource for Arc<ArchiveFile> {
         // The ranges lie within the archive, so this is no damage.
         read_exact_at(&self.file, into, pos).map_err(|error| {
             self.faults.note_file(&self.name, &error);
-            Error::FileRead
+            Error::FILE_READ
         })
     }
 }

@@ -114,25 +114,25 @@ impl ByteSource for Arc<Embedded> {
             last,
         } = &mut *reader;
         let chunksize = usize::try_from(frame.header.chunksize).unwrap_or(0);
-        let (mut pos, mut into) = (usize::try_from(pos).map_err(|_| Error::Data)?, into);
+        let (mut pos, mut into) = (usize::try_from(pos).map_err(|_| Error::DATA)?, into);
         while !into.is_empty() {
-            let nchunk = pos.checked_div(chunksize).ok_or(Error::Data)?;
+            let nchunk = pos.checked_div(chunksize).ok_or(Error::DATA)?;
             let start = pos % chunksize;
             let there = frame.chunk_nbytes(nchunk).saturating_sub(start);
             let len = there.min(into.len());
             if len == 0 || nchunk >= frame.nchunks() {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             let (part, rest) = into.split_at_mut(len);
             if last.as_ref().is_none_or(|(read, _)| *read != nchunk) {
                 *last = Some((nchunk, frame.chunk(nchunk)?));
             }
-            match last.as_ref().map(|(_, chunk)| chunk).ok_or(Error::Data)? {
+            match last.as_ref().map(|(_, chunk)| chunk).ok_or(Error::DATA)? {
                 StoredChunk::Bytes(chunk) => {
                     // Positions are in bytes, so items must be, too.
                     let header = ChunkHeader::parse(chunk)?;
                     if header.typesize != 1 || contexts.items(chunk, start, len, part)? != len {
-                        return Err(Error::Data);
+                        return Err(Error::DATA);
                     }
                 }
                 // Data that were never written: no frame is there.

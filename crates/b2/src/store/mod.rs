@@ -372,7 +372,7 @@ impl Store {
                 Some(file) => file
                     .and_then(|file| Frame::open_in(file, faults))
                     .map_err(damaged),
-                None => Err(damaged(Error::FileOpen)),
+                None => Err(damaged(Error::FILE_OPEN)),
             },
         }
     }

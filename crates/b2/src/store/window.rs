@@ -38,17 +38,17 @@ impl<B: ByteSource> Storage for Window<B> {
     fn read_at(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
         let end = pos.checked_add(into.len() as u64);
         if end.is_none_or(|end| end > self.range.end - self.range.start) {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
         self.bytes.read(self.range.start + pos, into)
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> Result<(), Error> {
-        Err(Error::FileWrite)
+        Err(Error::FILE_WRITE)
     }
 
     fn truncate(&self, _: u64) -> Result<(), Error> {
-        Err(Error::FileTruncate)
+        Err(Error::FILE_TRUNCATE)
     }
 
     fn sync(&self) -> Result<(), Error> {
@@ -64,7 +64,7 @@ pub struct Counting(pub Vec<u8>, pub Arc<AtomicU64>);
 impl ByteSource for Counting {
     fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
         let at = pos as usize;
-        let bytes = self.0.get(at..at + into.len()).ok_or(Error::FileRead)?;
+        let bytes = self.0.get(at..at + into.len()).ok_or(Error::FILE_READ)?;
         into.copy_from_slice(bytes);
         self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
         Ok(())

@@ -11,7 +11,7 @@ use oxiblosc_memory::{Buffer, Collect, List};
 /// The chunk with checksums. None if it has checksums already, or cannot have them: chunks of Blosc 1, and those that would become too long.
 ///
 /// # Errors
-/// Those of a damaged chunk, [`Error::MemoryAlloc`].
+/// Those of a damaged chunk, [`Error::MEMORY_ALLOC`].
 pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     let header = ChunkHeader::parse(chunk)?;
     let known = [version::STABLE, version::VL_BLOCKS].contains(&header.version);
@@ -20,7 +20,7 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     {
         return Ok(None);
     }
-    let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+    let chunk = chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
     let is_empty = header.nbytes == 0 && header.cbytes == header.overhead();
     if header.special() != Special::None || is_empty {
         return add_to_header(&header, chunk).map(Some);
@@ -180,7 +180,7 @@ impl Chunk<'_> {
     fn blocks_in_order(&self) -> Result<List<(usize, usize)>> {
         let span = |nblock: usize| {
             let streams = self.block_streams(nblock)?;
-            let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)?;
+            let start = usize::try_from(self.start(nblock)).map_err(|_| Error::DATA)?;
             Ok((start, start + streams.len()))
         };
         let mut blocks: List<(usize, usize)> = (0..self.header().nblocks).map(span).try_list()?;

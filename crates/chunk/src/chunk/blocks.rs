@@ -14,11 +14,11 @@ impl<'a> Chunk<'a> {
     #[inline(always)]
     fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
         if self.header.has_vlblocks() {
-            return self.vl_span(nblock).ok_or(Error::Data);
+            return self.vl_span(nblock).ok_or(Error::DATA);
         }
-        let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)?;
+        let start = usize::try_from(self.start(nblock)).map_err(|_| Error::DATA)?;
         if start == 0 || start >= self.header.cbytes {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let end = match &self.lazy {
             Some(lazy) if !all => {
@@ -48,7 +48,7 @@ impl<'a> Chunk<'a> {
         let bytes = match &self.lazy {
             Some(lazy) if all => {
                 let bytes = lazy.whole()?.get(start..end);
-                bytes.ok_or(Error::ReadBuffer)
+                bytes.ok_or(Error::READ_BUFFER)
             }
             _ => self.fetch(start, end, buf),
         };
@@ -71,7 +71,7 @@ impl<'a> Chunk<'a> {
         } else {
             let size = self.block_nbytes(nblock)?;
             let len = streams_len(self.header, bytes, size, |_| ());
-            &bytes[..len.map_err(|_| Error::Data)?]
+            &bytes[..len.map_err(|_| Error::DATA)?]
         };
         checksums.check_block(nblock, streams)?;
         self.checked.add_block(nblock);
@@ -160,7 +160,7 @@ impl<'a> Chunk<'a> {
         (from, to): (usize, usize),
         buf: &'s mut AlignedBuffer,
     ) -> Result<(usize, &'s [u8])> {
-        let (sums, start) = self.stored_block(nblock, bsize).ok_or(Error::Data)?;
+        let (sums, start) = self.stored_block(nblock, bsize).ok_or(Error::DATA)?;
         let (first, to) = (from / PAGE, to.next_multiple_of(PAGE).min(bsize));
         self.check_stored(nblock, bsize);
         let bytes = self.fetch(start + first * PAGE, start + to, buf)?;
@@ -189,15 +189,15 @@ impl<'a> Chunk<'a> {
         if !self.header.has_vlblocks() {
             return self.compressed(nblock, |_| ());
         }
-        let (start, end) = self.vl_span(nblock).ok_or(Error::Data)?;
-        self.bytes.get(start..end).ok_or(Error::ReadBuffer)
+        let (start, end) = self.vl_span(nblock).ok_or(Error::DATA)?;
+        self.bytes.get(start..end).ok_or(Error::READ_BUFFER)
     }
 
     /// The streams of block `nblock`, in memory, if they match their checksums. Only then may new checksums be computed from them, as
     /// those of damaged streams would hide the damage.
     ///
     /// # Errors
-    /// [`Error::Data`] if the checksum is wrong; those of a damaged chunk.
+    /// [`Error::DATA`] if the checksum is wrong; those of a damaged chunk.
     pub fn checked_streams(&self, nblock: usize) -> Result<&'a [u8]> {
         let streams = self.compressed(nblock, |_| ())?;
         match &self.checksums {
@@ -210,7 +210,7 @@ impl<'a> Chunk<'a> {
     /// The compressed bytes of block `nblock`, exactly its streams; `each` gets every stream with its size in front. The block must be in memory.
     pub(crate) fn compressed(&self, nblock: usize, each: impl FnMut(&'a [u8])) -> Result<&'a [u8]> {
         let (start, end) = self.span(nblock, true)?;
-        let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
+        let bytes = self.bytes.get(start..end).ok_or(Error::READ_BUFFER)?;
         let len = streams_len(self.header, bytes, self.block_nbytes(nblock)?, each)?;
         Ok(&bytes[..len])
     }
@@ -235,16 +235,16 @@ impl<'a> Chunk<'a> {
     /// error.
     pub fn block_nbytes(&self, nblock: usize) -> Result<usize> {
         if !self.has_block(nblock) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         match self.header.blocks {
             Blocks::Regular { blocksize } => {
                 Ok(blocksize.min(self.header.nbytes - nblock * blocksize))
             }
             Blocks::Variable { .. } if self.lazy.is_some() => {
-                let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
+                let (start, end) = self.vl_span(nblock).ok_or(Error::INVALID_HEADER)?;
                 if start < self.starts_end() || end - start < 4 {
-                    return Err(Error::InvalidHeader);
+                    return Err(Error::INVALID_HEADER);
                 }
                 let nbytes = i32_at(
                     self.fetch(start, start + 4, &mut AlignedBuffer::default())?,
@@ -252,7 +252,7 @@ impl<'a> Chunk<'a> {
                 );
                 let nbytes = usize::try_from(nbytes).unwrap_or(0);
                 if nbytes == 0 || nbytes > self.header.nbytes {
-                    return Err(Error::InvalidHeader);
+                    return Err(Error::INVALID_HEADER);
                 }
                 Ok(nbytes)
             }

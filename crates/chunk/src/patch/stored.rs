@@ -55,7 +55,7 @@ impl Patcher<'_> {
             PatchMode::InPlace(target) if target.may_overwrite(&edits) => {
                 return Ok(Patched::Edits(edits));
             }
-            PatchMode::InPlace(target) => target.whole()?.ok_or(Error::Failure)?,
+            PatchMode::InPlace(target) => target.whole()?.ok_or(Error::FAILURE)?,
             PatchMode::Whole => Buffer::copy_of(self.chunk.bytes())?,
         };
         bytes.edit(&edits)?;

@@ -136,7 +136,7 @@ fn fetched(bytes: &[u8]) -> Result<Vec<u8>> {
     let store = Store::new(bytes);
     let front = bytes
         .get(..Chunk::front_wanted(&header))
-        .ok_or(Error::ReadBuffer)?;
+        .ok_or(Error::READ_BUFFER)?;
     let chunk = Chunk::lazy(&header, front, &store)?;
     let mut whole = vec![0xee; header.nbytes];
     decompress(&chunk, &mut whole, None, &NoHooks, Workers::ALONE)?;

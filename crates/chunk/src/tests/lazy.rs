@@ -40,7 +40,7 @@ impl BlockSource for Store<'_> {
         let bytes = self
             .bytes
             .get(pos..pos + buf.len())
-            .ok_or(Error::FileRead)?;
+            .ok_or(Error::FILE_READ)?;
         buf.copy_from_slice(bytes);
         lock(&self.reads).push((pos, buf.len()));
         Ok(())
@@ -110,7 +110,7 @@ fn fetched_blocks_are_the_same_blocks() {
                 assert!(block == data[nblock * size..][..block.len()], "{params:?}");
             }
             let beyond = decompress_block(&chunk, header.nblocks, &mut [], &NoHooks);
-            assert_eq!(beyond, Err(Error::InvalidParam));
+            assert_eq!(beyond, Err(Error::INVALID_PARAM));
         }
     }
 }
@@ -241,10 +241,10 @@ fn a_chunk_that_breaks_off_is_an_error() {
         let chunk = lazy(&header, &store);
         let mut out = vec![0; data.len()];
         let result = decompress(&chunk, &mut out, None, &NoHooks, Workers::ALONE);
-        assert_eq!(result, Err(Error::FileRead), "{params:?}");
+        assert_eq!(result, Err(Error::FILE_READ), "{params:?}");
         let front = &bytes[..Chunk::front_len(&header) - 1];
         let short = Chunk::lazy(&header, front, &store).map(|_| ());
-        assert_eq!(short, Err(Error::ReadBuffer), "{params:?}");
+        assert_eq!(short, Err(Error::READ_BUFFER), "{params:?}");
         // What makes a chunk lazy for others makes no difference here.
         let mut marked = bytes.clone();
         marked[31] |= flags2::LAZY;

@@ -32,9 +32,9 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
         // Decode one packet with every check: the fast loop stops at unusual packets and near both ends.
         if control < 32 {
             let n = usize::from(control) + 1;
-            let from = src.get(at..at + n).ok_or(Error::Data)?;
+            let from = src.get(at..at + n).ok_or(Error::DATA)?;
             dst.get_mut(out..out + n)
-                .ok_or(Error::Data)?
+                .ok_or(Error::DATA)?
                 .copy_from_slice(from);
             at += n;
             out += n;
@@ -42,7 +42,7 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
             let mut len = usize::from(control >> 5) + 2;
             if control >> 5 == MAX_LENGTH_CODE {
                 loop {
-                    let more = *src.get(at).ok_or(Error::Data)?;
+                    let more = *src.get(at).ok_or(Error::DATA)?;
                     at += 1;
                     len += usize::from(more);
                     if more != 255 {
@@ -50,16 +50,16 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
                     }
                 }
             }
-            let low = *src.get(at).ok_or(Error::Data)?;
+            let low = *src.get(at).ok_or(Error::DATA)?;
             at += 1;
             let mut distance = near_distance(control, low);
             if distance > FAR {
-                let far = array_at::<2>(src, at).ok_or(Error::Data)?;
+                let far = array_at::<2>(src, at).ok_or(Error::DATA)?;
                 distance += usize::from(u16::from_be_bytes(*far));
                 at += 2;
             }
             if distance > out || len > dst.len() - out {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             copy_match(dst, out, distance, len);
             out += len;
@@ -228,7 +228,7 @@ mod tests {
         let mut out = Vec::new();
         let mut control = src.next().map(|first| first & 31);
         while let Some(byte) = control {
-            let mut next = || src.next().map(usize::from).ok_or(Error::Data);
+            let mut next = || src.next().map(usize::from).ok_or(Error::DATA);
             if byte < 32 {
                 for _ in 0..=byte {
                     out.push(next()? as u8);
@@ -246,15 +246,15 @@ mod tests {
                     distance += next()?;
                 }
                 if len > room.saturating_sub(out.len()) {
-                    return Err(Error::Data);
+                    return Err(Error::DATA);
                 }
                 for _ in 0..len {
-                    let from = out.len().checked_sub(distance).ok_or(Error::Data)?;
+                    let from = out.len().checked_sub(distance).ok_or(Error::DATA)?;
                     out.push(out[from]);
                 }
             }
             if out.len() > room {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             control = src.next();
         }

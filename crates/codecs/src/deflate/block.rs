@@ -45,7 +45,7 @@ pub(super) struct Block {
 
 impl Block {
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(Block {
             symbols: zeros()?,

@@ -29,7 +29,7 @@ pub(super) struct Buckets {
 
 impl Buckets {
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(Self {
             all: zeros()?,

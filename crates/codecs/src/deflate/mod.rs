@@ -42,7 +42,7 @@ pub(super) struct DeflateStream<'a> {
 
 impl Deflater {
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(Deflater {
             tables: HashTables::new()?,

@@ -38,7 +38,7 @@ pub(super) struct HashTables {
 
 impl HashTables {
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(HashTables {
             head: zeros()?,

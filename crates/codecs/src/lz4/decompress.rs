@@ -38,7 +38,7 @@ pub(super) fn decompress(
 ) -> Result<usize> {
     let stream = src.exact();
     if dst.size() == 0 && stream != [0] {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let wants_all = wanted >= dst.size();
     let (mut at, mut out) = (0, 0);
@@ -74,14 +74,14 @@ fn decode_checked(
     (mut at, mut out): (usize, usize),
 ) -> Result<(usize, usize)> {
     let src_len = stream.len();
-    let token = usize::from(*stream.get(at).ok_or(Error::Data)?);
+    let token = usize::from(*stream.get(at).ok_or(Error::DATA)?);
     let (dst, dst_len) = dst.with_padding();
     at += 1;
     let shortcut =
         token >> 4 < RUN_MASK && src_len - at > SHORTCUT_SRC && dst_len - out >= SHORTCUT_DST;
     let literals = length(stream, &mut at, token >> 4, RUN_MASK)?;
     if literals > src_len - at || literals > dst_len - out {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     copy_all(&stream[at..at + literals], &mut dst[out..]);
     at += literals;
@@ -90,13 +90,13 @@ fn decode_checked(
         return Ok((at, out));
     }
     if !shortcut && (dst_len - out < MF_LIMIT || src_len - at < MIN_REST) {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let distance = usize::from(u16::from_le_bytes([stream[at], stream[at + 1]]));
     at += 2;
     let len = length(stream, &mut at, token & 15, LAST_LITERALS - 1)? + MIN_MATCH;
     if len > dst_len - LAST_LITERALS - out {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     copy_checked_match(dict, dst, out, distance, len)?;
     Ok((at, out + len))
@@ -117,7 +117,7 @@ fn copy_checked_match(
         done = len;
     } else if distance > out {
         let back = distance - out;
-        let from = dict.len().checked_sub(back).ok_or(Error::Data)?;
+        let from = dict.len().checked_sub(back).ok_or(Error::DATA)?;
         done = back.min(len);
         dst[out..out + done].copy_from_slice(&dict[from..from + done]);
     }
@@ -133,10 +133,10 @@ fn length(src: &[u8], at: &mut usize, code: usize, min_rest: usize) -> Result<us
     let mut len = code;
     if code == RUN_MASK {
         loop {
-            let more = *src.get(*at).ok_or(Error::Data)?;
+            let more = *src.get(*at).ok_or(Error::DATA)?;
             *at += 1;
             if src.len() - *at < min_rest {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             len += usize::from(more);
             if more != 255 {

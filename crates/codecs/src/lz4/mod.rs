@@ -68,7 +68,7 @@ impl LibraryStream {
         // SAFETY: takes nothing; returns an initialised stream, or null.
         NonNull::new(unsafe { LZ4_createStream() })
             .map(LibraryStream)
-            .ok_or(Error::MemoryAlloc)
+            .ok_or(Error::MEMORY_ALLOC)
     }
 }
 

@@ -92,7 +92,7 @@ fn by_library(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result<usize> {
             dict.len() as c_int,
         )
     };
-    usize::try_from(n).map_err(|_| Error::Data)
+    usize::try_from(n).map_err(|_| Error::DATA)
 }
 
 /// A generator of pseudorandom numbers below its argument, the same in each run.

@@ -63,7 +63,7 @@ fn read<const SIDE: usize>(
 ) -> Result<usize> {
     let part = |at: usize, len: usize| {
         let part = bytes.get(at..).and_then(|rest| rest.get(..len));
-        part.ok_or(Error::Failure)
+        part.ok_or(Error::FAILURE)
     };
     let token = part(at, 1)?[0];
     if token == REPEATED {
@@ -72,7 +72,7 @@ fn read<const SIDE: usize>(
     }
     let info = &tokens[usize::from(token)];
     if info.size == 0 {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     // A cut literal cell is shorter.
     let whole = SIDE * SIDE;
@@ -104,17 +104,17 @@ pub fn decompress<const SIDE: usize, const CELL: usize>(
     dst: &mut [u8],
 ) -> Result<usize> {
     let Some(([2, lengths @ ..], _)) = src.split_first_chunk::<HEADER_LEN>() else {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     };
     let length = |n: usize| {
         let length = i32::from_le_bytes(std::array::from_fn(|i| lengths[4 * n + i]));
-        usize::try_from(length).map_err(|_| Error::Failure)
+        usize::try_from(length).map_err(|_| Error::FAILURE)
     };
     let (rows, columns) = (length(0)?, length(1)?);
     // Both are less than 2^31, so this does not overflow.
     let nbytes = rows as u64 * columns as u64;
     if nbytes > dst.len() as u64 || nbytes == 0 {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     let nbytes = nbytes as usize;
     let mut at = HEADER_LEN;

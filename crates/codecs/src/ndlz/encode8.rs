@@ -86,7 +86,7 @@ impl Encoder {
     /// An encoder with empty tables. They are on the heap because they are too large for small stacks.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn new() -> oxiblosc_error::Result<Self> {
         Ok(Self {
             slots: Slots {

@@ -33,14 +33,14 @@ const HEADER_LEN: usize = 9;
 /// is not smaller than `src` or `dst` is too small.
 ///
 /// # Errors
-/// [`Error::Failure`] if `side` is not 4 or 8, the block does not have two dimensions, or `src` does not have its size;
-/// [`Error::MemoryAlloc`].
+/// [`Error::FAILURE`] if `side` is not 4 or 8, the block does not have two dimensions, or `src` does not have its size;
+/// [`Error::MEMORY_ALLOC`].
 pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let &[rows, columns] = block.dims() else {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     };
     if block.nbytes(1) != src.len() as u64 || dst.len() < HEADER_LEN {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     match side {
         4 => Ok(encode::compress(
@@ -55,18 +55,18 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
             src,
             dst,
         )),
-        _ => Err(Error::Failure),
+        _ => Err(Error::FAILURE),
     }
 }
 
 /// Decompresses a block into the front of `dst`. `side`, the codec's meta byte, is the side length of a cell. Returns the size of the block.
 ///
 /// # Errors
-/// [`Error::Failure`] if `side` is not 4 or 8, the stream is malformed, or the block is larger than `dst`.
+/// [`Error::FAILURE`] if `side` is not 4 or 8, the stream is malformed, or the block is larger than `dst`.
 pub fn decompress(side: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     match side {
         4 => decode::decompress::<4, 16>(&tokens::TOKENS_4, src, dst),
         8 => decode::decompress::<8, 64>(&tokens::TOKENS_8, src, dst),
-        _ => Err(Error::Failure),
+        _ => Err(Error::FAILURE),
     }
 }

@@ -64,20 +64,20 @@ fn what_does_not_pay_is_left() {
             Ok(0)
         );
         let refused = compress(side, shape(64, 64), &data, &mut packed[..8]);
-        assert_eq!(refused, Err(Error::Failure));
+        assert_eq!(refused, Err(Error::FAILURE));
         let refused = compress(side, shape(64, 63), &data, &mut packed);
-        assert_eq!(refused, Err(Error::Failure));
+        assert_eq!(refused, Err(Error::FAILURE));
         let cube = BlockShape::new(&[16, 16, 16]).expect("a shape");
         assert_eq!(
             compress(side, cube, &data, &mut packed),
-            Err(Error::Failure)
+            Err(Error::FAILURE)
         );
     }
     assert_eq!(
         compress(5, shape(64, 64), &data, &mut packed),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
-    assert_eq!(decompress(5, &[0; 100], &mut packed), Err(Error::Failure));
+    assert_eq!(decompress(5, &[0; 100], &mut packed), Err(Error::FAILURE));
 }
 
 #[test]
@@ -99,13 +99,13 @@ fn headers_that_lie_are_refused() {
     ] {
         for side in [4, 8] {
             let refused = decompress(side, &header(rows, columns), &mut out);
-            assert_eq!(refused, Err(Error::Failure), "{rows} {columns}");
+            assert_eq!(refused, Err(Error::FAILURE), "{rows} {columns}");
         }
     }
     assert_eq!(decompress(4, &header(64, 64), &mut out), Ok(1 << 12));
     let mut cube = header(64, 64);
     cube[0] = 3;
-    assert_eq!(decompress(4, &cube, &mut out), Err(Error::Failure));
+    assert_eq!(decompress(4, &cube, &mut out), Err(Error::FAILURE));
 }
 
 #[test]

@@ -319,7 +319,7 @@ fn run_for<T: BlockTask, R: Real, const N: usize, const W: usize>(
 /// stack.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 fn with_coefficients<T>(dims: usize, body: impl FnOnce(&mut [u64]) -> T) -> Result<T> {
     if dims < MAX_CELL_DIM {
         return Ok(body(&mut [0; 64]));
@@ -331,7 +331,7 @@ fn with_coefficients<T>(dims: usize, body: impl FnOnce(&mut [u64]) -> T) -> Resu
 fn check(block: BlockShape, typesize: usize) -> Result<usize> {
     let dims = block.dims().len();
     if dims > MAX_CELL_DIM || !matches!(typesize, 4 | 8) {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     Ok(dims)
 }
@@ -340,7 +340,7 @@ fn check(block: BlockShape, typesize: usize) -> Result<usize> {
 /// or `src` is not a whole block.
 ///
 /// # Errors
-/// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks shorter than a cell.
+/// [`Error::FAILURE`] for other items than floats and doubles, more than 4 dimensions, and blocks shorter than a cell.
 pub fn compress(
     (mode, meta): (CompressionMode, u8),
     block: BlockShape,
@@ -349,7 +349,7 @@ pub fn compress(
     dst: &mut [u8],
 ) -> Result<usize> {
     if block.dims().len() > MAX_CELL_DIM || block.dims().iter().any(|len| *len < SIDE) {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     if block.nbytes(typesize) != src.len() as u64 {
         return Ok(0);
@@ -371,7 +371,7 @@ pub fn compress(
 /// Decompresses a block of items of `typesize` bytes into the front of `dst`, and fills the rest of `dst` with zeros.
 ///
 /// # Errors
-/// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, blocks larger than `dst`, and a stream that is cut.
+/// [`Error::FAILURE`] for other items than floats and doubles, more than 4 dimensions, blocks larger than `dst`, and a stream that is cut.
 pub fn decompress(
     (mode, meta): (CompressionMode, u8),
     block: BlockShape,
@@ -382,7 +382,7 @@ pub fn decompress(
     let dims = check(block, typesize)?;
     let nbytes = block.nbytes(typesize);
     if nbytes > dst.len() as u64 {
-        return Err(Error::Failure);
+        return Err(Error::FAILURE);
     }
     let (dst, rest) = dst.split_at_mut(nbytes as usize);
     rest.fill(0);
@@ -398,7 +398,7 @@ pub fn decompress(
         run(task, &cells, typesize, dims)
     })?
     .then_some(())
-    .ok_or(Error::Failure)
+    .ok_or(Error::FAILURE)
 }
 
 /// Decompresses the items of a block from item `first` on that fill `dst`. The block must have been compressed with [`CompressionMode::Rate`]. Returns
@@ -433,7 +433,7 @@ pub fn decompress_items(
     }
     let params = CompressionMode::Rate.params(meta, dims, typesize);
     if left > 0 || ncell >= 8 * src.len() / params.max_bits {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     let cells = Cells::new(block, |_| SIDE, typesize, block.nbytes(typesize) as usize)?;
     with_coefficients(dims, |coefficients| {
@@ -447,5 +447,5 @@ pub fn decompress_items(
         run(task, &cells, typesize, dims)
     })?
     .then_some(true)
-    .ok_or(Error::Data)
+    .ok_or(Error::DATA)
 }

@@ -104,15 +104,15 @@ fn what_it_cannot_do_is_refused() {
     let mode = (CompressionMode::Precision, 20);
     assert_eq!(
         compress(mode, block(&[3, 5]), 8, &data[..120], &mut out),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
     assert_eq!(
         compress(mode, block(&[4; 5]), 8, &data, &mut out),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
     assert_eq!(
         compress(mode, block(&[32, 8]), 2, &data, &mut out),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
     // Not a whole block, which is to be stored instead.
     assert_eq!(
@@ -121,28 +121,28 @@ fn what_it_cannot_do_is_refused() {
     );
     assert_eq!(
         decompress(mode, block(&[4; 5]), 8, &data, &mut out),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
     assert_eq!(
         decompress(mode, block(&[8, 9]), 8, &data, &mut out),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
     assert_eq!(
         decompress(mode, block(&[8, 8]), 2, &data, &mut out),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
     let wraps = block(&[1 << 16, 1 << 16, 1 << 16, 1 << 16]);
     assert_eq!(
         decompress(mode, wraps, 8, &data, &mut out),
-        Err(Error::Failure)
+        Err(Error::FAILURE)
     );
     assert_eq!(
         decompress_items(50, block(&[8, 8]), 8, &[], 0, &mut out[..8]),
-        Err(Error::Data)
+        Err(Error::DATA)
     );
     assert_eq!(
         decompress_items(50, block(&[8, 8]), 8, &data, 64, &mut out[..8]),
-        Err(Error::Data)
+        Err(Error::DATA)
     );
 }
 
@@ -164,7 +164,7 @@ fn any_bytes_are_a_block_unless_they_end_early() {
                     let stream = &stream[..n * 5 % stream.len()];
                     match decompress(mode, block, typesize, stream, &mut out) {
                         Ok(()) => whole += 1,
-                        other => assert_eq!(other, Err(Error::Failure)),
+                        other => assert_eq!(other, Err(Error::FAILURE)),
                     }
                 }
             }

@@ -141,7 +141,7 @@ impl ChunkCompressor for ChunkMaker<'_> {
             }
         };
         if !(1..=chunk.len()).contains(&cbytes) {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         chunk.resize(cbytes)?;
         chunk.shrink_to_fit();

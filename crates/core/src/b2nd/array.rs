@@ -27,9 +27,9 @@ pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
 /// The content of the metalayer that makes a super-chunk an array.
 ///
 /// # Errors
-/// [`Error::MetalayerNotFound`].
+/// [`Error::METALAYER_NOT_FOUND`].
 pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
-    let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
+    let at = find_metalayer(layers).ok_or(Error::METALAYER_NOT_FOUND)?;
     Ok(&layers[at].content)
 }
 
@@ -44,7 +44,7 @@ fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
 /// Parses the metalayer of an array, and checks it against the chunks of the super-chunk.
 ///
 /// # Errors
-/// [`Error::Data`] if number or size of the chunks are not those of such an array; those of [`Meta::parse`] and [`Meta::geometry`].
+/// [`Error::DATA`] if number or size of the chunks are not those of such an array; those of [`Meta::parse`] and [`Meta::geometry`].
 pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>, Geometry)> {
     let (meta, _) = Meta::parse(content, true)?;
     let geometry = meta.geometry()?;
@@ -84,10 +84,10 @@ impl ItemCopy<'_> {
 /// The shape of a block in the metalayer of an array.
 ///
 /// # Errors
-/// [`Error::Failure`] if there is no such metalayer; those of [`Meta::parse`] and [`BlockShape::new`].
+/// [`Error::FAILURE`] if there is no such metalayer; those of [`Meta::parse`] and [`BlockShape::new`].
 pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
     let layer = layers.iter().find(|layer| *layer.name == *NAME);
-    let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
+    let (meta, _) = Meta::parse(&layer.ok_or(Error::FAILURE)?.content, false)?;
     BlockShape::new(&meta.blockshape[..meta.ndim])
 }
 
@@ -97,7 +97,7 @@ impl SuperChunk {
     /// along each. The frame is not read again if another handle has changed it.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for negative positions; those of `bounds`; those of a broken metalayer.
+    /// [`Error::INVALID_PARAM`] for negative positions; those of `bounds`; those of a broken metalayer.
     pub fn chunks_of_slice<'a>(
         &self,
         state: &State,
@@ -108,8 +108,8 @@ impl SuperChunk {
             let (start, stop) = bounds(1)?;
             let typesize = i64::from(state.parameters().typesize);
             let byte = |item: i64| {
-                let byte = item.checked_mul(typesize).ok_or(Error::InvalidParam)?;
-                u64::try_from(byte).map_err(|_| Error::InvalidParam)
+                let byte = item.checked_mul(typesize).ok_or(Error::INVALID_PARAM)?;
+                u64::try_from(byte).map_err(|_| Error::INVALID_PARAM)
             };
             return self.chunks_of(byte(start[0])?..byte(stop[0])?);
         };
@@ -138,10 +138,10 @@ impl<'a> ArrayRef<'a> {
     /// The sizes of an item, a block and a chunk in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the typesize is not positive, or a chunk has 2 GiB or more.
+    /// [`Error::INVALID_PARAM`] if the typesize is not positive, or a chunk has 2 GiB or more.
     pub fn sizes(&self) -> Result<PartSizes> {
         if self.typesize <= 0 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         Ok(PartSizes {
             item: self.typesize as usize,
@@ -200,9 +200,9 @@ impl<'a> ArrayRef<'a> {
             });
         let needed = items
             .and_then(|items| items.checked_mul(sizes.item as i64))
-            .ok_or(Error::InvalidParam)?;
+            .ok_or(Error::INVALID_PARAM)?;
         if needed > buffersize as i64 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ impl<'a> ArrayRef<'a> {
     /// The rest of the buffer is filled with zeros. Only blocks with selected items are decompressed.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a slice that does not fit into the buffer, [`Error::Failure`] for one that does not fit into the padded
+    /// [`Error::INVALID_PARAM`] for a slice that does not fit into the buffer, [`Error::FAILURE`] for one that does not fit into the padded
     /// array; those of damaged chunks, and of input.
     pub fn read_slice(
         &self,
@@ -258,11 +258,11 @@ impl<'a> ArrayRef<'a> {
     /// Checks that `count` items can be read one by one into a buffer of `buffersize` bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the buffer is too small, or the array has no dimensions.
+    /// [`Error::INVALID_PARAM`] if the buffer is too small, or the array has no dimensions.
     pub fn check_sparse(&self, count: i64, buffersize: i64) -> Result<()> {
         check_room(&[count], self.typesize, buffersize)?;
         match self.geometry.ndim {
-            0 => Err(Error::InvalidParam),
+            0 => Err(Error::INVALID_PARAM),
             _ => Ok(()),
         }
     }
@@ -270,7 +270,7 @@ impl<'a> ArrayRef<'a> {
     /// Reads the items with these indices, counted through the whole array in C order, into `buffer`, one after the other.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an index out of range; those of damaged chunks, and of input.
+    /// [`Error::INVALID_PARAM`] for an index out of range; those of damaged chunks, and of input.
     pub fn read_sparse(&self, coords: &[i64], buffer: &mut [u8]) -> Result<()> {
         let state = self.schunk.read()?;
         let chunks = StoredChunks::new(self.schunk, &state)?;
@@ -337,7 +337,7 @@ impl<'a> ArrayRef<'a> {
     /// if there are no items.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the items do not have exactly `buffersize` bytes; as for [`Selection::of_indices`].
+    /// [`Error::INVALID_PARAM`] if the items do not have exactly `buffersize` bytes; as for [`Selection::of_indices`].
     pub fn select<'s>(
         &'s self,
         lists: &[&[i64]],
@@ -350,7 +350,7 @@ impl<'a> ArrayRef<'a> {
             .try_fold(1i64, |items, list| items.checked_mul(list.len() as i64));
         let nbytes = items.and_then(|items| items.checked_mul(self.typesize.into()));
         if nbytes != Some(buffersize) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         self.sizes()?;
         Ok(selection)
@@ -382,7 +382,7 @@ impl<'a> ArrayRef<'a> {
             end[d] = stop[d].min(self.geometry.shape[d]);
         }
         if self.geometry.nitems > 0 && start[..ndim].iter().any(|at| *at < 0) {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         if (0..ndim).any(|d| start[d] >= end[d]) {
             return Ok(None);
@@ -390,8 +390,8 @@ impl<'a> ArrayRef<'a> {
         let mut size = self.sizes()?.item;
         for d in 0..ndim {
             shape[d] = stop[d] - start[d];
-            let len = usize::try_from(shape[d]).map_err(|_| Error::InvalidParam)?;
-            size = size.checked_mul(len).ok_or(Error::InvalidParam)?;
+            let len = usize::try_from(shape[d]).map_err(|_| Error::INVALID_PARAM)?;
+            size = size.checked_mul(len).ok_or(Error::INVALID_PARAM)?;
         }
         let buffer = memory.ensure(size)?;
         let (start, end, shape_of_it) = (&start[..ndim], &end[..ndim], &shape[..ndim]);
@@ -402,7 +402,7 @@ impl<'a> ArrayRef<'a> {
     /// How to copy the array into one with chunks and blocks of these shapes. `layers` are the array's metalayers.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn copy_plan<'s>(
         &'s self,
         chunkshape: &[i32],
@@ -423,10 +423,10 @@ impl<'a> ArrayRef<'a> {
     /// them.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if items have another size; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] if items have another size; those of damaged chunks, of compression and output.
     pub fn copy_box(&self, src: &ArrayRef, from: &[i64]) -> Result<()> {
         if self.typesize != src.typesize {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let geometry = &self.geometry;
         let ndim = geometry.ndim;
@@ -435,7 +435,7 @@ impl<'a> ArrayRef<'a> {
         let shift = |at: &Dims| {
             let mut shifted = *at;
             for d in 0..ndim {
-                shifted[d] = at[d].checked_add(from[d]).ok_or(Error::InvalidParam)?;
+                shifted[d] = at[d].checked_add(from[d]).ok_or(Error::INVALID_PARAM)?;
             }
             Ok(shifted)
         };

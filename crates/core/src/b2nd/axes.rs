@@ -55,7 +55,7 @@ impl Range {
         shape: i64,
         (chunk, block): (i64, i64),
     ) -> Result<Self> {
-        let size = |len: i64| usize::try_from(len).map_err(|_| Error::InvalidParam);
+        let size = |len: i64| usize::try_from(len).map_err(|_| Error::INVALID_PARAM);
         Ok(Self {
             places: grid::Axis::even(size(start)?..size(stop)?, size(chunk)?, size(block)?)?,
             start,

@@ -14,7 +14,7 @@ pub trait Chunks: Sync {
     /// Finds a chunk. Several workers may call this at the same time.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; those of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of input.
     fn find(&self, nchunk: usize) -> Result<Location<'_>>;
 
     /// The program's functions, for chunk `nchunk`, whose first bytes are `front`.
@@ -38,7 +38,7 @@ pub struct PartSizes {
 /// Runs `body` on a chunk and its first bytes. `most` says that most of its blocks are needed.
 ///
 /// # Errors
-/// Those of a damaged chunk, of input, and of `body`; [`Error::Data`] for a chunk of another size than the array's.
+/// Those of a damaged chunk, of input, and of `body`; [`Error::DATA`] for a chunk of another size than the array's.
 pub fn with_chunk<T>(
     found: &Location,
     sizes: PartSizes,
@@ -49,7 +49,7 @@ pub fn with_chunk<T>(
         if chunk.header().nbytes == sizes.chunk && !chunk.header().has_vlblocks() {
             body(chunk, front)
         } else {
-            Err(Error::Data)
+            Err(Error::DATA)
         }
     };
     match found {

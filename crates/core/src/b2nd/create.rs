@@ -14,15 +14,15 @@ use oxiblosc_memory::{Buffer, Collect};
 /// The size of a chunk in bytes, for an array with items of `typesize` bytes.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if the typesize is not positive, [`Error::MaxBufsizeExceeded`] if a chunk would be too large.
+/// [`Error::INVALID_PARAM`] if the typesize is not positive, [`Error::MAX_BUFSIZE_EXCEEDED`] if a chunk would be too large.
 fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
     if typesize <= 0 {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let chunksize = geometry.extchunknitems.checked_mul(typesize.into());
-    let chunksize = chunksize.ok_or(Error::InvalidParam)?;
+    let chunksize = chunksize.ok_or(Error::INVALID_PARAM)?;
     if chunksize > MAX_BUFFERSIZE.into() {
-        return Err(Error::MaxBufsizeExceeded);
+        return Err(Error::MAX_BUFSIZE_EXCEEDED);
     }
     Ok(chunksize as i32)
 }
@@ -30,11 +30,11 @@ fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
 /// Checks that an array of special values can have this geometry. `typesize` is in bytes.
 ///
 /// # Errors
-/// [`Error::Data`] for NaNs of another size than 4 or 8 bytes; [`Error::InvalidParam`] and [`Error::MaxBufsizeExceeded`] for sizes and numbers of
+/// [`Error::DATA`] for NaNs of another size than 4 or 8 bytes; [`Error::INVALID_PARAM`] and [`Error::MAX_BUFSIZE_EXCEEDED`] for sizes and numbers of
 /// chunks that are not possible.
 pub fn check(geometry: &Geometry, kind: Special, typesize: i32) -> Result<()> {
     if kind == Special::Nan && !matches!(typesize, 4 | 8) {
-        return Err(Error::Data);
+        return Err(Error::DATA);
     }
     geometry.nchunks()?;
     chunksize(geometry, typesize).map(drop)
@@ -64,7 +64,7 @@ impl SuperChunk {
             self.add_metalayer(name, content)?;
         }
         let items = (geometry.nchunks()? as i64).checked_mul(geometry.extchunknitems);
-        let items = items.ok_or(Error::Failure)?;
+        let items = items.ok_or(Error::FAILURE)?;
         if items > 0 {
             self.fill_special(items as u64, Some(kind), chunksize as usize, sample)?;
         }
@@ -99,7 +99,7 @@ impl ArrayRef<'_> {
     /// frame's header and the first chunk. A super-chunk without chunks is accepted, as they may be added later.
     ///
     /// # Errors
-    /// [`Error::Data`] if they are not.
+    /// [`Error::DATA`] if they are not.
     pub fn check_chunks(state: &State, geometry: &Geometry) -> Result<()> {
         let (counts, parameters) = (state.counts(), state.parameters());
         if counts.nchunks == 0 {
@@ -113,6 +113,6 @@ impl ArrayRef<'_> {
         let is_as_stored = i64::from(counts.chunksize) == chunk as i64
             && counts.nchunks == geometry.nchunks()?
             && has_blocks;
-        is_as_stored.then_some(()).ok_or(Error::Data)
+        is_as_stored.then_some(()).ok_or(Error::DATA)
     }
 }

@@ -64,17 +64,17 @@ pub fn lengths<T: Copy + From<u8>>(given: &[T]) -> [T; MAX_DIM] {
 /// Checks the shapes of an array, its chunks and its blocks.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if the numbers of dimensions differ or are more than [`MAX_DIM`], for negative lengths, and for a block of length 0 in
+/// [`Error::INVALID_PARAM`] if the numbers of dimensions differ or are more than [`MAX_DIM`], for negative lengths, and for a block of length 0 in
 /// a chunk that is longer.
 pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()> {
     let ndim = shape.len();
     if ndim > MAX_DIM || chunkshape.len() != ndim || blockshape.len() != ndim {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let lengths = shape.iter().zip(chunkshape).zip(blockshape);
     for ((shape, chunk), block) in lengths {
         if *shape < 0 || *chunk < 0 || *block < 0 || (*block == 0 && *chunk != 0) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
     }
     Ok(())
@@ -83,19 +83,19 @@ pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()
 /// Checks that a buffer of `room` bytes has room for items of `typesize` bytes with a shape of these lengths.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if it has not.
+/// [`Error::INVALID_PARAM`] if it has not.
 pub fn check_room(lengths: &[i64], typesize: i32, room: i64) -> Result<()> {
     let mut lengths = lengths.iter().copied();
     match lengths.try_fold(typesize.into(), i64::checked_mul) {
         Some(needed) if needed <= room => Ok(()),
-        _ => Err(Error::InvalidParam),
+        _ => Err(Error::INVALID_PARAM),
     }
 }
 
 /// The size of a block of this shape in bytes.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if it is negative or does not fit into an `i32`.
+/// [`Error::INVALID_PARAM`] if it is negative or does not fit into an `i32`.
 pub fn blocksize(blockshape: &[i32], typesize: i32) -> Result<i32> {
     let items = blockshape
         .iter()
@@ -103,7 +103,7 @@ pub fn blocksize(blockshape: &[i32], typesize: i32) -> Result<i32> {
     items
         .and_then(|items| items.checked_mul(typesize))
         .filter(|blocksize| *blocksize >= 0)
-        .ok_or(Error::InvalidParam)
+        .ok_or(Error::INVALID_PARAM)
 }
 
 /// The position of item `i`, counted in C order, of an array of this shape: pairs of dimension and position along it, with the last dimension
@@ -137,7 +137,7 @@ fn padded(len: i64, step: i64) -> Result<i64> {
     match len.checked_rem(step) {
         None => Ok(0),
         Some(0) => Ok(len),
-        Some(rest) => len.checked_add(step - rest).ok_or(Error::InvalidParam),
+        Some(rest) => len.checked_add(step - rest).ok_or(Error::INVALID_PARAM),
     }
 }
 
@@ -147,7 +147,7 @@ fn product<T: Copy + Into<i64>>(lengths: &[T], most: i64) -> Result<i64> {
         let product = product.checked_mul((*len).into());
         product
             .filter(|product| *product <= most)
-            .ok_or(Error::InvalidParam)
+            .ok_or(Error::INVALID_PARAM)
     })
 }
 
@@ -155,7 +155,7 @@ impl Geometry {
     /// Computes all numbers from the shapes of the array, of its chunks and of their blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] as for [`check`], and if a number overflows.
+    /// [`Error::INVALID_PARAM`] as for [`check`], and if a number overflows.
     pub fn new(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<Self> {
         check(shape, chunkshape, blockshape)?;
         let ndim = shape.len();
@@ -265,14 +265,14 @@ impl Geometry {
     /// The number of chunks of the array.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there are items but chunks have none, or if there are more chunks than a `usize` holds.
+    /// [`Error::INVALID_PARAM`] if there are items but chunks have none, or if there are more chunks than a `usize` holds.
     pub fn nchunks(&self) -> Result<usize> {
         if self.nitems == 0 {
             return Ok(0);
         }
         match self.extnitems.checked_div(self.chunknitems.into()) {
-            None | Some(0) => Err(Error::InvalidParam),
-            Some(nchunks) => usize::try_from(nchunks).map_err(|_| Error::InvalidParam),
+            None | Some(0) => Err(Error::INVALID_PARAM),
+            Some(nchunks) => usize::try_from(nchunks).map_err(|_| Error::INVALID_PARAM),
         }
     }
 
@@ -303,11 +303,11 @@ impl Geometry {
     /// The size of a chunk's data in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if it does not fit into an `i32`.
+    /// [`Error::INVALID_PARAM`] if it does not fit into an `i32`.
     pub fn chunk_nbytes(&self, typesize: i32) -> Result<usize> {
         let nbytes = self.extchunknitems.checked_mul(typesize.max(0).into());
         let fits = nbytes.filter(|nbytes| *nbytes <= i32::MAX.into());
-        Ok(fits.ok_or(Error::InvalidParam)? as usize)
+        Ok(fits.ok_or(Error::INVALID_PARAM)? as usize)
     }
 
     /// The size of a block's data in bytes, for a chunk whose size was checked with [`Self::chunk_nbytes`].
@@ -363,13 +363,13 @@ mod tests {
         let g = Geometry::new(&[0], &[0], &[0]).unwrap();
         assert_eq!((g.nchunks(), g.nblocks(), g.grid(0)), (Ok(0), 0, 0));
         let g = Geometry::new(&[5], &[0], &[0]).unwrap();
-        assert_eq!(g.nchunks(), Err(Error::InvalidParam));
+        assert_eq!(g.nchunks(), Err(Error::INVALID_PARAM));
     }
 
     #[test]
     fn impossible_shapes_are_refused() {
         let refused = |shape: &[i64], chunks: &[i32], blocks: &[i32]| {
-            Geometry::new(shape, chunks, blocks).err() == Some(Error::InvalidParam)
+            Geometry::new(shape, chunks, blocks).err() == Some(Error::INVALID_PARAM)
         };
         assert!(refused(&[-1], &[1], &[1]));
         assert!(refused(&[1], &[-1], &[1]));
@@ -388,14 +388,17 @@ mod tests {
         ));
         assert!(!refused(&[0, i64::MAX], &[1, 1], &[1, 1]));
         let g = Geometry::new(&[1], &[1 << 20], &[1]).unwrap();
-        assert_eq!(g.chunk_nbytes(1 << 11), Err(Error::InvalidParam));
+        assert_eq!(g.chunk_nbytes(1 << 11), Err(Error::INVALID_PARAM));
     }
 
     #[test]
     fn buffers_have_room_for_all_items_or_are_refused() {
         assert_eq!(check_room(&[3, 4], 2, 24), Ok(()));
-        assert_eq!(check_room(&[3, 4], 2, 23), Err(Error::InvalidParam));
+        assert_eq!(check_room(&[3, 4], 2, 23), Err(Error::INVALID_PARAM));
         assert_eq!(check_room(&[], 8, 8), Ok(()));
-        assert_eq!(check_room(&[i64::MAX, 0], 2, 100), Err(Error::InvalidParam));
+        assert_eq!(
+            check_room(&[i64::MAX, 0], 2, 100),
+            Err(Error::INVALID_PARAM)
+        );
     }
 }

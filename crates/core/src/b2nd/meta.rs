@@ -63,8 +63,8 @@ struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let end = self.at.checked_add(len).ok_or(Error::Failure)?;
-        let part = self.bytes.get(self.at..end).ok_or(Error::Failure)?;
+        let end = self.at.checked_add(len).ok_or(Error::FAILURE)?;
+        let part = self.bytes.get(self.at..end).ok_or(Error::FAILURE)?;
         self.at = end;
         Ok(part)
     }
@@ -98,12 +98,12 @@ impl<'a> Cursor<'a> {
 /// The number of dimensions that a metalayer may have.
 ///
 /// # Errors
-/// [`Error::Failure`] if it is negative or more than [`MAX_DIM`].
+/// [`Error::FAILURE`] if it is negative or more than [`MAX_DIM`].
 pub fn dimensions(ndim: i8) -> Result<usize> {
-    let ndim = usize::try_from(ndim).map_err(|_| Error::Failure)?;
+    let ndim = usize::try_from(ndim).map_err(|_| Error::FAILURE)?;
     match ndim <= MAX_DIM {
         true => Ok(ndim),
-        false => Err(Error::Failure),
+        false => Err(Error::FAILURE),
     }
 }
 
@@ -111,13 +111,13 @@ impl<'a> Meta<'a> {
     /// Parses a metalayer. Also gives how many bytes were parsed. Without `with_dtype`, only the shapes are.
     ///
     /// # Errors
-    /// [`Error::Failure`] if it is cut short, has too many dimensions, or has no string where the dtype should be.
+    /// [`Error::FAILURE`] if it is cut short, has too many dimensions, or has no string where the dtype should be.
     pub fn parse(bytes: &'a [u8], with_dtype: bool) -> Result<(Self, usize)> {
         let mut cursor = Cursor { bytes, at: 0 };
         cursor.take(2)?;
         let ndim = usize::from(cursor.byte()?);
         if ndim > MAX_DIM {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         let mut meta = Self {
             ndim,
@@ -131,10 +131,10 @@ impl<'a> Meta<'a> {
         if with_dtype && cursor.at < bytes.len() {
             let front = cursor.take(6)?;
             if front[1] != marker::STR32 {
-                return Err(Error::Failure);
+                return Err(Error::FAILURE);
             }
             let len = i32::from_be_bytes([front[2], front[3], front[4], front[5]]);
-            let len = usize::try_from(len).map_err(|_| Error::Failure)?;
+            let len = usize::try_from(len).map_err(|_| Error::FAILURE)?;
             meta.dtype = Some(cursor.take(len)?);
             meta.dtype_format = front[0] as i8;
         }
@@ -144,13 +144,13 @@ impl<'a> Meta<'a> {
     /// The geometry of an array with these shapes.
     ///
     /// # Errors
-    /// Those of [`Geometry::new`]; [`Error::InvalidParam`] if chunks or blocks have length 0 along a dimension of another length.
+    /// Those of [`Geometry::new`]; [`Error::INVALID_PARAM`] if chunks or blocks have length 0 along a dimension of another length.
     pub fn geometry(&self) -> Result<Geometry> {
         let dims = ..self.ndim;
         let lengths = self.shape.iter().zip(self.chunkshape).zip(self.blockshape);
         for ((shape, chunk), block) in lengths.take(self.ndim) {
             if *shape != 0 && (chunk == 0 || block == 0) {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
         }
         Geometry::new(
@@ -163,7 +163,7 @@ impl<'a> Meta<'a> {
     /// A description of the array, to be printed.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn describe(&self) -> Result<List<u8>> {
         let ndim = self.ndim;
         let (shape, chunkshape) = (&self.shape[..ndim], &self.chunkshape[..ndim]);
@@ -192,12 +192,12 @@ impl<'a> Meta<'a> {
     /// The bytes of the metalayer. Without a dtype, it gets [`DEFAULT_DTYPE`].
     ///
     /// # Errors
-    /// [`Error::Failure`] if the format of the dtype is negative, or the dtype has 2 GiB or more.
+    /// [`Error::FAILURE`] if the format of the dtype is negative, or the dtype has 2 GiB or more.
     pub fn serialize(&self) -> Result<List<u8>> {
         let dtype = self.dtype.unwrap_or(DEFAULT_DTYPE);
-        let len = i32::try_from(dtype.len()).map_err(|_| Error::Failure)?;
+        let len = i32::try_from(dtype.len()).map_err(|_| Error::FAILURE)?;
         if self.dtype_format < 0 || self.ndim > MAX_DIM {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         let ndim = self.ndim as u8;
         let mut out = List::of([marker::FIXARRAY + 7, VERSION, ndim])?;
@@ -282,19 +282,19 @@ mod tests {
         let bytes = sample(2, Some(b"<i4")).serialize().unwrap();
         let mut many = bytes.try_clone().unwrap();
         many[2] = 17;
-        assert_eq!(Meta::parse(&many, true), Err(Error::Failure));
+        assert_eq!(Meta::parse(&many, true), Err(Error::FAILURE));
         many[2] = 0xff;
-        assert_eq!(Meta::parse(&many, true), Err(Error::Failure));
+        assert_eq!(Meta::parse(&many, true), Err(Error::FAILURE));
         let mut marker = bytes.try_clone().unwrap();
         let at = bytes.len() - 8;
         marker[at] = 0xd9;
-        assert_eq!(Meta::parse(&marker, true), Err(Error::Failure));
+        assert_eq!(Meta::parse(&marker, true), Err(Error::FAILURE));
         let mut len = bytes.try_clone().unwrap();
         len[at + 1] = 0x80;
-        assert_eq!(Meta::parse(&len, true), Err(Error::Failure));
+        assert_eq!(Meta::parse(&len, true), Err(Error::FAILURE));
         let mut negative = sample(2, None);
         negative.dtype_format = -1;
-        assert_eq!(negative.serialize(), Err(Error::Failure));
+        assert_eq!(negative.serialize(), Err(Error::FAILURE));
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl OpenArray {
     /// An array whose metalayer was just read or written, when the state had this tick.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn new(
         geometry: &Geometry,
         (dtype, dtype_format): (Option<&[u8]>, i8),
@@ -79,7 +79,7 @@ impl OpenArray {
     /// Locks the array for reading.
     ///
     /// # Errors
-    /// [`Error::Data`] if another handle has made it an array with chunks or blocks of other shapes; those of reading a frame.
+    /// [`Error::DATA`] if another handle has made it an array with chunks or blocks of other shapes; those of reading a frame.
     pub fn read<'a>(
         &'a self,
         schunk: &'a SuperChunk,
@@ -95,7 +95,7 @@ impl OpenArray {
     /// Reserves the array for a change.
     ///
     /// # Errors
-    /// As for [`Self::read`]; [`Error::Lock`] in a callback that is called for the array.
+    /// As for [`Self::read`]; [`Error::LOCK`] in a callback that is called for the array.
     pub fn reserve<'a>(
         &'a self,
         schunk: &'a SuperChunk,
@@ -151,7 +151,7 @@ impl CachedShapes {
         let (chunkshape, blockshape) =
             (&meta.chunkshape[..meta.ndim], &meta.blockshape[..meta.ndim]);
         if !self.geometry.is_cut_into(chunkshape, blockshape) {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let geometry = meta.geometry()?;
         // A program may change the chunks of a super-chunk in memory one by one.

@@ -114,8 +114,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for invalid shapes, and for initial items of another size than the array's; [`Error::MaxBufsizeExceeded`] for
-    /// chunks of 2 GiB or more; [`Error::Data`] for NaNs of another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of
+    /// [`Error::INVALID_PARAM`] for invalid shapes, and for initial items of another size than the array's; [`Error::MAX_BUFSIZE_EXCEEDED`] for
+    /// chunks of 2 GiB or more; [`Error::DATA`] for NaNs of another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of
     /// compression.
     pub fn create(layout: &Layout, initial: Initial, storage: StorageParams) -> Result<Self> {
         let geometry = Geometry::new(layout.shape, layout.chunks, layout.blocks)?;
@@ -135,7 +135,7 @@ impl Array {
     /// Opens the array in a file or directory.
     ///
     /// # Errors
-    /// [`Error::MetalayerNotFound`] if the frame is no array, [`Error::Data`] if its chunks do not fit its shapes; those of
+    /// [`Error::METALAYER_NOT_FOUND`] if the frame is no array, [`Error::DATA`] if its chunks do not fit its shapes; those of
     /// [`SuperChunk::open`].
     pub fn open(path: &Path, nthreads: i16, protection: Protection) -> Result<Self> {
         Self::of(SuperChunk::open(path, 0, nthreads, protection)?)
@@ -144,7 +144,7 @@ impl Array {
     /// The array in a super-chunk that has the metalayer of one.
     ///
     /// # Errors
-    /// [`Error::MetalayerNotFound`] if it has none, [`Error::Data`] if its chunks do not fit the metalayer.
+    /// [`Error::METALAYER_NOT_FOUND`] if it has none, [`Error::DATA`] if its chunks do not fit the metalayer.
     pub fn of(schunk: SuperChunk) -> Result<Self> {
         {
             let state = schunk.read()?;
@@ -204,7 +204,7 @@ impl Array {
     /// The type of an item in NumPy's notation; none for opaque bytes.
     ///
     /// # Errors
-    /// As for [`Self::shape`]; [`Error::MemoryAlloc`].
+    /// As for [`Self::shape`]; [`Error::MEMORY_ALLOC`].
     pub fn dtype(&self) -> Result<Option<List<u8>>> {
         let state = self.schunk.read()?;
         let (meta, _) = Meta::parse(metalayer(state.metalayers())?, true)?;
@@ -242,11 +242,13 @@ impl NewArray<'_> {
 impl Initial<'_> {
     /// The special values of the items before the array is filled.
     fn special(&self, geometry: &Geometry, typesize: i32) -> Result<Special> {
-        let item = usize::try_from(typesize).map_err(|_| Error::InvalidParam)?;
+        let item = usize::try_from(typesize).map_err(|_| Error::INVALID_PARAM)?;
         let nbytes = geometry.nitems.checked_mul(typesize.into());
         match self {
-            Self::Item(one) if one.len() != item => Err(Error::InvalidParam),
-            Self::Items(all) if i64::try_from(all.len()).ok() != nbytes => Err(Error::InvalidParam),
+            Self::Item(one) if one.len() != item => Err(Error::INVALID_PARAM),
+            Self::Items(all) if i64::try_from(all.len()).ok() != nbytes => {
+                Err(Error::INVALID_PARAM)
+            }
             Self::Nans => Ok(Special::Nan),
             Self::Uninit => Ok(Special::Uninit),
             Self::Zeros | Self::Item(_) | Self::Items(_) => Ok(Special::Zero),
@@ -258,7 +260,7 @@ impl StorageParams<'_> {
     /// The same parameters with the block size of an array.
     fn for_blocks_of(mut self, geometry: &Geometry) -> Result<Self> {
         let blocksize = i32::try_from(geometry.block_nbytes(self.cparams.typesize));
-        self.cparams.blocksize = blocksize.map_err(|_| Error::InvalidParam)?;
+        self.cparams.blocksize = blocksize.map_err(|_| Error::INVALID_PARAM)?;
         Ok(self)
     }
 }

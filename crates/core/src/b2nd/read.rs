@@ -30,7 +30,7 @@ impl SelectionRead<'_> {
     /// Reads the items into `buffer`.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the buffer is too small; [`Error::MemoryAlloc`]; [`Error::Failure`] if a chunk cannot be read.
+    /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read.
     pub fn read(&self, buffer: &mut [u8], workers: Workers) -> Result<()> {
         let grid = self.selection.grid(buffer, self.sizes.item)?;
         let nchunks = self.selection.nchunks();

@@ -40,7 +40,7 @@ impl AxisChange {
         };
         let (smaller, larger) = (old_grid.min(new_grid), most);
         if by != 0 && larger - (along.to - along.from) != smaller {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         Ok(if by == 0 {
             Self {
@@ -75,7 +75,7 @@ pub struct Reshape<'a> {
 /// The position along each dimension at which items are added or removed: the end, or the one in `start`.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if a chunk would have to be divided.
+/// [`Error::INVALID_PARAM`] if a chunk would have to be divided.
 fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dims> {
     let mut starts = [0; MAX_DIM];
     for d in 0..old.ndim {
@@ -83,7 +83,7 @@ fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dim
         let end = old_len.min(new_len);
         let at = start.map_or(end, |start| start[d]);
         if at > old_len {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         if at != end && old_len != new_len {
             let chunk = i64::from(old.chunkshape[d]);
@@ -92,7 +92,7 @@ fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dim
             // `at - by` may be too large for an integer.
             let there = at >= 0 && (by > 0 || -by <= old_len - at);
             if !there || !aligned(at) || !aligned(by) {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
         }
         starts[d] = at;
@@ -103,13 +103,13 @@ fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dim
 /// Checks a new shape. Gives the geometry of the array with it.
 ///
 /// # Errors
-/// As for [`Geometry::new`]; [`Error::InvalidParam`] for more chunks than a frame can have.
+/// As for [`Geometry::new`]; [`Error::INVALID_PARAM`] for more chunks than a frame can have.
 pub fn target(old: &Geometry, new_shape: &[i64]) -> Result<Geometry> {
     let mut shape = [1; MAX_DIM];
     shape[..old.ndim].copy_from_slice(&new_shape[..old.ndim]);
     let new = old.reshaped(&shape)?;
     if new.nchunks()? > MAX_CHUNKS {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     Ok(new)
 }
@@ -119,7 +119,7 @@ impl<'a> Reshape<'a> {
     /// that is none.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if a chunk would have to be divided.
+    /// [`Error::INVALID_PARAM`] if a chunk would have to be divided.
     pub fn new(old: &'a Geometry, new: &'a Geometry, start: Option<&[i64]>) -> Result<Self> {
         let starts = starts(old, &new.shape, start)?;
         let along = (0..old.ndim).map(|d| AxisChange::new(old, new, d, starts[d]));
@@ -176,7 +176,7 @@ impl<'a> Reshape<'a> {
     /// array grows into it.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::Failure`] if a chunk cannot be read or compressed.
+    /// [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read or compressed.
     pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<Update>> {
         let mut changing = List::new();
         for nchunk in self.unchanged()..self.new.nchunks()? {
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn chunks_are_not_cut_in_the_middle() {
         let refused = |old: i64, new: i64, start: i64| {
-            way(&[old], &[new], &[3], Some(&[start])) == Err(Error::InvalidParam)
+            way(&[old], &[new], &[3], Some(&[start])) == Err(Error::INVALID_PARAM)
         };
         assert!(refused(7, 10, 2));
         assert!(refused(7, 9, 3));
@@ -406,13 +406,16 @@ mod tests {
         assert!(refused(7, -1, 0));
         // A frame may claim any length as long as it has no chunks.
         let refused = way(&[3 << 61], &[0], &[1 << 30], Some(&[1 << 62]));
-        assert_eq!(refused, Err(Error::InvalidParam));
+        assert_eq!(refused, Err(Error::INVALID_PARAM));
         let refused = |old: i64, new: i64, start: i64| {
-            way(&[old], &[new], &[3], Some(&[start])) == Err(Error::InvalidParam)
+            way(&[old], &[new], &[3], Some(&[start])) == Err(Error::INVALID_PARAM)
         };
         assert!(!refused(7, 9, 7));
         assert!(!refused(7, 5, 5));
         assert!(!refused(7, 7, 2));
-        assert_eq!(way(&[5], &[i64::MAX], &[1], None), Err(Error::InvalidParam));
+        assert_eq!(
+            way(&[5], &[i64::MAX], &[1], None),
+            Err(Error::INVALID_PARAM)
+        );
     }
 }

@@ -62,7 +62,7 @@ impl ArrayRef<'_> {
         }
         if self.is_view {
             // The metalayer is that of the base, which has other dimensions.
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let maker = ChunkMaker::new(self.schunk, self.sizes()?)?;
         let mut changing = self.schunk.reserve()?;
@@ -70,7 +70,7 @@ impl ArrayRef<'_> {
             let state = changing.state()?;
             if old.nchunks()? != state.store.nchunks() {
                 // The chunks do not fit the metalayer.
-                return Err(Error::Failure);
+                return Err(Error::FAILURE);
             }
             let resizing = Resizing {
                 reshape: &reshape,
@@ -96,7 +96,7 @@ impl ArrayRef<'_> {
     /// position in `start`; then this position and the change of the length must be multiples of the chunk's length. New items are zero.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an invalid shape or position, and for a view; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] for an invalid shape or position, and for a view; those of damaged chunks, of compression and output.
     pub fn resize(&mut self, new_shape: &[i64], start: Option<&[i64]>) -> Result<()> {
         self.reshape(new_shape, start, None)
     }
@@ -109,26 +109,26 @@ impl ArrayRef<'_> {
         let geometry = &self.geometry;
         let ndim = geometry.ndim;
         if axis >= ndim || !(0..=geometry.shape[axis]).contains(&at) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let others = (0..ndim).filter(|d| *d != axis);
         let row = others
             .map(|d| geometry.shape[d])
             .try_fold(i64::from(self.typesize), i64::checked_mul)
-            .ok_or(Error::InvalidParam)?;
+            .ok_or(Error::INVALID_PARAM)?;
         let nbytes = buffer.len() as i64;
         let len = match nbytes.checked_rem(row) {
             Some(0) => nbytes / row,
             // Another dimension has length 0, so there are no items to insert.
             None if nbytes == 0 => 0,
-            _ => return Err(Error::InvalidParam),
+            _ => return Err(Error::INVALID_PARAM),
         };
         if len == 0 {
             return Ok(());
         }
         let mut shape = geometry.shape;
         let at_end = at == shape[axis];
-        shape[axis] = shape[axis].checked_add(len).ok_or(Error::InvalidParam)?;
+        shape[axis] = shape[axis].checked_add(len).ok_or(Error::INVALID_PARAM)?;
         let mut start = [0; MAX_DIM];
         start[axis] = at;
         let mut stop: Dims = shape;
@@ -152,7 +152,7 @@ impl ArrayRef<'_> {
     /// # Errors
     /// As for [`Self::resize`].
     pub fn append(&mut self, buffer: &[u8], axis: usize) -> Result<()> {
-        let end = self.geometry.shape.get(axis).ok_or(Error::InvalidParam)?;
+        let end = self.geometry.shape.get(axis).ok_or(Error::INVALID_PARAM)?;
         self.insert(buffer, axis, *end)
     }
 
@@ -164,11 +164,11 @@ impl ArrayRef<'_> {
         let ndim = self.geometry.ndim;
         let mut shape = self.geometry.shape;
         if axis >= ndim {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
-        let left = shape[axis].checked_sub(len).ok_or(Error::InvalidParam)?;
+        let left = shape[axis].checked_sub(len).ok_or(Error::INVALID_PARAM)?;
         if len < 0 || at < 0 || at > shape[axis] {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         shape[axis] = left;
         let mut start = [0; MAX_DIM];
@@ -180,19 +180,19 @@ impl ArrayRef<'_> {
     /// The shape of this array and another joined along an axis.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if items, or dimensions other than `axis`, have different sizes.
+    /// [`Error::INVALID_PARAM`] if items, or dimensions other than `axis`, have different sizes.
     pub fn joined(&self, other: &ArrayRef, axis: usize) -> Result<Dims> {
         let (first, second) = (&self.geometry, &other.geometry);
         if axis >= first.ndim || self.typesize != other.typesize || first.ndim != second.ndim {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let mut shape = first.shape;
         for (d, len) in shape[..first.ndim].iter_mut().enumerate() {
             if d == axis {
                 let sum = first.shape[d].checked_add(second.shape[d]);
-                *len = sum.ok_or(Error::InvalidParam)?;
+                *len = sum.ok_or(Error::INVALID_PARAM)?;
             } else if first.shape[d] != second.shape[d] {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
         }
         Ok(shape)
@@ -267,7 +267,7 @@ impl ArrayRef<'_> {
         let zeros_info = ChunkInfo::of(&zeros)?;
         let nchunks = geometry.nchunks()?;
         let kept = reshape.unchanged();
-        let changing = count.checked_sub(kept).ok_or(Error::Failure)?;
+        let changing = count.checked_sub(kept).ok_or(Error::FAILURE)?;
         let mut gone = List::filled(true, changing)?;
         let mut slots = List::new();
         slots.reserve_exact(nchunks.saturating_sub(kept))?;
@@ -290,7 +290,7 @@ impl ArrayRef<'_> {
                 }
                 (None, Some(old)) => {
                     let stays = old.checked_sub(kept).and_then(|at| gone.get_mut(at));
-                    *stays.ok_or(Error::Failure)? = false;
+                    *stays.ok_or(Error::FAILURE)? = false;
                     ArrangedChunk::Old(old)
                 }
                 (None, None) => {
@@ -326,7 +326,7 @@ fn whole_chunks(state: &State, updates: List<Update>) -> Result<List<(usize, Buf
             let chunk = state.with_checksums(&chunk)?.unwrap_or(chunk);
             Ok((nchunk, chunk))
         }
-        ChunkUpdate::Edits(_) => Err(Error::Failure),
+        ChunkUpdate::Edits(_) => Err(Error::FAILURE),
     });
     whole.try_list()
 }
@@ -357,11 +357,11 @@ fn metalayer_with(
     const FIRST: usize = 5;
     /// The distance between two lengths: a marker and eight bytes.
     const STEP: usize = 9;
-    let at = find_metalayer(&state.metalayers).ok_or(Error::MetalayerNotFound)?;
+    let at = find_metalayer(&state.metalayers).ok_or(Error::METALAYER_NOT_FOUND)?;
     let mut content = state.metalayers[at].content.to_list()?;
     for (d, len) in geometry.shape[..geometry.ndim].iter().enumerate() {
         let from = FIRST + STEP * d;
-        let number = content.get_mut(from..from + 8).ok_or(Error::Failure)?;
+        let number = content.get_mut(from..from + 8).ok_or(Error::FAILURE)?;
         number.copy_from_slice(&len.to_be_bytes());
     }
     if let Some((dtype, format)) = dtype {

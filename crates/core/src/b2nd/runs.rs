@@ -7,15 +7,15 @@ pub use oxiblosc_memory::grid::{Run, StridedCopy};
 /// C-order strides of an array, in items.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if they overflow or a length is negative.
+/// [`Error::INVALID_PARAM`] if they overflow or a length is negative.
 pub fn strides(shape: &[i64]) -> Result<[usize; MAX_DIM]> {
     let mut strides = [0; MAX_DIM];
     let mut stride = 1usize;
     for d in (0..shape.len().min(MAX_DIM)).rev() {
         strides[d] = stride;
         if d > 0 {
-            let len = usize::try_from(shape[d]).map_err(|_| Error::InvalidParam)?;
-            stride = stride.checked_mul(len).ok_or(Error::InvalidParam)?;
+            let len = usize::try_from(shape[d]).map_err(|_| Error::INVALID_PARAM)?;
+            stride = stride.checked_mul(len).ok_or(Error::INVALID_PARAM)?;
         }
     }
     Ok(strides)
@@ -39,7 +39,7 @@ impl Transfer<'_> {
     /// The runs of the box: in each, `inside` is the position in the source and `at` that in the destination. None if the box is empty.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the box is not inside both arrays.
+    /// [`Error::INVALID_PARAM`] if the box is not inside both arrays.
     pub fn runs(&self) -> Result<Option<StridedCopy>> {
         let ndim = self.src_shape.len();
         if (0..ndim).any(|d| self.stop[d] == self.start[d]) {
@@ -49,7 +49,7 @@ impl Transfer<'_> {
         for (d, run) in runs[..ndim].iter_mut().enumerate() {
             let len = self.stop[d]
                 .checked_sub(self.start[d])
-                .ok_or(Error::InvalidParam)?;
+                .ok_or(Error::INVALID_PARAM)?;
             let end = self.dst_start[d].checked_add(len);
             let inside = self.start[d] >= 0
                 && len > 0
@@ -57,7 +57,7 @@ impl Transfer<'_> {
                 && self.dst_start[d] >= 0
                 && end.is_some_and(|end| end <= self.dst_shape[d]);
             if !inside {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             *run = Run {
                 inside: self.start[d] as usize,
@@ -71,7 +71,7 @@ impl Transfer<'_> {
             let outermost = strides[0].checked_mul(shape.first().map_or(1, |len| *len as usize));
             outermost
                 .filter(|items| *items <= isize::MAX as usize)
-                .ok_or(Error::InvalidParam)?;
+                .ok_or(Error::INVALID_PARAM)?;
         }
         Ok(StridedCopy::new(&runs[..ndim], &src[..ndim], &dst[..ndim]))
     }
@@ -180,7 +180,7 @@ mod tests {
             dst_start: &[0, 0],
         };
         assert!(fits.runs().is_ok());
-        let refused = |transfer: Transfer| transfer.runs().err() == Some(Error::InvalidParam);
+        let refused = |transfer: Transfer| transfer.runs().err() == Some(Error::INVALID_PARAM);
         assert!(refused(Transfer {
             stop: &[5, 5],
             ..fits

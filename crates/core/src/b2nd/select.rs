@@ -53,7 +53,7 @@ impl<'a> Selection<'a> {
     /// padding of the array are left out. None if there are no items.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the shape of the buffer is smaller than the slice, [`Error::Failure`] if the slice is not within the padded
+    /// [`Error::INVALID_PARAM`] if the shape of the buffer is smaller than the slice, [`Error::FAILURE`] if the slice is not within the padded
     /// array.
     pub fn slice(
         geometry: &'a Geometry,
@@ -66,16 +66,16 @@ impl<'a> Selection<'a> {
             return Ok(None);
         }
         for d in 0..ndim {
-            let len = stop[d].checked_sub(start[d]).ok_or(Error::InvalidParam)?;
+            let len = stop[d].checked_sub(start[d]).ok_or(Error::INVALID_PARAM)?;
             if len > buffershape[d] {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
         }
         if (0..ndim).any(|d| stop[d] <= start[d]) {
             return Ok(None);
         }
         if (0..ndim).any(|d| start[d] < 0 || stop[d] > geometry.extshape[d]) {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         if (0..ndim).any(|d| start[d] >= geometry.shape[d]) {
             return Ok(None);
@@ -92,7 +92,7 @@ impl<'a> Selection<'a> {
     /// The indices of the chunks that have items from `start` up to but not including `stop`, which may be outside of the array.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a negative start.
+    /// [`Error::INVALID_PARAM`] for a negative start.
     pub fn chunks_of_box(
         geometry: &'a Geometry,
         start: &[i64],
@@ -101,7 +101,7 @@ impl<'a> Selection<'a> {
         let (mut to, mut lens) = (Dims::default(), Dims::default());
         for (d, (start, stop)) in start.iter().zip(stop).enumerate() {
             if *start < 0 {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             to[d] = (*stop).min(geometry.shape[d]);
             if to[d] <= *start {
@@ -121,8 +121,8 @@ impl<'a> Selection<'a> {
     /// The items at these indices along each dimension, in a buffer of shape `buffershape`. None if there are no items.
     ///
     /// # Errors
-    /// [`Error::InvalidIndex`] for an index out of range, [`Error::InvalidParam`] if the shape of the buffer is smaller than the selection,
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_INDEX`] for an index out of range, [`Error::INVALID_PARAM`] if the shape of the buffer is smaller than the selection,
+    /// [`Error::MEMORY_ALLOC`].
     pub fn of_indices(
         geometry: &'a Geometry,
         indices: &[&[i64]],
@@ -130,13 +130,13 @@ impl<'a> Selection<'a> {
     ) -> Result<Option<Self>> {
         for (indices, len) in indices.iter().zip(geometry.shape) {
             if indices.iter().any(|index| !(0..len).contains(index)) {
-                return Err(Error::InvalidIndex);
+                return Err(Error::INVALID_INDEX);
             }
         }
         // Along the first dimension only the size of the buffer matters, which is checked elsewhere.
         for (d, indices) in indices.iter().enumerate().skip(1) {
             if indices.len() as i64 > buffershape[d] {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
         }
         if indices.iter().any(|indices| indices.is_empty()) {
@@ -160,7 +160,7 @@ impl<'a> Selection<'a> {
             .try_fold(1usize, |product, axis| product.checked_mul(axis.nchunks()));
         Ok(Self {
             geometry,
-            nchunks: nchunks.ok_or(Error::InvalidParam)?,
+            nchunks: nchunks.ok_or(Error::INVALID_PARAM)?,
             inside: as_sizes(&geometry.strides.item_block),
             at: strides(buffershape)?,
             axes,
@@ -175,7 +175,7 @@ impl<'a> Selection<'a> {
     /// The minimum number of items of the buffer: up to the last selected one.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if it does not fit into a `usize`.
+    /// [`Error::INVALID_PARAM`] if it does not fit into a `usize`.
     pub fn buffer_items(&self) -> Result<usize> {
         let mut last = 0usize;
         for (d, axis) in self.axes.iter().enumerate() {
@@ -183,9 +183,9 @@ impl<'a> Selection<'a> {
             let offset = most.checked_mul(self.at[d]);
             last = offset
                 .and_then(|offset| last.checked_add(offset))
-                .ok_or(Error::InvalidParam)?;
+                .ok_or(Error::INVALID_PARAM)?;
         }
-        last.checked_add(1).ok_or(Error::InvalidParam)
+        last.checked_add(1).ok_or(Error::INVALID_PARAM)
     }
 
     /// The `i`th touched chunk.
@@ -257,7 +257,7 @@ impl<'a> Selection<'a> {
     /// The buffer, divided by blocks, so that workers can fill it. `item` is the size of an item in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the buffer is too small, [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] if the buffer is too small, [`Error::MEMORY_ALLOC`].
     pub fn grid<'b>(&'b self, buffer: &'b mut [u8], item: usize) -> Result<Grid<'b>> {
         let places = self.axes.iter().map(AxisSelection::places);
         Grid::new(
@@ -270,7 +270,7 @@ impl<'a> Selection<'a> {
     /// The part of the buffer with the items of a block. Each can be had only once, so that no two workers write the same bytes.
     ///
     /// # Errors
-    /// [`Error::Failure`] for a block that was asked for before.
+    /// [`Error::FAILURE`] for a block that was asked for before.
     pub fn tile<'g>(&self, grid: &'g Grid, block: &TouchedBlock) -> Result<Tile<'g>> {
         let ndim = self.axes.len();
         grid.claim(&block.numbers[..ndim], &self.inside[..ndim])
@@ -439,15 +439,15 @@ mod tests {
         // A slice may end in the padding of the last chunk.
         assert_eq!(slice(4, 6, 2), Ok(Some(1)));
         assert_eq!(slice(5, 6, 2), Ok(None));
-        assert_eq!(slice(0, 7, 7), Err(Error::Failure));
-        assert_eq!(slice(-1, 2, 7), Err(Error::Failure));
-        assert_eq!(slice(0, 5, 4), Err(Error::InvalidParam));
+        assert_eq!(slice(0, 7, 7), Err(Error::FAILURE));
+        assert_eq!(slice(-1, 2, 7), Err(Error::FAILURE));
+        assert_eq!(slice(0, 5, 4), Err(Error::INVALID_PARAM));
         assert_eq!(slice(4, 2, 4), Ok(None));
-        assert_eq!(slice(i64::MIN, i64::MAX, 4), Err(Error::InvalidParam));
+        assert_eq!(slice(i64::MIN, i64::MAX, 4), Err(Error::INVALID_PARAM));
         let pick = |list: &[i64]| Selection::of_indices(&g, &[list], &[5]).map(|s| s.is_some());
         assert_eq!(pick(&[4, 0]), Ok(true));
         assert_eq!(pick(&[]), Ok(false));
-        assert_eq!(pick(&[5]), Err(Error::InvalidIndex));
-        assert_eq!(pick(&[-1]), Err(Error::InvalidIndex));
+        assert_eq!(pick(&[5]), Err(Error::INVALID_INDEX));
+        assert_eq!(pick(&[-1]), Err(Error::INVALID_INDEX));
     }
 }

@@ -26,7 +26,7 @@ impl<T: Copy + Default> Shape<T> {
     /// A shape with these lengths.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for too many dimensions.
+    /// [`Error::INVALID_PARAM`] for too many dimensions.
     pub fn new(lengths: &[T]) -> Result<Self> {
         Self::of(lengths.iter().map(|len| Ok(*len)))
     }
@@ -35,7 +35,7 @@ impl<T: Copy + Default> Shape<T> {
     pub(super) fn of(given: impl Iterator<Item = Result<T>>) -> Result<Self> {
         let (mut ndim, mut lengths) = (0, [T::default(); MAX_DIM]);
         for len in given {
-            *lengths.get_mut(ndim).ok_or(Error::InvalidParam)? = len?;
+            *lengths.get_mut(ndim).ok_or(Error::INVALID_PARAM)? = len?;
             ndim += 1;
         }
         Ok(Self { ndim, lengths })
@@ -45,11 +45,11 @@ impl<T: Copy + Default> Shape<T> {
 /// The shape of the box of items from `start` to before `stop`.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for too many dimensions, and if a length overflows.
+/// [`Error::INVALID_PARAM`] for too many dimensions, and if a length overflows.
 pub fn box_shape(start: &[i64], stop: &[i64]) -> Result<Shape> {
     let lengths = start.iter().zip(stop).map(|(start, stop)| {
         let len = stop.checked_sub(*start);
-        len.ok_or(Error::InvalidParam)
+        len.ok_or(Error::INVALID_PARAM)
     });
     Shape::of(lengths)
 }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_box_is_as_long_as_its_ends_are_apart() {
         assert_eq!(*box_shape(&[1, 5], &[4, 5]).expect("a shape"), [3, 0]);
-        assert_eq!(box_shape(&[i64::MIN], &[1]), Err(Error::InvalidParam));
-        assert_eq!(box_shape(&[0; 17], &[1; 17]), Err(Error::InvalidParam));
+        assert_eq!(box_shape(&[i64::MIN], &[1]), Err(Error::INVALID_PARAM));
+        assert_eq!(box_shape(&[0; 17], &[1; 17]), Err(Error::INVALID_PARAM));
     }
 }

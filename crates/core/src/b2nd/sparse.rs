@@ -41,7 +41,7 @@ fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Sparse
 /// Reads the items with the indices `coords` into `buffer`, one after the other in that order.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for an index out of range, and for a buffer that is too small; those of damaged chunks, and of input.
+/// [`Error::INVALID_PARAM`] for an index out of range, and for a buffer that is too small; those of damaged chunks, and of input.
 pub fn read(
     geometry: &Geometry,
     coords: &[i64],
@@ -52,13 +52,13 @@ pub fn read(
     let item = sizes.item;
     let needed = coords.len().checked_mul(item);
     if item == 0 || needed.is_none_or(|needed| needed > buffer.len()) {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let mut entries: List<SparseItem> = List::new();
     entries.reserve_exact(coords.len())?;
     for (coord, dest) in coords.iter().zip(buffer.chunks_exact_mut(item)) {
         if !(0..geometry.nitems).contains(coord) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         entries.push(locate(geometry, *coord, dest))?;
     }

@@ -10,11 +10,11 @@ use oxiblosc_memory::ToList;
 /// Checks that an array has no metalayer besides its own, as another one might depend on its dimensions.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] if it has one.
+/// [`Error::INVALID_PARAM`] if it has one.
 pub fn check_metalayers(layers: &[Metalayer]) -> Result<()> {
     match layers.iter().all(|layer| *layer.name == *NAME) {
         true => Ok(()),
-        false => Err(Error::InvalidParam),
+        false => Err(Error::INVALID_PARAM),
     }
 }
 
@@ -26,7 +26,7 @@ impl Geometry {
         let (mut chunkshape, mut blockshape) = (ones, ones);
         for from in from {
             if ndim == MAX_DIM {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             if let Some(from) = from {
                 shape[ndim] = self.shape[from];
@@ -42,10 +42,10 @@ impl Geometry {
     /// new.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for more than [`MAX_DIM`] dimensions, and if not exactly those of the array remain without the new ones.
+    /// [`Error::INVALID_PARAM`] for more than [`MAX_DIM`] dimensions, and if not exactly those of the array remain without the new ones.
     pub fn expanded(&self, new: &[u8]) -> Result<Self> {
         if new.iter().filter(|new| **new == 0).count() != self.ndim {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let mut old = 0..self.ndim;
         self.with_dimensions(new.iter().map(|new| match new {
@@ -57,15 +57,15 @@ impl Geometry {
     /// The geometry without the dimensions for which `drops` gives true.
     ///
     /// # Errors
-    /// [`Error::InvalidIndex`] for a dimension whose length is not 1; [`Error::InvalidParam`] for one along which chunks are padded, as the
+    /// [`Error::INVALID_INDEX`] for a dimension whose length is not 1; [`Error::INVALID_PARAM`] for one along which chunks are padded, as the
     /// padding is between items that would be neighbours.
     pub fn squeezed(&self, drops: impl Fn(usize) -> bool) -> Result<Self> {
         for d in (0..self.ndim).filter(|d| drops(*d)) {
             if self.shape[d] != 1 {
-                return Err(Error::InvalidIndex);
+                return Err(Error::INVALID_INDEX);
             }
             if self.extchunkshape[d] > 1 {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
         }
         self.with_dimensions((0..self.ndim).filter(|d| !drops(*d)).map(Some))
@@ -106,11 +106,11 @@ mod tests {
         assert_eq!((more.ndim, &more.shape[..5]), (5, &[1, 1, 6, 1, 1][..]));
         assert_eq!(more.chunkshape[..5], [1, 1, 4, 1, 2]);
         for wrong in [&[0, 0][..], &[0, 0, 0, 0], &[1; MAX_DIM + 1]] {
-            assert_eq!(array.expanded(wrong), Err(Error::InvalidParam));
+            assert_eq!(array.expanded(wrong), Err(Error::INVALID_PARAM));
         }
         let less = array.squeezed(|d| d == 0).unwrap();
         assert_eq!((less.ndim, &less.blockshape[..2]), (2, &[2, 2][..]));
-        assert_eq!(array.squeezed(|d| d == 1), Err(Error::InvalidIndex));
-        assert_eq!(array.squeezed(|d| d == 2), Err(Error::InvalidParam));
+        assert_eq!(array.squeezed(|d| d == 1), Err(Error::INVALID_INDEX));
+        assert_eq!(array.squeezed(|d| d == 2), Err(Error::INVALID_PARAM));
     }
 }

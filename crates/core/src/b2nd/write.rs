@@ -82,7 +82,7 @@ impl Rewriter<'_> {
     /// Runs `one` with the numbers below `count`. Gives the updates that it makes, in the order of their chunks.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::Failure`] for all other errors.
+    /// [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] for all other errors.
     pub fn each(
         &self,
         count: usize,
@@ -142,7 +142,7 @@ impl Rewriter<'_> {
             return self.with_special(&found, nchunk, change, workers);
         }
         if !self.fits(&header) {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let chunk = Chunk::parse_checked(&header, &bytes, found.checked())?;
         let decoding = self.chunks.hooks(old, &bytes)?;
@@ -256,12 +256,12 @@ impl SelectionWrite<'_> {
     /// The updates that write the selection, in the order of their chunks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the buffer is too small; [`Error::MemoryAlloc`]; [`Error::Failure`] if a chunk cannot be read or compressed.
+    /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read or compressed.
     pub fn chunks(&self, workers: Workers) -> Result<List<Update>> {
         let items = self.selection.buffer_items()?;
         let needed = items.checked_mul(self.rewriter.sizes.item);
         if needed.is_none_or(|needed| needed > self.buffer.len()) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let count = self.selection.nchunks();
         self.rewriter

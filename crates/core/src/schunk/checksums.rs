@@ -24,14 +24,14 @@ impl SuperChunk {
     }
 
     /// Adds checksums to the frame: to its chunks, header, index and metalayers, and to all that this library writes into it later, through
-    /// any handle. Reading damaged data is then an error ([`Error::Data`]) and does not give wrong data. Other libraries ignore checksums:
+    /// any handle. Reading damaged data is then an error ([`Error::DATA`]) and does not give wrong data. Other libraries ignore checksums:
     /// chunks that these write have none, and the other checksums stay valid.
     ///
     /// Chunks without checksums are rewritten, about 16 MiB at a time. After an error or a crash some chunks may have checksums and others
     /// not. Chunks of Blosc 1 cannot have any, nor chunks of almost 2 GiB.
     ///
     /// # Errors
-    /// [`Error::FrameType`] if the super-chunk is not in a frame; those of a damaged chunk, and of output.
+    /// [`Error::FRAME_TYPE`] if the super-chunk is not in a frame; those of a damaged chunk, and of output.
     ///
     /// # Examples
     /// ```
@@ -46,7 +46,7 @@ impl SuperChunk {
     pub fn add_checksums(&self) -> Result<()> {
         self.change(|state| {
             if !state.is_frame() {
-                return Err(Error::FrameType);
+                return Err(Error::FRAME_TYPE);
             }
             let before = state.has_checksums();
             state.set_checksums(true)?;
@@ -113,7 +113,7 @@ impl SuperChunk {
     /// changed its chunks. [`Self::add_checksums`] notes it anew.
     ///
     /// # Errors
-    /// [`Error::Data`] if a chunk is not; those of input.
+    /// [`Error::DATA`] if a chunk is not; those of input.
     pub fn check_places(&self) -> Result<bool> {
         self.read()?.store.check_places()
     }
@@ -122,7 +122,7 @@ impl SuperChunk {
     /// this is whether the index has a checksum.
     ///
     /// # Errors
-    /// [`Error::Data`] if the chunk is damaged; [`Error::InvalidParam`] if there is no such chunk; those of input.
+    /// [`Error::DATA`] if the chunk is damaged; [`Error::INVALID_PARAM`] if there is no such chunk; those of input.
     pub fn check_chunk(&self, nchunk: usize) -> Result<bool> {
         let state = self.read()?;
         state.check_index(nchunk)?;

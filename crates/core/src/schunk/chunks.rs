@@ -34,7 +34,7 @@ impl WholeChunk<'_> {
     /// The chunk in a buffer of its own.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn into_owned(self) -> Result<Buffer> {
         match self {
             Self::Borrowed(bytes) => Buffer::copy_of(bytes),
@@ -45,7 +45,7 @@ impl WholeChunk<'_> {
     /// As [`Self::into_owned`], without the unused bytes that changes may have left in the chunk. A damaged chunk is copied as it is.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn into_packed(self) -> Result<Buffer> {
         match repack(&self)? {
             Some(packed) => Ok(packed),
@@ -78,7 +78,7 @@ pub enum Position {
 /// The size of the largest chunk with `nbytes` bytes of data.
 fn room_for(nbytes: usize, checksums: bool) -> Result<usize> {
     if nbytes > MAX_BUFFERSIZE as usize + MAX_OVERHEAD {
-        return Err(Error::MaxBufsizeExceeded);
+        return Err(Error::MAX_BUFSIZE_EXCEEDED);
     }
     let more = if checksums { checksum::room(nbytes) } else { 0 };
     Ok((nbytes + MAX_OVERHEAD + more).min(i32::MAX as usize))
@@ -88,19 +88,19 @@ impl State {
     /// Checks the index of a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk.
     pub fn check_index(&self, nchunk: usize) -> Result<()> {
         if nchunk < self.counts.nchunks {
             Ok(())
         } else {
-            Err(Error::InvalidParam)
+            Err(Error::INVALID_PARAM)
         }
     }
 
     /// The bytes of a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk, [`Error::Data`] if its size contradicts the frame; those of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk, [`Error::DATA`] if its size contradicts the frame; those of input.
     pub fn chunk(&self, nchunk: usize) -> Result<WholeChunk<'_>> {
         let bytes = self.chunk_bytes(nchunk)?;
         self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
@@ -116,7 +116,7 @@ impl State {
             }
             Location::File(stored) => stored.whole().map(WholeChunk::Owned),
             Location::Special(kind) => {
-                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
+                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::DATA)?;
                 let chunk = self.special_chunk(kind, nbytes)?;
                 Buffer::copy_of(&chunk).map(WholeChunk::Owned)
             }
@@ -139,7 +139,7 @@ impl State {
             Location::Memory(bytes, checked) => with_bytes(bytes, checked, body),
             Location::File(stored) => with_stored(&stored, wanted, body),
             Location::Special(kind) => {
-                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
+                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::DATA)?;
                 with_bytes(&self.special_chunk(kind, nbytes)?, Checked::NEVER, body)
             }
         }
@@ -165,7 +165,7 @@ impl State {
             Position::End => (counts.appended(&info, storage)?, nchunks),
             Position::Before(nchunk) => {
                 if nchunk > nchunks {
-                    return Err(Error::InvalidParam);
+                    return Err(Error::INVALID_PARAM);
                 }
                 let after = counts.inserted(nchunk, &info, storage)?;
                 (after, nchunk)
@@ -199,7 +199,7 @@ impl SuperChunk {
     /// [`Position::Over`] for a chunk that this handle knows: the frame is not read again before this check.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk.
     pub fn place_over(&self, nchunk: usize) -> Result<Position> {
         self.peek()?.check_index(nchunk)?;
         Ok(Position::Over(nchunk))
@@ -208,12 +208,12 @@ impl SuperChunk {
     /// Puts a copy of a chunk into the super-chunk. Gives the number of chunks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for a position that does not exist; [`Error::ChunkAppend`], [`Error::ChunkInsert`] or [`Error::ChunkUpdate`] for
+    /// [`Error::INVALID_PARAM`] for a position that does not exist; [`Error::CHUNK_APPEND`], [`Error::CHUNK_INSERT`] or [`Error::CHUNK_UPDATE`] for
     /// a chunk that cannot be together with the others; those of a damaged chunk, and of output.
     pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<usize> {
         let header = ChunkHeader::parse(chunk)?;
         // A lazy chunk, which has only the front, cannot be put into a super-chunk.
-        let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidParam)?;
+        let chunk = chunk.get(..header.cbytes).ok_or(Error::INVALID_PARAM)?;
         let info = ChunkInfo::new(&header);
         let mut changing = self.reserve()?;
         // The frame's buffer may move while the chunk is put into it.
@@ -239,7 +239,7 @@ impl SuperChunk {
     ) -> std::result::Result<usize, (Error, Buffer)> {
         let header = match ChunkHeader::parse(&chunk) {
             // A lazy chunk has only the front.
-            Ok(header) if header.cbytes > chunk.len() => return Err((Error::InvalidParam, chunk)),
+            Ok(header) if header.cbytes > chunk.len() => return Err((Error::INVALID_PARAM, chunk)),
             Ok(header) => header,
             Err(error) => return Err((error, chunk)),
         };
@@ -266,7 +266,7 @@ impl SuperChunk {
     /// Deletes a chunk. Gives the number of chunks left.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; those of output.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of output.
     pub fn delete_chunk(&self, nchunk: usize) -> Result<usize> {
         self.change_chunks(|state| {
             state.check_index(nchunk)?;
@@ -283,20 +283,20 @@ impl SuperChunk {
     /// Puts the chunks into another order: `order[i]` is the present index of the chunk that gets index `i`.
     ///
     /// # Errors
-    /// [`Error::Data`] unless `order` has every index once; those of output.
+    /// [`Error::DATA`] unless `order` has every index once; those of output.
     pub fn reorder(&self, order: &[usize]) -> Result<()> {
         let count = order.len();
         let mut used = List::filled(false, count)?;
         for from in order {
-            let used = used.get_mut(*from).ok_or(Error::Data)?;
+            let used = used.get_mut(*from).ok_or(Error::DATA)?;
             if std::mem::replace(used, true) {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
         }
         let last_moved = order.last().is_some_and(|last| *last != count - 1);
         self.change_chunks(|state| {
             if state.counts.nchunks != count {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             Ok(PlannedChange {
                 counts: state.counts.reordered(last_moved),
@@ -310,7 +310,7 @@ impl SuperChunk {
     /// As [`Self::reorder`], but `order` is called with the number of chunks and gives their order. It is not called if there are no chunks.
     ///
     /// # Errors
-    /// Those of `order`; [`Error::Data`] for a frame without chunks; as for [`Self::reorder`].
+    /// Those of `order`; [`Error::DATA`] for a frame without chunks; as for [`Self::reorder`].
     pub fn reorder_by(&self, order: impl FnOnce(usize) -> Result<List<usize>>) -> Result<()> {
         let (nchunks, is_frame) = {
             let state = self.peek()?;
@@ -318,7 +318,7 @@ impl SuperChunk {
         };
         match nchunks {
             1.. => self.reorder(&order(nchunks)?),
-            0 if is_frame => Err(Error::Data),
+            0 if is_frame => Err(Error::DATA),
             0 => Ok(()),
         }
     }
@@ -372,8 +372,8 @@ impl SuperChunk {
     /// Decompresses a chunk into the front of `dest`. Gives the size of its data in bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; if `dest` is too small, [`Error::WriteBuffer`] for a frame and
-    /// [`Error::InvalidParam`] otherwise; those of a damaged chunk, and of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; if `dest` is too small, [`Error::WRITE_BUFFER`] for a frame and
+    /// [`Error::INVALID_PARAM`] otherwise; those of a damaged chunk, and of input.
     pub fn decompress_chunk(&self, nchunk: usize, dest: &mut [u8]) -> Result<usize> {
         let state = self.read_for(Some(nchunk))?;
         state.check_index(nchunk)?;
@@ -391,8 +391,8 @@ impl SuperChunk {
         state.check_size(nchunk, header.nbytes)?;
         if header.nbytes > dest.len() {
             return Err(match state.is_frame() {
-                false => Error::InvalidParam,
-                true => Error::WriteBuffer,
+                false => Error::INVALID_PARAM,
+                true => Error::WRITE_BUFFER,
             });
         }
         self.decoder()?.decompress(&header, chunk, dest)
@@ -401,7 +401,7 @@ impl SuperChunk {
     /// Decompresses a block of a chunk of variable-length blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk or block, or the chunk has blocks of one size; those of a damaged chunk, and of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk or block, or the chunk has blocks of one size; those of a damaged chunk, and of input.
     pub fn decompress_vlblock(&self, nchunk: usize, nblock: usize) -> Result<Buffer> {
         let state = self.read()?;
         state.check_index(nchunk)?;
@@ -410,14 +410,14 @@ impl SuperChunk {
             let header = chunk.header();
             state.check_size(nchunk, header.nbytes)?;
             if !header.has_vlblocks() {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             if header.nbytes == 0 {
                 // Without data there are no blocks, however many the header claims.
-                return Err(Error::InvalidHeader);
+                return Err(Error::INVALID_HEADER);
             }
             if nblock >= header.nblocks {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             let mut block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
             self.decoder()?
@@ -430,12 +430,12 @@ impl SuperChunk {
     /// numbers of files. Negative ones are those of special chunks.
     ///
     /// # Errors
-    /// [`Error::FrameType`] without a frame, and in a transaction; [`Error::Data`] if there are not as many as chunks.
+    /// [`Error::FRAME_TYPE`] without a frame, and in a transaction; [`Error::DATA`] if there are not as many as chunks.
     pub fn offsets(&self) -> Result<List<i64>> {
         let state = self.read_known()?;
         let offsets = state.store.offsets()?;
         if offsets.len() != state.counts.nchunks {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         Ok(offsets)
     }

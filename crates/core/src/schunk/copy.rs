@@ -33,13 +33,13 @@ impl Budget {
     /// Subtracts the bytes of a chunk.
     ///
     /// # Errors
-    /// [`Error::Data`] if the chunks so far have more bytes than the frame.
+    /// [`Error::DATA`] if the chunks so far have more bytes than the frame.
     pub(crate) fn take(&mut self, chunk: &WholeChunk) -> Result<()> {
         // A chunk that is only a header may be an offset in the frame, and then has no bytes there.
         if let Some(left) = &mut self.0
             && chunk.len() > EXTENDED_HEADER_LENGTH
         {
-            *left = left.checked_sub(chunk.len() as u64).ok_or(Error::Data)?;
+            *left = left.checked_sub(chunk.len() as u64).ok_or(Error::DATA)?;
         }
         Ok(())
     }
@@ -57,7 +57,7 @@ impl VlmetalayerCoder {
     /// A compressor and a decompressor with default parameters.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn defaults() -> Result<Self> {
         Ok(Self {
             decoder: boxed(Decompressor::new(DParams::default()))?,
@@ -82,8 +82,8 @@ impl SuperChunk {
     ) -> Result<()> {
         let state = from.read()?;
         // What is not where it belongs would be in the copy.
-        if state.store.check_places() == Err(Error::Data) {
-            return Err(Error::Data);
+        if state.store.check_places() == Err(Error::DATA) {
+            return Err(Error::DATA);
         }
         let counts = state.counts;
         self.change(|state| {
@@ -179,7 +179,7 @@ impl SuperChunk {
             }
         }
         if nbytes != counts.nbytes {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         if fits {
             self.become_separate(chunks, |state| {

@@ -53,12 +53,12 @@ pub fn front_len(basic: &[u8], size: usize) -> usize {
 /// How many of the `size` bytes of a buffer belong to the chunk with this header. A lazy chunk may be cut short.
 ///
 /// # Errors
-/// [`Error::InvalidHeader`] for any other chunk that is cut short.
+/// [`Error::INVALID_HEADER`] for any other chunk that is cut short.
 #[inline]
 pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
     match header.cbytes {
         _ if is_lazy(header) => Ok(size.min(self::size(header))),
-        cbytes if cbytes > size => Err(Error::InvalidHeader),
+        cbytes if cbytes > size => Err(Error::INVALID_HEADER),
         cbytes => Ok(cbytes),
     }
 }
@@ -66,16 +66,16 @@ pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
 /// Reads the trailer of a whole lazy chunk.
 ///
 /// # Errors
-/// [`Error::ReadBuffer`] if `lazy` is cut short; [`Error::InvalidHeader`] if the size of a block is not what the block starts say.
+/// [`Error::READ_BUFFER`] if `lazy` is cut short; [`Error::INVALID_HEADER`] if the size of a block is not what the block starts say.
 pub fn trailer(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
     if lazy.len() < size(header) {
-        return Err(Error::ReadBuffer);
+        return Err(Error::READ_BUFFER);
     }
     let (table, trailer) = lazy[header.overhead()..].split_at(table_len(header));
     let expected = sizes(header, table)?;
     let given = trailer[12..].chunks_exact(4).map(|size| i32_at(size, 0));
     if !given.take(header.nblocks).eq(expected.iter().copied()) {
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER);
     }
     let (low, high) = (i32_at(trailer, 4), i32_at(trailer, 8));
     Ok(LazyTrailer {
@@ -108,12 +108,12 @@ impl State {
         }
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
             // The lazy chunk has a table for all blocks that the header claims, so there must be the data of so many blocks.
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let table = 4 * header.nblocks;
         let front = EXTENDED_HEADER_LENGTH + if header.is_memcpyed() { 0 } else { table };
         if front > header.cbytes {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         let mut chunk = Buffer::zeroed(size(&header))?;
         stored.read(0, &mut chunk[..front])?;
@@ -133,10 +133,10 @@ impl State {
     /// The location of a chunk for the trailer of a lazy chunk.
     fn lazy_trailer(&self, nchunk: usize) -> Result<LazyTrailer> {
         let ChunkStore::Disk(disk) = &self.store else {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         };
         let disk = lock(disk);
-        let offset = disk.offsets().get(nchunk).ok_or(Error::InvalidParam)?;
+        let offset = disk.offsets().get(nchunk).ok_or(Error::INVALID_PARAM)?;
         Ok(match disk.kind() {
             FrameKind::Contiguous => LazyTrailer {
                 nchunk: nchunk as i32,
@@ -170,7 +170,7 @@ pub type LazySource = Option<Box<dyn BlockSource>>;
 /// the source of a lazy one into `kept`, so that both outlive this call.
 ///
 /// # Errors
-/// [`Error::InvalidParam`] for a lazy chunk without a super-chunk, or with one whose chunks are in memory; [`Error::ReadBuffer`] for one that
+/// [`Error::INVALID_PARAM`] for a lazy chunk without a super-chunk, or with one whose chunks are in memory; [`Error::READ_BUFFER`] for one that
 /// is cut short; those of a damaged chunk.
 #[inline(always)]
 pub fn parse<'a, 'c, 's>(
@@ -194,13 +194,13 @@ fn parse_lazy<'a, 's>(
     kept: &'a mut LazySource,
 ) -> Result<Chunk<'a>> {
     if src.len() < header.overhead() + table_len(header) {
-        return Err(Error::ReadBuffer);
+        return Err(Error::READ_BUFFER);
     }
-    let owner = owner().map_err(|_| Error::InvalidParam)?;
+    let owner = owner().map_err(|_| Error::INVALID_PARAM)?;
     *kept = owner.lazy_source(trailer(header, src)?)?;
-    let source = kept.as_deref().ok_or(Error::InvalidParam)?;
+    let source = kept.as_deref().ok_or(Error::INVALID_PARAM)?;
     let front = src.get(..Chunk::front_len(header));
-    Chunk::lazy_copy(header, front.ok_or(Error::ReadBuffer)?, source)
+    Chunk::lazy_copy(header, front.ok_or(Error::READ_BUFFER)?, source)
 }
 
 /// The size of each compressed block: the bytes up to the block that is stored next, which may be any in the table.
@@ -250,14 +250,14 @@ mod tests {
         for size in [0, -1, 1, 55, 57, 5000, i32::MAX] {
             let mut other = lazy.clone();
             other[56..60].copy_from_slice(&i32::to_le_bytes(size));
-            assert_eq!(trailer(&header, &other), Err(Error::InvalidHeader));
+            assert_eq!(trailer(&header, &other), Err(Error::INVALID_HEADER));
         }
         let short = &lazy[..lazy.len() - 1];
-        assert_eq!(trailer(&header, short), Err(Error::ReadBuffer));
-        let no_owner = || Err(Error::NullPointer);
+        assert_eq!(trailer(&header, short), Err(Error::READ_BUFFER));
+        let no_owner = || Err(Error::NULL_POINTER);
         let (mut kept, mut place) = (None, None);
         let parsed = parse(no_owner, (&header, &lazy), &mut kept, &mut place).map(|_| ());
-        assert_eq!(parsed, Err(Error::InvalidParam));
+        assert_eq!(parsed, Err(Error::INVALID_PARAM));
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
             assert_eq!(front_len(&basic, size), front);
         }
         assert_eq!(len_within(&header, 60), Ok(50));
-        assert_eq!(len_within(&header, 49), Err(Error::InvalidHeader));
+        assert_eq!(len_within(&header, 49), Err(Error::INVALID_HEADER));
         header.blosc2_flags = flags2::LAZY;
         assert_eq!(
             len_within(&header, 20),

@@ -20,12 +20,12 @@ pub const MAX_VLMETALAYERS: usize = 8 * 1024;
 
 fn find(layers: &[Metalayer], name: &[u8]) -> Result<usize> {
     if name.len() > NAME_MAXLEN {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     layers
         .iter()
         .position(|layer| *layer.name == *name)
-        .ok_or(Error::NotFound)
+        .ok_or(Error::NOT_FOUND)
 }
 
 fn layer(name: &[u8], content: &[u8]) -> Result<Metalayer> {
@@ -39,7 +39,7 @@ impl State {
     /// The index of a fixed-length metalayer.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::InvalidParam`] for a name that is too long.
+    /// [`Error::NOT_FOUND`]; [`Error::INVALID_PARAM`] for a name that is too long.
     pub fn find_metalayer(&self, name: &[u8]) -> Result<usize> {
         find(&self.metalayers, name)
     }
@@ -162,19 +162,19 @@ impl SuperChunk {
     /// Adds a fixed-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. A frame must not have chunks yet. Gives its index.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is one with this name, if there are [`MAX_METALAYERS`] already, for a name that is too long, content of
+    /// [`Error::INVALID_PARAM`] if there is one with this name, if there are [`MAX_METALAYERS`] already, for a name that is too long, content of
     /// 2 GiB or more, and a frame with chunks; those of output.
     pub fn add_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
         let at = {
             let state = changing.state()?;
-            if state.find_metalayer(name) != Err(Error::NotFound) {
-                return Err(Error::InvalidParam);
+            if state.find_metalayer(name) != Err(Error::NOT_FOUND) {
+                return Err(Error::INVALID_PARAM);
             }
             let at = state.metalayers.len();
             let full = state.store.is_frame() && state.counts.cbytes > 0;
             if at >= MAX_METALAYERS || full || i32::try_from(content.len()).is_err() {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             at
         };
@@ -187,7 +187,7 @@ impl SuperChunk {
     /// metalayer changes nothing, and is no error. Gives its index.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; those of output.
+    /// [`Error::NOT_FOUND`]; those of output.
     pub fn update_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
         let (at, new) = {
@@ -209,8 +209,8 @@ impl SuperChunk {
     /// Adds a variable-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. `encoder` compresses its content. Gives its index.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is one with this name, for a name that is too long, and for content of about 2 GiB or more;
-    /// [`Error::Failure`] if there are [`MAX_METALAYERS`] in a frame, or [`MAX_VLMETALAYERS`] without one; those of compression and output.
+    /// [`Error::INVALID_PARAM`] if there is one with this name, for a name that is too long, and for content of about 2 GiB or more;
+    /// [`Error::FAILURE`] if there are [`MAX_METALAYERS`] in a frame, or [`MAX_VLMETALAYERS`] without one; those of compression and output.
     pub fn add_vlmetalayer(
         &self,
         name: &[u8],
@@ -220,8 +220,8 @@ impl SuperChunk {
         let mut changing = self.reserve()?;
         let (at, most) = {
             let state = changing.state()?;
-            if state.find_vlmetalayer(name) != Err(Error::NotFound) {
-                return Err(Error::InvalidParam);
+            if state.find_vlmetalayer(name) != Err(Error::NOT_FOUND) {
+                return Err(Error::INVALID_PARAM);
             }
             let most = if state.store.is_frame() {
                 MAX_METALAYERS
@@ -232,7 +232,7 @@ impl SuperChunk {
         };
         let chunk = compressed(content, encoder)?;
         if at >= most {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         let edit = MetalayerEdit::AddVariable(name, &chunk);
         changing.commit(|state| state.edit_metalayers(self, &edit))?;
@@ -242,7 +242,7 @@ impl SuperChunk {
     /// Replaces the content of a variable-length metalayer. Gives its index.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; those of compression and output.
+    /// [`Error::NOT_FOUND`]; those of compression and output.
     pub fn update_vlmetalayer(
         &self,
         name: &[u8],
@@ -260,7 +260,7 @@ impl SuperChunk {
     /// Deletes a variable-length metalayer. Gives how many are left.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; those of output.
+    /// [`Error::NOT_FOUND`]; those of output.
     pub fn delete_vlmetalayer(&self, name: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
         let (at, count) = {
@@ -275,20 +275,20 @@ impl SuperChunk {
     /// The index and the content of a variable-length metalayer, which `decoder` decompresses.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Data`] and [`Error::ReadBuffer`] for damaged content; [`Error::MemoryAlloc`].
+    /// [`Error::NOT_FOUND`]; [`Error::DATA`] and [`Error::READ_BUFFER`] for damaged content; [`Error::MEMORY_ALLOC`].
     pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn SchunkDecoder) -> Result<(usize, Buffer)> {
         let state = self.read()?;
         let at = state.find_vlmetalayer(name)?;
         let chunk = &state.vlmetalayers[at].content;
-        let header = ChunkHeader::parse(chunk).map_err(|_| Error::Data)?;
+        let header = ChunkHeader::parse(chunk).map_err(|_| Error::DATA)?;
         if header.cbytes != chunk.len() || header.is_lazy() {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         let mut data = Buffer::zeroed(header.nbytes)?;
         match decoder.decompress(&header, chunk, &mut data) {
             Ok(nbytes) if nbytes == header.nbytes => Ok((at, data)),
-            Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
-            _ => Err(Error::ReadBuffer),
+            Err(error) if error == Error::MEMORY_ALLOC => Err(error),
+            _ => Err(Error::READ_BUFFER),
         }
     }
 }
@@ -298,7 +298,7 @@ impl SuperChunk {
     /// The content of a fixed-length metalayer.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::InvalidParam`] for a name that is too long.
+    /// [`Error::NOT_FOUND`]; [`Error::INVALID_PARAM`] for a name that is too long.
     pub fn metalayer(&self, name: &[u8]) -> Result<List<u8>> {
         let state = self.read()?;
         state.metalayers[state.find_metalayer(name)?]
@@ -309,7 +309,7 @@ impl SuperChunk {
     /// The names of the fixed-length metalayers, in the order in which they were added.
     ///
     /// # Errors
-    /// Those of [`Self::read`]; [`Error::MemoryAlloc`].
+    /// Those of [`Self::read`]; [`Error::MEMORY_ALLOC`].
     pub fn metalayer_names(&self) -> Result<List<List<u8>>> {
         names(&self.read()?.metalayers)
     }
@@ -350,7 +350,9 @@ impl SuperChunk {
         // The reservation keeps other threads from adding the metalayer between the two calls.
         let _changing = self.reserve()?;
         let set = match self.update_vlmetalayer(name, content, &encoder) {
-            Err(Error::NotFound) => self.add_vlmetalayer(name, content, &encoder),
+            Err(error) if error == Error::NOT_FOUND => {
+                self.add_vlmetalayer(name, content, &encoder)
+            }
             other => other,
         };
         set.map(drop)
@@ -364,7 +366,7 @@ fn names(layers: &[Metalayer]) -> Result<List<List<u8>>> {
 /// The content of a variable-length metalayer as a chunk.
 fn compressed(content: &[u8], encoder: &dyn SchunkEncoder) -> Result<Buffer> {
     let room = content.len() + MAX_OVERHEAD;
-    i32::try_from(room).map_err(|_| Error::InvalidParam)?;
+    i32::try_from(room).map_err(|_| Error::INVALID_PARAM)?;
     let mut chunk = Buffer::zeroed(room)?;
     let cbytes = encoder.compress(ChunkInput::Buffer(content), &mut chunk, false)?;
     chunk.resize(cbytes)?;

@@ -71,11 +71,8 @@ pub struct StorageParams<'a> {
 }
 
 pub(super) fn c_path(path: &Path) -> Result<CStrBuf> {
-    let bytes = path_bytes(path).ok_or(Error::FileOpen)?;
-    CStrBuf::new(bytes).map_err(|error| match error {
-        Error::MemoryAlloc => error,
-        _ => Error::FileOpen,
-    })
+    let bytes = path_bytes(path).ok_or(Error::FILE_OPEN)?;
+    CStrBuf::new(bytes).map_err(|error| error.or(Error::FILE_OPEN))
 }
 
 impl Protection {
@@ -111,7 +108,7 @@ impl ChunkStore {
     /// locking and durability of a frame on disk. A hidden one is at its path once it is published.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if something is already at the path of a contiguous frame; those of output.
+    /// [`Error::FILE_OPEN`] if something is already at the path of a contiguous frame; those of output.
     pub fn create(
         path: Option<&CStr>,
         contiguous: bool,
@@ -125,7 +122,7 @@ impl ChunkStore {
                 let memory = Memory::new(&header(FrameKind::Contiguous))?;
                 return Ok(Self::Memory(memory));
             }
-            (Some(path), true) if paths::kind(path)?.is_some() => return Err(Error::FileOpen),
+            (Some(path), true) if paths::kind(path)?.is_some() => return Err(Error::FILE_OPEN),
             (Some(path), true) => (FrameKind::Contiguous, CStrBuf::copy_of(path)?),
             (Some(path), false) => (FrameKind::Sparse, without_slash(path)?),
         };
@@ -144,14 +141,14 @@ impl ChunkStore {
     /// Opens the frame at a path: a directory, or a file in which the frame starts at byte `offset`.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if nothing is at the path; those of a damaged frame.
+    /// [`Error::FILE_OPEN`] if nothing is at the path; those of a damaged frame.
     pub fn open(
         path: &CStr,
         offset: u64,
         options: impl FnOnce() -> Result<Options>,
     ) -> Result<(Self, Loaded)> {
         let (path, kind) = match paths::kind(path)? {
-            None => return Err(Error::FileOpen),
+            None => return Err(Error::FILE_OPEN),
             Some(paths::FileType::Directory) => (without_slash(path)?, FrameKind::Sparse),
             Some(paths::FileType::File) => (CStrBuf::copy_of(path)?, FrameKind::Contiguous),
         };
@@ -238,7 +235,7 @@ impl SuperChunk {
     /// ```
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if something is already at the path; those of output.
+    /// [`Error::FILE_OPEN`] if something is already at the path; those of output.
     pub fn create(storage: StorageParams) -> Result<Self> {
         Self::create_as(storage, false)
     }
@@ -262,7 +259,7 @@ impl SuperChunk {
         if let (Place::Directory(_), Some(path)) = (place, &path)
             && paths::kind(path)?.is_some()
         {
-            return Err(Error::FileOpen);
+            return Err(Error::FILE_OPEN);
         }
         let new = NewSuperChunk {
             path: path.as_deref(),
@@ -281,7 +278,7 @@ impl SuperChunk {
     /// headers of chunks are read. New chunks are compressed with the parameters in the frame. `nthreads` threads work on a chunk.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if nothing is at the path; those of a damaged frame.
+    /// [`Error::FILE_OPEN`] if nothing is at the path; those of a damaged frame.
     pub fn open(path: &Path, offset: u64, nthreads: i16, protection: Protection) -> Result<Self> {
         let path = c_path(path)?;
         let (store, loaded) = ChunkStore::open(&path, offset, || protection.options())?;
@@ -336,7 +333,7 @@ impl SuperChunk {
     /// A copy of a chunk, which is compressed.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; those of a damaged frame, and of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of a damaged frame, and of input.
     pub fn chunk(&self, nchunk: usize) -> Result<Buffer> {
         let state = self.read()?;
         state.check_index(nchunk)?;

@@ -109,7 +109,7 @@ impl<'a> RangeReader<'a> {
             return Ok(false);
         }
         if header.nbytes != part.nbytes {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         if part.is_whole() {
             let workers = match nthreads {
@@ -137,7 +137,7 @@ impl<'a> RangeReader<'a> {
                 if nbytes == dest.len() {
                     Ok(())
                 } else {
-                    Err(Error::Failure)
+                    Err(Error::FAILURE)
                 }
             })
     }
@@ -242,7 +242,7 @@ impl RangeWriter<'_> {
         let exec = self.encoder.executor();
         let cbytes = encode::compress(&params, source, &mut made, &hooks, exec)?;
         if cbytes == 0 {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         made.resize(cbytes)?;
         made.shrink_to_fit();
@@ -327,15 +327,15 @@ impl State {
     /// The range of bytes that a range of items is, and its length.
     ///
     /// # Errors
-    /// [`Error::Failure`] if the range ends behind the data.
+    /// [`Error::FAILURE`] if the range ends behind the data.
     fn range_of_items(&self, items: Range<u64>) -> Result<(Range<u64>, usize)> {
-        let typesize = u64::try_from(self.parameters().typesize).map_err(|_| Error::Failure)?;
-        let start = items.start.checked_mul(typesize).ok_or(Error::Failure)?;
-        let end = items.end.checked_mul(typesize).ok_or(Error::Failure)?;
+        let typesize = u64::try_from(self.parameters().typesize).map_err(|_| Error::FAILURE)?;
+        let start = items.start.checked_mul(typesize).ok_or(Error::FAILURE)?;
+        let end = items.end.checked_mul(typesize).ok_or(Error::FAILURE)?;
         if end > self.sizes()?.nbytes() {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
-        let len = usize::try_from(end - start).map_err(|_| Error::Failure)?;
+        let len = usize::try_from(end - start).map_err(|_| Error::FAILURE)?;
         Ok((start..end, len))
     }
 }
@@ -345,7 +345,7 @@ fn items_between(start: i64, stop: i64) -> Result<Option<Range<u64>>> {
     if stop <= start {
         return Ok(None);
     }
-    let start = u64::try_from(start).map_err(|_| Error::Failure)?;
+    let start = u64::try_from(start).map_err(|_| Error::FAILURE)?;
     Ok(Some(start..stop as u64))
 }
 
@@ -353,7 +353,7 @@ impl SuperChunk {
     /// Reads a range of bytes of the data into `dest`, which must have its length. An empty range reads nothing.
     ///
     /// # Errors
-    /// [`Error::Failure`] for a range that ends behind the data, and a `dest` of another length; those of damaged chunks, and of input.
+    /// [`Error::FAILURE`] for a range that ends behind the data, and a `dest` of another length; those of damaged chunks, and of input.
     pub fn read_bytes(&self, range: Range<u64>, dest: &mut [u8]) -> Result<()> {
         self.read_known_bytes(&*self.read()?, range, dest)
     }
@@ -373,7 +373,7 @@ impl SuperChunk {
             return Ok(());
         }
         if range.end > sizes.nbytes() || range.end - range.start != dest.len() as u64 {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         RangeReader::new(self, state)?
             .read(&sizes, range.start, dest)
@@ -385,7 +385,7 @@ impl SuperChunk {
     /// Reads the items from `start` to before `stop`, if there are any between. `dest` is called with their size in bytes, and gives a buffer of that size.
     ///
     /// # Errors
-    /// [`Error::Failure`] for a negative `start`; those of `dest`; as for [`Self::read_bytes`].
+    /// [`Error::FAILURE`] for a negative `start`; those of `dest`; as for [`Self::read_bytes`].
     pub fn read_items<'d>(
         &self,
         start: i64,
@@ -403,7 +403,7 @@ impl SuperChunk {
     /// Overwrites the items from `start` to before `stop`, if there are any between. `source` is called with their size in bytes, and gives their bytes. If this fails, nothing is written.
     ///
     /// # Errors
-    /// [`Error::Failure`] for a negative `start`; those of `source`; as for [`Self::write_bytes`].
+    /// [`Error::FAILURE`] for a negative `start`; those of `source`; as for [`Self::write_bytes`].
     pub fn write_items<'s>(
         &self,
         start: i64,
@@ -422,7 +422,7 @@ impl SuperChunk {
     /// blocks that change are compressed again.
     ///
     /// # Errors
-    /// [`Error::Failure`] for a range that ends behind the data, for damaged chunks, and where a chunk cannot be compressed; those of output.
+    /// [`Error::FAILURE`] for a range that ends behind the data, for damaged chunks, and where a chunk cannot be compressed; those of output.
     pub fn write_bytes(&self, start: u64, mut new: &[u8]) -> Result<()> {
         let mut changing = self.reserve()?;
         let mut updates = List::new();
@@ -430,7 +430,7 @@ impl SuperChunk {
             let state = changing.state()?;
             let sizes = state.sizes()?;
             let stop = start.checked_add(new.len() as u64);
-            let parts = sizes.parts(start, stop.ok_or(Error::Failure)?)?;
+            let parts = sizes.parts(start, stop.ok_or(Error::FAILURE)?)?;
             let writer = RangeWriter {
                 state: &state,
                 encoder: self.encoder()?,
@@ -451,7 +451,7 @@ impl SuperChunk {
     /// The indices of the chunks that have data in a range of bytes. What the range has behind the data is ignored.
     ///
     /// # Errors
-    /// Those of reading a frame, and the sizes of its chunks; [`Error::MemoryAlloc`].
+    /// Those of reading a frame, and the sizes of its chunks; [`Error::MEMORY_ALLOC`].
     pub fn chunks_of(&self, range: Range<u64>) -> Result<List<usize>> {
         use oxiblosc_memory::Collect;
         let sizes = self.read()?.sizes()?;

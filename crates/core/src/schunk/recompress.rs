@@ -70,7 +70,7 @@ pub(super) fn recompress(
             })?;
             for slot in done {
                 let chunk = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-                each(chunk.ok_or(Error::ThreadCreate)??)?;
+                each(chunk.ok_or(Error::THREAD_CREATE)??)?;
             }
         } else {
             for (job, nchunk) in jobs.iter().zip(first..) {
@@ -128,7 +128,7 @@ impl<'a> RecompressJob<'a> {
         let nbytes = self.header.nbytes;
         let params = EncodeParams {
             nthreads: 1,
-            ..self.params.clone().ok_or(Error::Failure)?
+            ..self.params.clone().ok_or(Error::FAILURE)?
         };
         let mut scratch = scratch::borrow()?;
         let data = room_for_data(&mut scratch.data, &self.header)?;

@@ -188,12 +188,12 @@ impl Counts {
 
     /// The counters after a chunk was added after the last one.
     pub fn appended(&self, chunk: &ChunkInfo, storage: StorageKind) -> Result<Self> {
-        self.added(self.nchunks, chunk, storage, Error::ChunkAppend)
+        self.added(self.nchunks, chunk, storage, Error::CHUNK_APPEND)
     }
 
     /// The counters after a chunk was added before chunk `nchunk`.
     pub fn inserted(&self, nchunk: usize, chunk: &ChunkInfo, storage: StorageKind) -> Result<Self> {
-        self.added(nchunk, chunk, storage, Error::ChunkInsert)
+        self.added(nchunk, chunk, storage, Error::CHUNK_INSERT)
     }
 
     /// The counters after `chunk` replaced `old`, which was chunk `nchunk`.
@@ -208,7 +208,7 @@ impl Counts {
         if self.nchunks == 1 {
             counts.flags2 = chunk.flags2;
         } else if self.mixes(chunk) {
-            return Err(Error::ChunkUpdate);
+            return Err(Error::CHUNK_UPDATE);
         }
         if counts.chunksize == -1 {
             counts.chunksize = chunk.nbytes;
@@ -226,11 +226,11 @@ impl Counts {
         counts.nbytes = counts
             .nbytes
             .checked_add(nbytes)
-            .ok_or(Error::ChunkUpdate)?;
+            .ok_or(Error::CHUNK_UPDATE)?;
         counts.cbytes = counts
             .cbytes
             .checked_add(cbytes)
-            .ok_or(Error::ChunkUpdate)?;
+            .ok_or(Error::CHUNK_UPDATE)?;
         Ok(counts)
     }
 
@@ -334,8 +334,8 @@ mod tests {
         };
         let one = with(&[10]);
         let storage = StorageKind::Separate;
-        assert_eq!(one.appended(&vl, storage), Err(Error::ChunkAppend));
-        assert_eq!(one.inserted(0, &vl, storage), Err(Error::ChunkInsert));
+        assert_eq!(one.appended(&vl, storage), Err(Error::CHUNK_APPEND));
+        assert_eq!(one.inserted(0, &vl, storage), Err(Error::CHUNK_INSERT));
         assert_eq!(
             one.updated(0, &chunk(10), &vl, storage).unwrap().flags2,
             VL_BLOCKS
@@ -343,7 +343,7 @@ mod tests {
         let two = with(&[10, 10]);
         assert_eq!(
             two.updated(0, &chunk(10), &vl, storage),
-            Err(Error::ChunkUpdate)
+            Err(Error::CHUNK_UPDATE)
         );
         assert_eq!(one.deleted(&chunk(10), storage).flags2, 0);
     }
@@ -360,17 +360,17 @@ mod tests {
         };
         let (old, new) = (chunk(5), chunk(10));
         for counts in [lies(i64::MAX - 4, 0), lies(0, i64::MAX - 99)] {
-            assert_eq!(counts.appended(&new, storage), Err(Error::ChunkAppend));
-            assert_eq!(counts.inserted(1, &new, storage), Err(Error::ChunkInsert));
+            assert_eq!(counts.appended(&new, storage), Err(Error::CHUNK_APPEND));
+            assert_eq!(counts.inserted(1, &new, storage), Err(Error::CHUNK_INSERT));
         }
         let update = lies(i64::MAX - 4, 0).updated(0, &old, &new, storage);
-        assert_eq!(update, Err(Error::ChunkUpdate));
+        assert_eq!(update, Err(Error::CHUNK_UPDATE));
         let empty = ChunkInfo {
             cbytes: EXTENDED_HEADER_LENGTH as i32,
             ..old
         };
         let update = lies(0, i64::MAX - 99).updated(0, &empty, &new, storage);
-        assert_eq!(update, Err(Error::ChunkUpdate));
+        assert_eq!(update, Err(Error::CHUNK_UPDATE));
         let deleted = lies(i64::MIN, i64::MIN).deleted(&old, storage);
         assert_eq!((deleted.nbytes, deleted.cbytes), (i64::MIN, i64::MIN));
     }
@@ -380,6 +380,6 @@ mod tests {
         let none = with(&[10]).deleted(&chunk(10), StorageKind::Sparse);
         assert_eq!((none.nchunks, none.nbytes, none.cbytes), (0, 0, 0));
         let larger = none.appended(&chunk(11), StorageKind::Sparse);
-        assert_eq!(larger, Err(Error::ChunkAppend));
+        assert_eq!(larger, Err(Error::CHUNK_APPEND));
     }
 }

@@ -82,10 +82,10 @@ impl ChunkSizes {
     /// The parts of chunks that are the bytes from `start` to `stop`. None of them is empty.
     ///
     /// # Errors
-    /// [`Error::Failure`] if `stop` is behind the data.
+    /// [`Error::FAILURE`] if `stop` is behind the data.
     pub fn parts(&self, start: u64, stop: u64) -> Result<ChunkParts<'_>> {
         if stop > self.nbytes() {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         Ok(ChunkParts {
             sizes: self,

@@ -54,12 +54,12 @@ impl RangeReader<'_> {
     /// Reads items of one chunk. False, and nothing is read, if that needs functions of the program. `data` is scratch memory.
     fn read_items(&self, group: &mut Group, typesize: usize, data: &mut List<u8>) -> Result<bool> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
-        let nbytes = nbytes.ok_or(Error::Data)? as usize;
+        let nbytes = nbytes.ok_or(Error::DATA)? as usize;
         let (nchunk, first) = (group.nchunk, group.first);
         self.state.with_chunk(nchunk, Wanted::Some, |chunk, front| {
             let header = chunk.header();
             if header.nbytes != nbytes {
-                return Err(Error::Data);
+                return Err(Error::DATA);
             }
             if !is_plain(header) {
                 return Ok(false);
@@ -107,7 +107,7 @@ impl RangeReader<'_> {
     /// Reads items one by one through the decoder, which calls functions of the program.
     fn read_items_with_functions(&self, group: &mut Group, typesize: usize) -> Result<()> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
-        let nbytes = nbytes.ok_or(Error::Data)? as usize;
+        let nbytes = nbytes.ok_or(Error::DATA)? as usize;
         for (coord, dest) in &mut *group.entries {
             let from = (*coord - group.first) as usize * typesize;
             let part = ChunkPart {
@@ -177,7 +177,7 @@ impl SuperChunk {
     /// Reads the items with the indices `coords`, which may be in any order, into `dest`, one after the other.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an index out of range, if chunks differ in size or do not have whole items, and if `dest` does not have the
+    /// [`Error::INVALID_PARAM`] for an index out of range, if chunks differ in size or do not have whole items, and if `dest` does not have the
     /// size of the items; those of damaged chunks, and of input.
     pub fn read_sparse(&self, coords: &[u64], dest: &mut [u8]) -> Result<()> {
         let Some(last) = coords.iter().max() else {
@@ -187,15 +187,15 @@ impl SuperChunk {
         let (counts, typesize) = (state.counts, state.parameters.typesize);
         let whole = typesize > 0 && counts.chunksize > 0 && counts.chunksize % typesize == 0;
         if !whole || state.has_vlblocks() {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let chunkitems = (counts.chunksize / typesize) as u64;
         let typesize = typesize as usize;
         if *last >= counts.nbytes.max(0) as u64 / typesize as u64 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         if coords.len().checked_mul(typesize) != Some(dest.len()) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let mut entries: List<SparseItem> = List::new();
         entries.reserve_exact(coords.len())?;

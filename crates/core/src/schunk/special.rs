@@ -17,12 +17,12 @@ pub type Sample<'a> = dyn Fn(Special, i32) -> Result<List<u8>> + 'a;
 fn sizes_of_fill(nitems: i64, typesize: i32, chunksize: i32, error: Error) -> Result<(usize, i64)> {
     let chunkitems = i64::from(chunksize / typesize);
     if chunkitems == 0 {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     let nbytes = nitems.checked_mul(i64::from(typesize));
-    let nbytes = nbytes.ok_or(Error::SchunkSpecial)?;
+    let nbytes = nbytes.ok_or(Error::SCHUNK_SPECIAL)?;
     if nitems / chunkitems > i64::from(i32::MAX) {
-        return Err(Error::SchunkSpecial);
+        return Err(Error::SCHUNK_SPECIAL);
     }
     let nchunks = usize::try_from((nitems + chunkitems - 1) / chunkitems).map_err(|_| error)?;
     if chunksize % typesize != 0 || nchunks > MAX_CHUNKS {
@@ -37,8 +37,8 @@ impl SuperChunk {
     /// number of chunks.
     ///
     /// # Errors
-    /// [`Error::FrameSpecial`] if there are data; [`Error::InvalidParam`] if `chunksize` is 0, less than an item, or 2 GiB or more;
-    /// [`Error::FrameSpecial`] or, without a frame, [`Error::SchunkSpecial`] if `kind` is none, `chunksize` is no multiple of an item, and for too
+    /// [`Error::FRAME_SPECIAL`] if there are data; [`Error::INVALID_PARAM`] if `chunksize` is 0, less than an item, or 2 GiB or more;
+    /// [`Error::FRAME_SPECIAL`] or, without a frame, [`Error::SCHUNK_SPECIAL`] if `kind` is none, `chunksize` is no multiple of an item, and for too
     /// many chunks; those of `sample`, and of output.
     pub fn fill_special(
         &self,
@@ -59,18 +59,18 @@ impl SuperChunk {
                 state.store.is_frame(),
             )
         };
-        let nitems = i64::try_from(nitems).map_err(|_| Error::InvalidParam)?;
-        let chunksize = i32::try_from(chunksize).map_err(|_| Error::InvalidParam)?;
+        let nitems = i64::try_from(nitems).map_err(|_| Error::INVALID_PARAM)?;
+        let chunksize = i32::try_from(chunksize).map_err(|_| Error::INVALID_PARAM)?;
         if chunksize == 0 || typesize <= 0 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         if counts.nbytes > 0 || counts.cbytes > 0 {
-            return Err(Error::FrameSpecial);
+            return Err(Error::FRAME_SPECIAL);
         }
         let error = if framed {
-            Error::FrameSpecial
+            Error::FRAME_SPECIAL
         } else {
-            Error::SchunkSpecial
+            Error::SCHUNK_SPECIAL
         };
         let (nchunks, nbytes) = sizes_of_fill(nitems, typesize, chunksize, error)?;
         let kind = kind.ok_or(error)?;
@@ -102,7 +102,7 @@ impl SuperChunk {
     ) -> Result<usize> {
         changing.commit(|state| {
             if state.store.nchunks() > 0 {
-                return Err(Error::FrameSpecial);
+                return Err(Error::FRAME_SPECIAL);
             }
             let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
             let plan = PlannedChange {

@@ -112,7 +112,7 @@ impl Staged {
 
     #[inline(never)]
     fn origin(&self, nchunk: usize) -> Result<Origin> {
-        Origin::of(self.order.get(nchunk).ok_or(Error::InvalidParam)?)
+        Origin::of(self.order.get(nchunk).ok_or(Error::INVALID_PARAM)?)
     }
 
     /// Finds a chunk.
@@ -146,7 +146,7 @@ impl Staged {
     /// Records a change; see [`ChunkStore::commit`]. If `owned` is given, the new chunks are moved out of it, unless the change fails.
     ///
     /// # Errors
-    /// Those of an invalid change; [`Error::MemoryAlloc`].
+    /// Those of an invalid change; [`Error::MEMORY_ALLOC`].
     pub fn stage(
         &mut self,
         change: &Change,
@@ -179,7 +179,7 @@ impl Staged {
             self.base.check_listable()?;
         }
         if !change.fits(self.nchunks()) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let mut placed = List::new();
         for (nchunk, chunk) in specials {
@@ -195,7 +195,7 @@ impl Staged {
                     next += 1;
                     number_of(next - 1)
                 }
-                ChangedChunk::Edited(_) => return Err(Error::InvalidParam),
+                ChangedChunk::Edited(_) => return Err(Error::INVALID_PARAM),
             })?;
         }
         self.new.reserve(next.saturating_sub(self.new.len()))?;
@@ -218,7 +218,7 @@ impl Staged {
     /// metalayers are changed, whose contents are only passed to [`Self::commit`].
     ///
     /// # Errors
-    /// As for [`Self::stage`]; [`Error::InvalidParam`] if the header gets another length although chunks are stored behind it.
+    /// As for [`Self::stage`]; [`Error::INVALID_PARAM`] if the header gets another length although chunks are stored behind it.
     pub fn stage_frame(
         &mut self,
         change: &Change,
@@ -229,7 +229,7 @@ impl Staged {
         // Only a change of metalayers changes the length of the header, and removed chunks never come back. So this needs no check after others.
         let may_be_longer = matches!(change, Change::Nothing);
         if may_be_longer && self.base.header_len() != header_len as u64 && self.keeps_stored()? {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         self.stage(change, specials, None)?;
         self.trailer_changed |= has_trailer;
@@ -251,7 +251,7 @@ impl Staged {
     /// Applies all changes to the store, as one. If this fails, nothing has changed, and it can be tried again.
     ///
     /// # Errors
-    /// Those of output; [`Error::MemoryAlloc`].
+    /// Those of output; [`Error::MEMORY_ALLOC`].
     pub fn commit(&mut self, metadata: &Metadata, checksums: bool) -> Result<()> {
         if !self.changed {
             return Ok(());
@@ -310,7 +310,7 @@ impl Staged {
             for at in 0..self.nchunks() {
                 let item = match self.origin(at)? {
                     Origin::Old(old) => {
-                        *stays.get_mut(old).ok_or(Error::Failure)? = true;
+                        *stays.get_mut(old).ok_or(Error::FAILURE)? = true;
                         same &= old == at;
                         old_ones += 1;
                         slots.push(ArrangedChunk::Old(old))?;

@@ -192,7 +192,7 @@ impl State {
             return Ok(None);
         }
         match checksum::add(chunk) {
-            Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
+            Err(error) if error == Error::MEMORY_ALLOC => Err(error),
             // A damaged chunk is kept as it is.
             Err(_) => Ok(None),
             added => added,
@@ -217,7 +217,7 @@ impl State {
             Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
             Location::File(stored) => ChunkInfo::new(&stored.header()?),
             Location::Special(kind) => {
-                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
+                let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::DATA)?;
                 ChunkInfo::of_special(kind, nbytes)
             }
         })
@@ -326,7 +326,7 @@ impl State {
             // The staged changes apply to the frame as it was when the transaction began.
             return match disk.check_current()? {
                 true => Ok(()),
-                false => Err(Error::Lock),
+                false => Err(Error::LOCK),
             };
         }
         let Some(loaded) = disk.refresh()? else {
@@ -351,7 +351,7 @@ impl State {
         };
         let is_empty = self.store.nchunks() == 0;
         if !is_empty && settings.parameters.typesize <= 0 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         self.parameters = settings.parameters;
         if settings.chunksize != self.counts.chunksize {
@@ -379,7 +379,7 @@ impl State {
 /// block size.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn special_chunk(
     kind: Special,
     nbytes: i32,

@@ -119,7 +119,7 @@ impl ChunkStore {
     /// Makes the next change of a frame record that every chunk has checksums.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; those of reading the chunks.
+    /// [`Error::MEMORY_ALLOC`]; those of reading the chunks.
     pub fn set_all_checksums(&mut self) -> Result<()> {
         match self {
             Self::Memory(memory) => memory.set_all_checksums()?,
@@ -132,7 +132,7 @@ impl ChunkStore {
     /// Whether each chunk of a frame is known to be where it belongs.
     ///
     /// # Errors
-    /// [`Error::Data`] if one is not; those of reading the chunks.
+    /// [`Error::DATA`] if one is not; those of reading the chunks.
     pub fn check_places(&self) -> Result<bool> {
         match self {
             Self::Memory(memory) => memory.check_places(),
@@ -144,7 +144,7 @@ impl ChunkStore {
     /// Makes the next change of a frame write checksums of header, index and trailer, or remove them.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         match self {
             Self::Memory(memory) => memory.set_checksums(checksums)?,
@@ -167,7 +167,7 @@ impl ChunkStore {
     /// Checks that the frame has no more chunks than a list in memory may have, which a few bytes of index may claim.
     ///
     /// # Errors
-    /// [`Error::MaxBufsizeExceeded`] if it has more.
+    /// [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more.
     pub(crate) fn check_listable(&self) -> Result<()> {
         match self {
             Self::Memory(memory) => check_listable(memory.offsets()),
@@ -194,7 +194,7 @@ impl ChunkStore {
     /// Whether these edits can be made in place.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn can_edit(&mut self, nchunk: usize, edits: &[Edit]) -> Result<bool> {
         Ok(match self {
             Self::Separate(_) => true,
@@ -224,17 +224,17 @@ impl ChunkStore {
     /// Does all of [`Self::edit`] that can fail.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for chunks that do not exist or cannot be edited in place, [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] for chunks that do not exist or cannot be edited in place, [`Error::MEMORY_ALLOC`].
     pub fn prepare_edits(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             if !self.can_edit(*nchunk, list)? {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             match self {
                 Self::Separate(chunks) => {
                     let more: usize = list.iter().map(|edit| edit.new.len()).sum();
                     let less: usize = list.iter().map(|edit| edit.len).sum();
-                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
+                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::INVALID_PARAM)?;
                     chunk.reserve(more.saturating_sub(less))?;
                 }
                 Self::Memory(memory) => drop(memory.chunk_mut(*nchunk)?),
@@ -252,17 +252,19 @@ impl ChunkStore {
         for (nchunk, list) in edits {
             match self {
                 Self::Separate(chunks) => {
-                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
+                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::INVALID_PARAM)?;
                     chunk.edit(list)?;
                 }
                 Self::Memory(memory) => {
                     let chunk = memory.chunk_mut(*nchunk)?;
                     for edit in list {
                         let place = chunk.get_mut(edit.at..edit.at + edit.len);
-                        place.ok_or(Error::InvalidParam)?.copy_from_slice(&edit.new);
+                        place
+                            .ok_or(Error::INVALID_PARAM)?
+                            .copy_from_slice(&edit.new);
                     }
                 }
-                Self::Disk(_) | Self::Staged(_) => return Err(Error::InvalidParam),
+                Self::Disk(_) | Self::Staged(_) => return Err(Error::INVALID_PARAM),
             }
         }
         Ok(())
@@ -281,10 +283,10 @@ impl ChunkStore {
     /// The offsets of the chunks of a frame, in bytes from the end of its header. Negative ones are those of special chunks.
     ///
     /// # Errors
-    /// [`Error::FrameType`] without a frame, and in a transaction, whose chunks have no offsets yet.
+    /// [`Error::FRAME_TYPE`] without a frame, and in a transaction, whose chunks have no offsets yet.
     pub fn offsets(&self) -> Result<List<i64>> {
         match self {
-            Self::Separate(_) | Self::Staged(_) => Err(Error::FrameType),
+            Self::Separate(_) | Self::Staged(_) => Err(Error::FRAME_TYPE),
             Self::Memory(memory) => memory.offsets().iter().list(),
             Self::Disk(disk) => lock(disk).offsets().iter().list(),
         }
@@ -315,7 +317,7 @@ impl ChunkStore {
     /// Finds a chunk.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; those of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of input.
     pub fn find(&self, nchunk: usize) -> Result<Location<'_>> {
         self.find_in(nchunk, true)
     }
@@ -362,7 +364,7 @@ impl ChunkStore {
             Self::Separate(chunks) => chunks
                 .get(nchunk)
                 .map(|chunk| Location::Memory(chunk, Checked::NEVER))
-                .ok_or(Error::InvalidParam),
+                .ok_or(Error::INVALID_PARAM),
             Self::Memory(memory) => Ok(match memory.find(nchunk)? {
                 Found::Special(kind) => Location::Special(kind),
                 Found::Stored((bytes, checked)) => Location::Memory(bytes, checked),
@@ -370,7 +372,7 @@ impl ChunkStore {
             Self::Disk(disk) => {
                 let disk = &mut *lock(disk);
                 let found = match disk.find(nchunk) {
-                    Err(Error::FileOpen) if rereads => {
+                    Err(error) if error == Error::FILE_OPEN && rereads => {
                         // The chunk's file may have been replaced since the index was read.
                         disk.reread()?;
                         disk.find(nchunk)
@@ -431,7 +433,7 @@ fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
     for item in change.items() {
         match item {
             ChangedChunk::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
-            ChangedChunk::Special(_) | ChangedChunk::Edited(_) => return Err(Error::Failure),
+            ChangedChunk::Special(_) | ChangedChunk::Edited(_) => return Err(Error::FAILURE),
         }
     }
     apply_separate(chunks, change, &mut new)
@@ -445,7 +447,7 @@ pub fn apply_separate(
     new: &mut List<Buffer>,
 ) -> Result<()> {
     if !change.fits(chunks.len()) {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     chunks.reserve(new.len())?;
     match change {
@@ -460,7 +462,7 @@ pub fn apply_separate(
         }
         Change::Update(items) => {
             if items.len() > new.len() {
-                return Err(Error::Failure);
+                return Err(Error::FAILURE);
             }
             for ((nchunk, _), chunk) in items.iter().zip(new.drain(..)) {
                 chunks[*nchunk] = chunk;
@@ -483,7 +485,7 @@ pub fn apply_separate(
             let there = order.iter().filter_map(|from| old[*from].take());
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
-        Change::Fill(..) => return Err(Error::InvalidParam),
+        Change::Fill(..) => return Err(Error::INVALID_PARAM),
     }
     Ok(())
 }

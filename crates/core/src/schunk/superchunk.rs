@@ -84,7 +84,7 @@ impl SuperChunk {
     /// As [`Self::new`], for a frame that was just read.
     ///
     /// # Errors
-    /// [`Error::Data`] if the header of the frame contradicts the number of chunks; those of reading a chunk that may be sound.
+    /// [`Error::DATA`] if the header of the frame contradicts the number of chunks; those of reading a chunk that may be sound.
     pub fn of_frame(
         store: ChunkStore,
         loaded: Loaded,
@@ -126,7 +126,7 @@ impl SuperChunk {
                 };
             }
         }
-        Err(Error::FileRead)
+        Err(Error::FILE_READ)
     }
 
     /// The chunks, without the changes of a transaction.
@@ -160,7 +160,7 @@ impl SuperChunk {
     /// Gives the frame on disk of a super-chunk that was created hidden its name. Does nothing to others.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if something is at the path by now; those of output.
+    /// [`Error::FILE_OPEN`] if something is at the path by now; those of output.
     pub fn publish(&self) -> Result<()> {
         let state = self.peek()?;
         match state.store.disk() {
@@ -181,12 +181,12 @@ impl SuperChunk {
     /// The bytes of a contiguous frame in memory.
     ///
     /// # Errors
-    /// [`Error::Failure`] if the super-chunk is not such a frame; those of writing its index and trailer.
+    /// [`Error::FAILURE`] if the super-chunk is not such a frame; those of writing its index and trailer.
     pub fn into_frame(self) -> Result<Buffer> {
         match self.into_store() {
             ChunkStore::Memory(memory) => memory.into_frame(),
             ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => {
-                Err(Error::Failure)
+                Err(Error::FAILURE)
             }
         }
     }
@@ -194,10 +194,10 @@ impl SuperChunk {
     /// Writes the index and trailer of a frame on disk to their final places and closes its files. Gives the size of the frame in bytes.
     ///
     /// # Errors
-    /// [`Error::Failure`] if the super-chunk is not a frame on disk; those of output.
+    /// [`Error::FAILURE`] if the super-chunk is not a frame on disk; those of output.
     pub fn close_frame(&self) -> Result<u64> {
         let state = self.peek()?;
-        let mut disk = lock(state.store.disk().ok_or(Error::Failure)?);
+        let mut disk = lock(state.store.disk().ok_or(Error::FAILURE)?);
         disk.close()?;
         Ok(disk.frame_len())
     }
@@ -246,21 +246,21 @@ impl SuperChunk {
     /// The state, for a thread whose operation has it locked.
     #[inline]
     fn guard(&self) -> Result<Reader<'_, State>> {
-        self.lock.nested().ok_or(Error::Lock)
+        self.lock.nested().ok_or(Error::LOCK)
     }
 
     /// The state, for writing. Only the thread that reserved it may call this, which waits until all readers have left.
     ///
     /// # Errors
-    /// [`Error::Lock`] after `timeout`, and if an outer operation of this thread is one of the readers.
+    /// [`Error::LOCK`] after `timeout`, and if an outer operation of this thread is one of the readers.
     fn exclusively(&self, timeout: Option<Duration>) -> Result<Exclusive<'_, State>> {
-        self.lock.upgrade(timeout).ok_or(Error::Lock)
+        self.lock.upgrade(timeout).ok_or(Error::LOCK)
     }
 
     /// Reserves the state. If another thread has reserved it, `guard` is released first, as that thread may be waiting for the frame's lock.
     ///
     /// # Errors
-    /// [`Error::Lock`] after `timeout`.
+    /// [`Error::LOCK`] after `timeout`.
     fn reserve_with(
         &self,
         guard: &mut Option<FrameLockGuard>,
@@ -272,7 +272,7 @@ impl SuperChunk {
             }
             *guard = None;
         }
-        self.lock.reserve(timeout).ok_or(Error::Lock)
+        self.lock.reserve(timeout).ok_or(Error::LOCK)
     }
 
     /// The state, without locking: the caller owns the super-chunk.
@@ -293,10 +293,10 @@ impl SuperChunk {
     /// may nest. Does nothing if the frame was not opened with locking.
     ///
     /// # Errors
-    /// [`Error::Lock`] in a callback that an operation on the super-chunk called; those of locking.
+    /// [`Error::LOCK`] in a callback that an operation on the super-chunk called; those of locking.
     pub fn lock(&self) -> Result<()> {
         if operation::lock_level(self.id)?.is_some() {
-            return Err(Error::Lock);
+            return Err(Error::LOCK);
         }
         let timeout = operation::timeout(0);
         let mut guard = None;
@@ -432,10 +432,10 @@ impl State {
     /// Checks that a change of the frame would not wait for an operation of this thread.
     ///
     /// # Errors
-    /// [`Error::Lock`] if an operation of this thread has locked the frame through another handle.
+    /// [`Error::LOCK`] if an operation of this thread has locked the frame through another handle.
     fn check_lock(&self) -> Result<()> {
         match self.store.disk() {
-            Some(disk) if lock(disk).is_locked_around() => Err(Error::Lock),
+            Some(disk) if lock(disk).is_locked_around() => Err(Error::LOCK),
             _ => Ok(()),
         }
     }

@@ -30,7 +30,7 @@ impl State {
     /// Begins a transaction. Gives its number.
     fn begin(&mut self) -> Result<u64> {
         if self.in_transaction() {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         if let Some(disk) = self.store.disk_mut() {
             disk.roll_back_pending()?;
@@ -79,11 +79,11 @@ impl State {
     fn unstage(&mut self) -> Result<Box<Staged>> {
         let base = match &mut self.store {
             ChunkStore::Staged(staged) => staged.take_base(),
-            _ => return Err(Error::InvalidParam),
+            _ => return Err(Error::INVALID_PARAM),
         };
         match std::mem::replace(&mut self.store, base) {
             ChunkStore::Staged(staged) => Ok(staged),
-            _ => Err(Error::Failure),
+            _ => Err(Error::FAILURE),
         }
     }
 
@@ -92,7 +92,7 @@ impl State {
         let header = self.header(host, &self.counts, self.store.kind());
         let checksums = self.has_checksums();
         let ChunkStore::Staged(staged) = &mut self.store else {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         };
         let (fixed, variable) = (
             meta::borrow(&self.metalayers)?,
@@ -128,13 +128,13 @@ impl SuperChunk {
     /// new chunks, and about 40 bytes for each chunk of the super-chunk.
     ///
     /// No lock is held until the commit. If another handle or process changes the frame before that, closes it after changes, or takes its
-    /// exclusive lock, then reads, changes and the commit return [`Error::Lock`] until the transaction is abandoned, since the staged changes
+    /// exclusive lock, then reads, changes and the commit return [`Error::LOCK`] until the transaction is abandoned, since the staged changes
     /// apply to the frame as it was. To prevent that, call [`Self::lock`] before.
     ///
     /// Super-chunks without a frame, and frames in memory, have transactions, too.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if one has been begun; as for [`Self::reserve`].
+    /// [`Error::INVALID_PARAM`] if one has been begun; as for [`Self::reserve`].
     pub fn begin(&self) -> Result<()> {
         self.begin_numbered().map(drop)
     }
@@ -159,7 +159,7 @@ impl SuperChunk {
     /// [`durable`](super::open::Protection::durable) also after a loss of power.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] without a transaction; [`Error::Lock`] if another handle has changed the frame; those of output. After an error
+    /// [`Error::INVALID_PARAM`] without a transaction; [`Error::LOCK`] if another handle has changed the frame; those of output. After an error
     /// nothing has changed, and the transaction continues: the commit can be tried again.
     pub fn commit(&self) -> Result<()> {
         self.transact(Locked::Alone, State::commit_staged)
@@ -169,7 +169,7 @@ impl SuperChunk {
     /// Dropping a super-chunk also discards them.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] without a transaction; [`Error::Lock`] in a callback that is called for this super-chunk.
+    /// [`Error::INVALID_PARAM`] without a transaction; [`Error::LOCK`] in a callback that is called for this super-chunk.
     pub fn abandon(&self) -> Result<()> {
         self.transact(Locked::No, State::abandon)
     }
@@ -177,7 +177,7 @@ impl SuperChunk {
     /// Whether a transaction has been begun.
     ///
     /// # Errors
-    /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called.
+    /// [`Error::LOCK`] in a function of a back end that an operation on this super-chunk called.
     pub fn in_transaction(&self) -> Result<bool> {
         let state = self.peek()?;
         Ok(state.in_transaction() && !self.has_given_up(&state))
@@ -244,7 +244,7 @@ impl Transaction<'_> {
     /// Applies the changes, all at once.
     ///
     /// # Errors
-    /// As for [`SuperChunk::commit`], but after an error the transaction is abandoned. [`Error::InvalidParam`] if another thread has ended it.
+    /// As for [`SuperChunk::commit`], but after an error the transaction is abandoned. [`Error::INVALID_PARAM`] if another thread has ended it.
     pub fn commit(self) -> Result<()> {
         let committed = self.end(Locked::Alone, State::commit_staged);
         if committed.is_ok() {
@@ -269,7 +269,7 @@ impl Transaction<'_> {
         self.schunk
             .transact(locked, |state, host| match state.transaction() {
                 Some(number) if number == self.number => step(state, host),
-                _ => Err(Error::InvalidParam),
+                _ => Err(Error::INVALID_PARAM),
             })
     }
 
@@ -315,7 +315,7 @@ mod tests {
         |transaction| {
             drop(transaction);
             // The error is lost.
-            Err(Error::Lock)
+            Err(Error::LOCK)
         },
     ];
 
@@ -335,7 +335,7 @@ mod tests {
         },
         |schunk| Ok(schunk.read_known()?.nchunks()),
         |schunk| {
-            assert_eq!(schunk.abandon(), Err(Error::InvalidParam));
+            assert_eq!(schunk.abandon(), Err(Error::INVALID_PARAM));
             schunk.nchunks()
         },
         |schunk| {
@@ -358,7 +358,7 @@ mod tests {
                     {
                         let _reading = schunk.read().expect("the state");
                         let _callback = operation::call_on_blocks();
-                        assert_eq!(end(transaction), Err(Error::Lock));
+                        assert_eq!(end(transaction), Err(Error::LOCK));
                         assert_eq!(schunk.in_transaction(), Ok(false));
                     }
                     assert_eq!(next(&schunk), Ok(1));

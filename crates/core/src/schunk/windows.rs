@@ -20,7 +20,7 @@ impl<W> ChunkWindows<W> {
     /// Allocates room for so many chunks, so that [`Self::update`] cannot fail.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn prepare(&mut self, count: &WindowCounts) -> Result<()> {
         let more = count.separate.saturating_sub(self.0.len());
         self.0.reserve(more)
@@ -91,7 +91,7 @@ impl<W: Default> LayerWindows<W> {
     /// Allocates windows for so many metalayers, so that [`Self::update`] cannot fail.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn prepare(&mut self, count: &WindowCounts) -> Result<()> {
         let (fixed, variable, spare) = (&mut self.fixed.0, &mut self.variable.0, &mut self.spare);
         let all = count.metalayers + count.vlmetalayers;

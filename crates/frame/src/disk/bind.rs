@@ -9,7 +9,7 @@ use crate::header::FrameKind;
 use crate::offsets::ChunkPlace;
 use oxiblosc_chunk::checksum::front_sum;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Doing, Error, Result};
 use oxiblosc_memory::{Collect, Edit};
 
 /// The checksum of a chunk's front after some edits.
@@ -56,14 +56,14 @@ impl Disk {
     /// Whether each chunk is known to be where it belongs, and to be the newest there.
     ///
     /// # Errors
-    /// [`Error::Data`] if one is not; those of reading the chunks.
+    /// [`Error::DATA`] if one is not; those of reading the chunks.
     pub fn check_places(&mut self) -> Result<bool> {
         let Some(binding) = self.view.binding else {
             return Ok(false);
         };
         match self.bound()? == binding {
             true => Ok(true),
-            false => Err(Error::Data),
+            false => Err(Error::DATA.at(Doing::CheckPlaces)),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::journal::{Patch, Record, hash, put_back, roll_back};
 use crate::leftovers::{DeferredWrites, FileWrite, hold_back};
 use crate::meta::MetalayerRef;
 use crate::trailer;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Collect, List, ToList};
@@ -121,11 +121,12 @@ impl Disk {
         };
         match step {
             Some((pos, new)) => {
-                if let Err(error) = self.write_parts(file, &prepared.dead) {
+                let written = self.write_parts(file, &prepared.dead);
+                if let Err(error) = written.doing(Doing::WriteFrame) {
                     self.cut_behind(file);
                     return Err(error);
                 }
-                if let Err(error) = file.write_at(pos, &new) {
+                if let Err(error) = file.write_at(pos, &new).doing(Doing::WriteHeader) {
                     if !self.undo(file, &prepared.record, None) {
                         // Some bytes may be new. If a record can be written elsewhere, readers restore the old ones.
                         let record = &prepared.record;
@@ -201,13 +202,14 @@ impl Disk {
         let cut_off = self.cut_off(file, frame_len)?;
         let record_writes = encoded.writes_at(record.pos_in_frame())?;
         dead.extend_from_slice(&record_writes)?;
-        let written = self.write_parts(file, &dead);
+        let written = self.write_parts(file, &dead).doing(Doing::WriteFrame);
         if let Err(error) = written.and_then(|()| self.sync(file)) {
             self.cut_behind(file);
             return Err(error);
         }
         let applied = self
             .write_parts(file, &live)
+            .doing(Doing::WriteHeader)
             .and_then(|()| self.sync(file))
             .and_then(|()| match last {
                 Some(last) => self
@@ -215,7 +217,7 @@ impl Disk {
                     .and_then(|()| self.sync(file)),
                 None => Ok(()),
             })
-            .and_then(|()| file.truncate(self.base + frame_len));
+            .and_then(|()| file.truncate(self.base + frame_len).doing(Doing::CutFile));
         if let Err(error) = applied {
             self.undo(file, &record, last);
             return Err(error);
@@ -248,7 +250,7 @@ impl Disk {
     fn cut_off(&self, file: &dyn Storage, new_len: u64) -> Result<List<u8>> {
         match self.view.extent.frame_len.checked_sub(new_len) {
             Some(len) if self.options.durable && len > 0 => {
-                let len = usize::try_from(len).map_err(|_| Error::MemoryAlloc)?;
+                let len = usize::try_from(len).map_err(|_| Error::MEMORY_ALLOC)?;
                 self.old_bytes(file, new_len, len)
             }
             _ => Ok(List::new()),
@@ -295,7 +297,7 @@ impl Disk {
         sort_by_key(&mut patches, |patch| patch.pos);
         if patches.windows(2).any(|two| two[0].end() > two[1].pos) {
             // Chunks overlap. A record of their old bytes would not be valid, so the change could not be rolled back.
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         let DeferredWrites {
             first: last,
@@ -384,7 +386,7 @@ impl Disk {
     pub(super) fn undo_left(&mut self) {
         if self.has_left_record {
             let undone = self.while_locked(|disk| {
-                let file = disk.lock_file(true)?.ok_or(Error::Lock)?;
+                let file = disk.lock_file(true)?.ok_or(Error::LOCK)?;
                 roll_back(&*file, Some(disk.base), disk.options.durable).map(drop)
             });
             self.has_left_record = undone.is_err();

@@ -165,7 +165,7 @@ impl Disk {
         if free.is_fixed() {
             return Ok(None);
         }
-        let len = usize::try_from(end - first).map_err(|_| Error::MemoryAlloc)?;
+        let len = usize::try_from(end - first).map_err(|_| Error::MEMORY_ALLOC)?;
         let mut bytes = List::filled(0, len)?;
         let there = self.free_list().end().clamp(first, end) - first;
         let data = self.base + u64::from(self.view.extent.header_len);
@@ -245,7 +245,7 @@ impl Disk {
             });
             let count = fits.count();
             if count == 0 {
-                return Err(Error::Failure);
+                return Err(Error::FAILURE);
             }
             let (now, later) = rest.split_at(count);
             self.shift(file, now, to)?;

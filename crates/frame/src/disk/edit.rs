@@ -85,8 +85,8 @@ impl Disk {
     /// Applies and commits a change, and sets header and trailer. If it fails, the frame is as it was.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
-    /// [`Error::FileWrite`] if another frame lies behind this one; those of locking and output; [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
+    /// [`Error::FILE_WRITE`] if another frame lies behind this one; those of locking and output; [`Error::MEMORY_ALLOC`].
     pub fn commit(
         &mut self,
         change: &Change,
@@ -161,7 +161,7 @@ impl Disk {
         change.check(&self.view.offsets)?;
         let longer = next.header.len() != self.view.header.len();
         if longer && change.keeps_stored(&self.view.offsets) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let new_count = change.count(count);
         let leaves = self.leaves(change)?;
@@ -259,7 +259,7 @@ impl Disk {
         let placed = match (self.kind, &mut self.space) {
             (FrameKind::Sparse, _) => self.write_chunk_files(&chunks, next.cbytes),
             (_, Some(space)) => place_each(&mut space.free, &chunks, limit, &tails),
-            (_, None) => Err(Error::Failure),
+            (_, None) => Err(Error::FAILURE),
         };
         let written = placed.and_then(|places| {
             let chunk_change = ChunkChange {

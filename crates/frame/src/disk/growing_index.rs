@@ -36,7 +36,7 @@ pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8
         Delta::Push(offset) => (count, offset.to_le_bytes().to_list()?),
         Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_list()?),
         Delta::From(from, list) => (*from, to_le_bytes(list.iter().copied())?),
-        Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
+        Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::FAILURE),
     })
 }
 
@@ -144,7 +144,7 @@ impl Disk {
         file.read_at(self.base + pos, &mut front)?;
         let len = ChunkHeader::parse(&front)?.cbytes;
         if pos.saturating_add(len as u64) > self.view.extent.frame_len {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         let mut index = List::filled(0, len)?;
         file.read_at(self.base + pos, &mut index)?;
@@ -165,7 +165,7 @@ impl Disk {
             Delta::Same => before,
             Delta::Push(offset) => extended(before, &offset.to_le_bytes()),
             Delta::Set(nchunk, offset) => {
-                let old = offsets.get(*nchunk).ok_or(Error::Failure)?.to_le_bytes();
+                let old = offsets.get(*nchunk).ok_or(Error::FAILURE)?.to_le_bytes();
                 let behind = (offsets.len() - nchunk - 1) * WIDTH;
                 fingerprint::replace_eight(before, old, offset.to_le_bytes(), behind)
             }
@@ -173,7 +173,7 @@ impl Disk {
                 let kept = offsets.iter().take(*from);
                 crc32c(&to_le_bytes(kept.chain(list.iter().copied()))?)
             }
-            Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
+            Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::FAILURE),
         }))
     }
 

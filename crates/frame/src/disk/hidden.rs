@@ -35,7 +35,7 @@ impl Disk {
         let names_directory =
             header.kind == FrameKind::Contiguous && whole::ends_in_separator(&path);
         if names_directory || paths::is_taken(&path) {
-            return Err(Error::FileOpen);
+            return Err(Error::FILE_OPEN);
         }
         let hidden = whole::temporary_name(&path)?;
         let meanwhile = Options {
@@ -52,7 +52,7 @@ impl Disk {
     /// nothing to other frames.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if something is at the path by now; those of output; [`Error::MemoryAlloc`].
+    /// [`Error::FILE_OPEN`] if something is at the path by now; those of output; [`Error::MEMORY_ALLOC`].
     pub fn publish(&mut self) -> Result<()> {
         let Some(Goal { path, options }) = &self.goal else {
             return Ok(());

@@ -26,7 +26,7 @@ impl Image {
     /// behind the header: between them are the chunks, unless they have files of their own. `cbytes` is described at [`Extent::cbytes`].
     ///
     /// # Errors
-    /// Those of [`Offsets::encode`]; [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// Those of [`Offsets::encode`]; [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn new(
         mut header: List<u8>,
         trailer: &[u8],
@@ -71,7 +71,7 @@ impl Image {
     /// Makes the frame one byte longer, with a free byte before the trailer.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn lengthen(&mut self) -> Result<()> {
         let cbytes = Extent::parse(&self.header)?.cbytes;
         self.body.insert(self.body.len() - self.trailer_len, 0)?;

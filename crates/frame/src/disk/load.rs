@@ -11,7 +11,7 @@ use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Storage, StorageLock};
 use oxiblosc_memory::{List, Shared};
 use std::cell::Cell;
@@ -40,9 +40,9 @@ impl FrameFile<'_> {
         // This is checked before memory is allocated, so that no more is allocated than the file has bytes.
         let end = pos.checked_add(len).filter(|end| *end <= self.size);
         if end.is_none() {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
-        let len = usize::try_from(len).map_err(|_| Error::MemoryAlloc)?;
+        let len = usize::try_from(len).map_err(|_| Error::MEMORY_ALLOC)?;
         let mut bytes = List::filled(0, len)?;
         let read = self.file.read_at(self.base + pos, &mut bytes);
         noted(self.failed, read)?;
@@ -86,7 +86,7 @@ pub fn load_patiently(
     let has_failed = failed.get() && !file.is_private();
     loaded.map_err(|error| NotLoaded {
         error,
-        is_unknown: has_failed || error == Error::MemoryAlloc,
+        is_unknown: has_failed || error == Error::MEMORY_ALLOC,
     })
 }
 
@@ -111,7 +111,7 @@ fn load_in_attempts(
         drop(lock);
         match loaded {
             Ok(Some(done)) => return Ok(done),
-            Err(error) if doubted || error == Error::MemoryAlloc => return Err(error),
+            Err(error) if doubted || error == Error::MEMORY_ALLOC => return Err(error),
             Err(_) => {
                 doubted = true;
                 continue;
@@ -127,7 +127,7 @@ fn load_in_attempts(
         last = now;
         std::thread::sleep(pause);
     }
-    Err(Error::FileRead)
+    Err(Error::FILE_READ)
 }
 
 /// Reads a frame once. `None` if it changed while it was read; with `patient`, also if it is damaged, since a writer may be at work.
@@ -143,7 +143,7 @@ fn load(
         file,
         failed,
         base,
-        size: size.checked_sub(base).ok_or(Error::FileRead)?,
+        size: size.checked_sub(base).ok_or(Error::FILE_READ)?,
         pending: None,
     };
     match Overlay::find(file, size, base) {
@@ -156,7 +156,7 @@ fn load(
     let front = source.read(0, header::MIN_LEN as u64)?;
     if !Header::has_magic(&front) {
         // No writer changes the magic, so the file was truncated or replaced.
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER.at(Doing::ReadHeader));
     }
     let result = read(&source, kind, &front);
     let changed =
@@ -170,25 +170,19 @@ fn load(
 
 /// Parses a frame that begins with `front`, which has the magic.
 fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
-    let extent = Extent::parse(front)?;
-    if extent.frame_len > source.size {
-        return Err(Error::InvalidHeader);
-    }
+    let (extent, header, parsed) = read_header(source, kind, front).doing(Doing::ReadHeader)?;
     let header_len = u64::from(extent.header_len);
-    let header = source.read(0, header_len)?;
-    let parsed = Header::parse(&header)?;
-    if parsed.kind != kind {
-        return Err(Error::FrameType);
-    }
-    let (trailer_pos, trailer, vlmetalayers) = read_trailer(source, &extent, &parsed)?;
+    let trailer = read_trailer(source, &extent, &parsed).doing(Doing::ReadTrailer);
+    let (trailer_pos, trailer, vlmetalayers) = trailer?;
     let index_pos = match kind {
         FrameKind::Contiguous => header_len.checked_add(extent.cbytes),
         FrameKind::Sparse => Some(header_len),
     };
-    let index_pos = index_pos.ok_or(Error::InvalidHeader)?;
-    let index = read_index(source, &parsed, index_pos, trailer_pos, &trailer)?;
-    index.offsets.check(kind, &extent)?;
-    let coverage = fingerprint::check(&header, || index.crc, &trailer)?;
+    let index_pos = index_pos.ok_or(Error::INVALID_HEADER)?;
+    let index = read_index(source, &parsed, index_pos, trailer_pos, &trailer);
+    let index = index.doing(Doing::ReadIndex)?;
+    index.offsets.check(kind, &extent).doing(Doing::ReadIndex)?;
+    let coverage = fingerprint::check(&header, || index.crc, &trailer).doing(Doing::CheckSums)?;
     let checksums = coverage.scope(&trailer);
     let view = FrameView {
         header,
@@ -214,6 +208,24 @@ fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
     ))
 }
 
+/// Reads the header, which begins with `front`.
+fn read_header(
+    source: &FrameFile,
+    kind: FrameKind,
+    front: &[u8],
+) -> Result<(Extent, List<u8>, Header)> {
+    let extent = Extent::parse(front)?;
+    if extent.frame_len > source.size {
+        return Err(Error::INVALID_HEADER);
+    }
+    let header = source.read(0, u64::from(extent.header_len))?;
+    let parsed = Header::parse(&header)?;
+    match parsed.kind == kind {
+        true => Ok((extent, header, parsed)),
+        false => Err(Error::FRAME_TYPE),
+    }
+}
+
 /// Reads the trailer of a frame with this header. Returns where it begins, its bytes, and the metalayers in it.
 fn read_trailer(
     source: &FrameFile,
@@ -222,7 +234,7 @@ fn read_trailer(
 ) -> Result<(u64, List<u8>, List<Metalayer>)> {
     let (frame_len, header_len) = (extent.frame_len, u64::from(extent.header_len));
     let end = frame_len.checked_sub(trailer::MIN_LEN as u64);
-    let end = source.read(end.ok_or(Error::InvalidHeader)?, trailer::MIN_LEN as u64)?;
+    let end = source.read(end.ok_or(Error::INVALID_HEADER)?, trailer::MIN_LEN as u64)?;
     let len = trailer::len(&end, frame_len, header_len)? as u64;
     let bytes = source.read(frame_len - len, len)?;
     match trailer::parse(&bytes) {
@@ -272,18 +284,18 @@ fn read_index(
         // If the chunks have no data, only the index has their number.
         Some(0) if pos + EXTENDED_HEADER_LENGTH as u64 > limit => return Ok(NO_CHUNKS),
         Some(0) => None,
-        Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+        Some(count) => Some(usize::try_from(count).map_err(|_| Error::INVALID_HEADER)?),
         None => None,
     };
-    let room = limit.checked_sub(pos).ok_or(Error::InvalidHeader)?;
+    let room = limit.checked_sub(pos).ok_or(Error::INVALID_HEADER)?;
     if room < EXTENDED_HEADER_LENGTH as u64 {
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER);
     }
     let front = source.read(pos, EXTENDED_HEADER_LENGTH as u64)?;
     let index = match ChunkHeader::parse(&front) {
         Ok(index) if index.cbytes as u64 <= room => index,
         _ if header.nbytes <= 0 => return Ok(NO_CHUNKS),
-        Ok(_) => return Err(Error::InvalidHeader),
+        Ok(_) => return Err(Error::INVALID_HEADER),
         Err(error) => return Err(error),
     };
     let bytes = source.read(pos, index.cbytes as u64)?;
@@ -296,7 +308,7 @@ fn read_index(
     let has_gap = room > index.cbytes as u64;
     if !has_gap && offsets.len() != index.nbytes / WIDTH {
         // Only an index that has free space behind it may have more offsets than the header says, while another process appends.
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
     // An uncompressed index of another library may have another header. It is rewritten before offsets are added.

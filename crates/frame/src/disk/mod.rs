@@ -221,7 +221,7 @@ impl Disk {
     /// Creates a frame without chunks and metalayers. If this fails, it leaves nothing behind.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if there is something at `path`, or it cannot be created; those of output; [`Error::MemoryAlloc`].
+    /// [`Error::FILE_OPEN`] if there is something at `path`, or it cannot be created; those of output; [`Error::MEMORY_ALLOC`].
     pub fn create(options: Options, path: &CStr, header: &Header) -> Result<(Self, Loaded)> {
         let kind = header.kind;
         let file = frame_file(path, kind)?;
@@ -256,7 +256,7 @@ impl Disk {
     /// Opens the frame that begins `base` bytes from the start of the file at `path`, or the one in the directory at `path`.
     ///
     /// # Errors
-    /// [`Error::FileOpen`]; [`Error::Lock`]; those of reading and of a damaged frame; [`Error::MemoryAlloc`].
+    /// [`Error::FILE_OPEN`]; [`Error::LOCK`]; those of reading and of a damaged frame; [`Error::MEMORY_ALLOC`].
     pub fn open(
         options: Options,
         path: &CStr,
@@ -408,10 +408,12 @@ impl Disk {
     /// was read, and its chunks may be elsewhere.
     ///
     /// # Errors
-    /// [`Error::FileOpen`].
+    /// [`Error::FILE_OPEN`].
     fn check_known(&self) -> Result<()> {
         match self.missing {
-            Some(Error::FileOpen) if self.reader.is_none() => Err(Error::FileOpen),
+            Some(error) if error == Error::FILE_OPEN && self.reader.is_none() => {
+                Err(Error::FILE_OPEN)
+            }
             _ => Ok(()),
         }
     }

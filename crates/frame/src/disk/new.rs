@@ -4,7 +4,7 @@ use super::Options;
 use super::image::Image;
 use super::paths::{ChunkPaths, with_suffix};
 use crate::header::FrameKind;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{CStrBuf, Shared};
@@ -21,7 +21,7 @@ impl NewFrame {
     /// For the frame that is about to get this path.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub(super) fn planned(path: &CStr, kind: FrameKind, locking: bool) -> Result<Self> {
         let is_sparse = kind == FrameKind::Sparse;
         let lock = with_suffix(path, if is_sparse { b"/.b2lock" } else { b".b2lock" })?;
@@ -66,7 +66,7 @@ impl NewFrame {
 /// what has to be removed if a later step fails; none for back ends of programs, whose files are not known.
 ///
 /// # Errors
-/// [`Error::FileOpen`], also if there is something at `path`; [`Error::Lock`]; [`Error::MemoryAlloc`]. Then nothing is left behind.
+/// [`Error::FILE_OPEN`], also if there is something at `path`; [`Error::LOCK`]; [`Error::MEMORY_ALLOC`]. Then nothing is left behind.
 pub fn make(
     options: &Options,
     path: &CStr,
@@ -99,7 +99,7 @@ pub fn make(
         return match locked {
             Ok(0) => Ok((storage, Some(made))),
             // Another process has appended to the file since.
-            Ok(_) => Err(Error::FileOpen),
+            Ok(_) => Err(Error::FILE_OPEN),
             Err(error) => {
                 made.remove();
                 Err(error)
@@ -107,7 +107,7 @@ pub fn make(
         };
     }
     if paths::kind(&target)?.is_some() {
-        return Err(Error::FileOpen);
+        return Err(Error::FILE_OPEN);
     }
     // Even if the file cannot be mapped, it may have been created.
     let opened = backend.open(file, Mode::Create);
@@ -129,7 +129,9 @@ pub fn fill(
     image: &Image,
 ) -> Result<()> {
     let backend = &options.backend;
-    storage.write_all_at(0, &[&image.header, &image.body])?;
+    storage
+        .write_all_at(0, &[&image.header, &image.body])
+        .doing(Doing::WriteFrame)?;
     if !backend.is_filesystem() {
         // This tells back ends of programs how long the file will be.
         storage.truncate(image.frame_len())?;

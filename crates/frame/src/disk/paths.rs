@@ -26,20 +26,20 @@ impl ChunkPaths {
     /// The path of the file with this number.
     pub(super) fn of(&mut self, number: u64) -> Result<&CStr> {
         const BEHIND: usize = b".chunk\0".len();
-        let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
+        let number = u32::try_from(number).map_err(|_| Error::FILE_OPEN)?;
         let end = self.0.len() - BEHIND;
         // `format_args` would take half as long as opening the file takes outside the kernel.
         for (i, digit) in self.0[end - 8..end].iter_mut().rev().enumerate() {
             *digit = b"0123456789ABCDEF"[(number >> (4 * i)) as usize % 16];
         }
-        CStr::from_bytes_with_nul(&self.0).map_err(|_| Error::InvalidParam)
+        CStr::from_bytes_with_nul(&self.0).map_err(|_| Error::INVALID_PARAM)
     }
 }
 
 /// The file that holds the frame of this kind at `path`.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`].
+/// [`Error::MEMORY_ALLOC`].
 pub fn frame_file(path: &CStr, kind: FrameKind) -> Result<CStrBuf> {
     match kind {
         FrameKind::Contiguous => CStrBuf::copy_of(path),

@@ -8,7 +8,7 @@ use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Mode, Storage, paths};
 use oxiblosc_memory::{Collect, List, Shared, Sorted};
 use std::ffi::CStr;
@@ -46,7 +46,7 @@ pub(super) fn place_each(
     let mut places = List::with_capacity(chunks.len())?;
     for (i, chunk) in chunks.iter().enumerate() {
         let (len, tail) = (chunk.len() as u64, tails.get(i).copied().unwrap_or(0));
-        let place = free.find(len + tail, limit).ok_or(Error::Failure)?;
+        let place = free.find(len + tail, limit).ok_or(Error::FAILURE)?;
         free.alloc_with_tail(place, len, tail)?;
         places.push(place)?;
     }
@@ -82,9 +82,9 @@ impl Disk {
     /// The places of all chunks with bytes. They are listed when they are first needed, and kept up to date by [`SpaceInFile::note`].
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub(super) fn places(&mut self) -> Result<&Sorted<u64>> {
-        let space = self.space.as_mut().ok_or(Error::Failure)?;
+        let space = self.space.as_mut().ok_or(Error::FAILURE)?;
         let known = space.places.take();
         let places = match known {
             Some(places) => places,
@@ -97,8 +97,8 @@ impl Disk {
     /// added to `added`. Without it, the change must have no such edits.
     ///
     /// # Errors
-    /// [`Error::Data`] if an edit reaches into another chunk, as one that is damaged may say that it is longer than it is;
-    /// [`Error::InvalidParam`] for edits that are not possible.
+    /// [`Error::DATA`] if an edit reaches into another chunk, as one that is damaged may say that it is longer than it is;
+    /// [`Error::INVALID_PARAM`] for edits that are not possible.
     pub(super) fn edited<'a>(
         &mut self,
         change: &Change<'a>,
@@ -113,7 +113,7 @@ impl Disk {
                 continue;
             };
             let ChunkPlace::At(place) = self.view.offsets.place(*nchunk)? else {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             };
             for edit in edits {
                 let (at, new) = (edit.at as u64, &edit.new[..]);
@@ -122,16 +122,16 @@ impl Disk {
                     continue;
                 }
                 let (Some(added), Some(space)) = (&mut added, &mut self.space) else {
-                    return Err(Error::InvalidParam);
+                    return Err(Error::INVALID_PARAM);
                 };
                 if edit.len != 0 || !space.free.grow(place, at, new.len() as u64)? {
-                    return Err(Error::InvalidParam);
+                    return Err(Error::INVALID_PARAM);
                 }
                 added.push((place, at, new))?;
             }
         }
         if self.reach_others(&over)? {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         Ok(over)
     }
@@ -161,7 +161,7 @@ impl Disk {
             let path = paths.of(*number)?;
             made += 1;
             let storage = self.new_chunk_file(path)?;
-            storage.write_at(0, chunk)?;
+            storage.write_at(0, chunk).doing(Doing::WriteChunk)?;
             if self.options.durable {
                 storage.sync()?;
             }

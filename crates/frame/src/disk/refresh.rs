@@ -36,10 +36,10 @@ pub(super) enum Named {
 
 impl Named {
     /// # Errors
-    /// [`Error::FileOpen`] if the path leads to nothing.
+    /// [`Error::FILE_OPEN`] if the path leads to nothing.
     pub(super) fn is_there(self) -> Result<()> {
         match self {
-            Self::Nothing => Err(Error::FileOpen),
+            Self::Nothing => Err(Error::FILE_OPEN),
             Self::Same | Self::Another => Ok(()),
         }
     }
@@ -114,7 +114,7 @@ impl Disk {
     /// and changes of the frame fail.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::FileRead`] if reading the file failed. Then it is not known where the chunks are now, and the next call
+    /// [`Error::MEMORY_ALLOC`]; [`Error::FILE_READ`] if reading the file failed. Then it is not known where the chunks are now, and the next call
     /// tries it again.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
         self.undo_left();
@@ -139,7 +139,7 @@ impl Disk {
     /// As [`Self::is_current`].
     ///
     /// # Errors
-    /// [`Error::FileOpen`] if no file is kept open, and the path leads to none.
+    /// [`Error::FILE_OPEN`] if no file is kept open, and the path leads to none.
     pub fn check_current(&mut self) -> Result<bool> {
         let source = self.reader()?;
         let current = self.news.is_none() && self.is_current_in(&source);
@@ -169,7 +169,7 @@ impl Disk {
     fn follow(&mut self) -> std::result::Result<(), NotLoaded> {
         let gone = |error| NotLoaded {
             error,
-            is_unknown: error == Error::MemoryAlloc,
+            is_unknown: error == Error::MEMORY_ALLOC,
         };
         // What looks like a change may be another file, which has got the number of a closed descriptor.
         self.forget_closed_reader();
@@ -190,17 +190,17 @@ impl Disk {
     /// Reads the frame again, even if nothing shows that it has changed. The next [`Self::refresh`] returns what was read.
     ///
     /// # Errors
-    /// Those of reading; [`Error::FileOpen`] during a change, for which the frame has just been read, and if the frame was removed: then there is
+    /// Those of reading; [`Error::FILE_OPEN`] during a change, for which the frame has just been read, and if the frame was removed: then there is
     /// nothing new to read.
     pub fn reread(&mut self) -> Result<()> {
         self.leave_to_parent();
         if self.changing > 0 {
-            return Err(Error::FileOpen);
+            return Err(Error::FILE_OPEN);
         }
         self.forget_closed_reader();
         let source = self.reader()?;
         if source.found == Named::Nothing {
-            return Err(Error::FileOpen);
+            return Err(Error::FILE_OPEN);
         }
         self.reload(&source).map_err(|not_loaded| not_loaded.error)
     }

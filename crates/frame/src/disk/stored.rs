@@ -8,7 +8,7 @@ use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_chunk::source::BlockSource;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 
@@ -47,12 +47,14 @@ impl Stored {
     /// Fills `buf` with the bytes of the chunk from `at` on.
     ///
     /// # Errors
-    /// [`Error::FileRead`].
+    /// [`Error::FILE_READ`].
     pub fn read(&self, at: u64, buf: &mut [u8]) -> Result<()> {
         if at.saturating_add(buf.len() as u64) > self.max_len {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
-        self.file.read_at(self.pos + at, buf)?;
+        self.file
+            .read_at(self.pos + at, buf)
+            .doing(Doing::ReadChunk)?;
         self.overlay(at, buf);
         Ok(())
     }
@@ -70,13 +72,13 @@ impl Stored {
     fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let first = self.max_len.min(first) as usize;
         if first < MIN_HEADER_LENGTH {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
         let mut bytes = Buffer::new();
         self.extend(&mut bytes, first)?;
-        let header = ChunkHeader::parse(&bytes)?;
+        let header = ChunkHeader::parse(&bytes).doing(Doing::ReadChunk)?;
         if header.cbytes as u64 > self.max_len {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER.at(Doing::ReadChunk));
         }
         self.checksums.check_chunk(&header)?;
         Ok((bytes, header))
@@ -86,11 +88,12 @@ impl Stored {
     fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
         let have = bytes.len();
         if len as u64 > self.max_len {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
         if len > have {
             let at = self.pos + have as u64;
-            self.file.append_to(bytes, at, len - have)?;
+            let read = self.file.append_to(bytes, at, len - have);
+            read.doing(Doing::ReadChunk)?;
             self.overlay(have as u64, &mut bytes[have..]);
         }
         Ok(())
@@ -99,7 +102,7 @@ impl Stored {
     /// Reads the front of the chunk: its first `first` bytes, and at least up to the end of the table of block starts.
     ///
     /// # Errors
-    /// Those of reading and of a damaged chunk; [`Error::MemoryAlloc`].
+    /// Those of reading and of a damaged chunk; [`Error::MEMORY_ALLOC`].
     pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let (mut bytes, header) = self.start(first)?;
         self.extend(&mut bytes, Chunk::front_wanted(&header))?;
@@ -127,12 +130,12 @@ impl Stored {
         let mut front = [0; EXTENDED_HEADER_LENGTH];
         let len = self.max_len.min(front.len() as u64) as usize;
         if len < MIN_HEADER_LENGTH {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
         self.read(0, &mut front[..len])?;
         let header = ChunkHeader::parse(&front[..len])?;
         if header.cbytes as u64 > self.max_len {
-            return Err(Error::InvalidHeader);
+            return Err(Error::INVALID_HEADER);
         }
         Ok(header)
     }
@@ -142,7 +145,7 @@ impl Disk {
     /// Finds chunk `nchunk`, in the frame as it was last read.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if there is no such chunk; [`Error::InvalidHeader`] if it lies outside of the frame. [`Error::FileOpen`] may mean that it
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; [`Error::INVALID_HEADER`] if it lies outside of the frame. [`Error::FILE_OPEN`] may mean that it
     /// was replaced since the frame was read, and its file removed.
     pub fn find(&mut self, nchunk: usize) -> Result<Found<Stored>> {
         let place = match self.view.offsets.place(nchunk)? {
@@ -153,7 +156,7 @@ impl Disk {
         match self.kind {
             FrameKind::Contiguous => {
                 if place > extent.cbytes {
-                    return Err(Error::InvalidHeader);
+                    return Err(Error::INVALID_HEADER);
                 }
                 let stored = self.stored_at(place)?;
                 let is_list = matches!(self.view.offsets, Offsets::List(_));
@@ -214,9 +217,9 @@ impl Disk {
     /// number of a file.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an offset outside of the frame; [`Error::FileOpen`].
+    /// [`Error::INVALID_PARAM`] for an offset outside of the frame; [`Error::FILE_OPEN`].
     pub fn at(&mut self, offset: i64) -> Result<Stored> {
-        let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
+        let offset = u64::try_from(offset).map_err(|_| Error::INVALID_PARAM)?;
         match self.kind {
             FrameKind::Contiguous => {
                 // Nobody has compared the header before.
@@ -225,7 +228,7 @@ impl Disk {
                 let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
                 Ok(Stored {
                     pos: self.base + offset,
-                    max_len: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
+                    max_len: end.checked_sub(offset).ok_or(Error::INVALID_PARAM)?,
                     ..self.stored_at(0)?
                 })
             }

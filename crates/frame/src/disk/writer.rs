@@ -5,7 +5,7 @@ use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::journal;
 use crate::leftovers::has_frame;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Doing, Error, Result};
 use oxiblosc_io::lock::{self, Attempt, SidecarLock};
 use oxiblosc_io::readers::{FileSlot, WRITERS};
 use oxiblosc_io::{Exclusion, Mode, Storage, operation, paths};
@@ -134,7 +134,7 @@ impl FrameWaiter {
     /// [`Storage::lock_exclusive`] instead.
     ///
     /// # Errors
-    /// [`Error::Lock`], also after `timeout`.
+    /// [`Error::LOCK`], also after `timeout`.
     pub fn wait(self, timeout: Option<Duration>) -> Result<FrameLockGuard> {
         match self {
             Self::LockFile(waiter) => waiter.wait(timeout).map(FrameLockGuard::LockFile),
@@ -185,7 +185,7 @@ impl Disk {
     /// nest. With `after_writers`, waiting writers come first.
     ///
     /// # Errors
-    /// [`Error::Lock`].
+    /// [`Error::LOCK`].
     pub fn lock_shared(&mut self, after_writers: bool) -> Result<LockState> {
         let Some(lock) = &mut self.lock else {
             return Ok(LockState::NotNeeded);
@@ -225,7 +225,7 @@ impl Disk {
     /// stays locked as it is.
     ///
     /// # Errors
-    /// [`Error::Lock`]; then this call has locked nothing.
+    /// [`Error::LOCK`]; then this call has locked nothing.
     pub fn lock(&mut self) -> Result<()> {
         let mut guard = None;
         while let Some(waiter) = self.try_lock(guard)? {
@@ -270,12 +270,12 @@ impl Disk {
             Ok(Some(_)) => Ok(None),
             Ok(None) => {
                 self.unlock();
-                let handle = self.write_handle.as_ref().ok_or(Error::Lock)?;
+                let handle = self.write_handle.as_ref().ok_or(Error::LOCK)?;
                 Ok(Some(FrameWaiter::File(handle.file.clone())))
             }
-            Err(Error::Lock) => {
+            Err(error) if error == Error::LOCK => {
                 self.unlock();
-                Err(Error::Lock)
+                Err(error)
             }
             // If the file cannot be opened, the change returns that error.
             Err(_) => Ok(None),
@@ -353,7 +353,7 @@ impl Disk {
                 }
                 self.write_handle = Some(WriteHandle::new(file, self.process, None));
             }
-            let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
+            let handle = self.write_handle.as_mut().ok_or(Error::FILE_OPEN)?;
             if handle.locked.is_none() {
                 handle.locked = match waits {
                     true => Some(handle.file.lock_exclusive()?),
@@ -364,14 +364,16 @@ impl Disk {
                 Some(Exclusion::Granted) => {}
                 // Where there are no locks, nothing tells whether another handle makes a change.
                 Some(Exclusion::Unavailable) if self.is_creator || self.lock.is_some() => {}
-                Some(Exclusion::Unavailable) => return Err(Error::Lock),
+                Some(Exclusion::Unavailable) => {
+                    return Err(Error::LOCK.at(Doing::ChangeWithoutLocks));
+                }
                 None => return Ok(None),
             }
             let file = handle.file.clone();
             // What is written to a file without a name is lost. A map cannot be opened again. Other files are opened again if the path leads to
             // another one; for a file that was open before, refreshing the frame has checked that.
             if backend.is_mmap() && !file.has_name() {
-                return Err(Error::FileOpen);
+                return Err(Error::FILE_OPEN);
             }
             let names_it = || backend.identity(&self.file) == file.identity();
             if !is_new || !backend.is_filesystem() || names_it() {
@@ -379,14 +381,14 @@ impl Disk {
             }
             self.write_handle = None;
         }
-        Err(Error::FileOpen)
+        Err(Error::FILE_OPEN)
     }
 
     /// As [`Self::lock_file`], after the file was replaced.
     pub(super) fn lock_anew(&mut self) -> Result<()> {
         self.write_handle = None;
         match self.lock_file(true) {
-            Err(Error::Lock) => Err(Error::Lock),
+            Err(error) if error == Error::LOCK => Err(error),
             // If the file cannot be opened, the change returns that error.
             _ => Ok(()),
         }
@@ -413,10 +415,10 @@ impl Disk {
             return Err(error);
         }
         if self.stale {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
         let is_new = self.write_handle.is_none();
-        let file = self.lock_file(true)?.ok_or(Error::Lock)?;
+        let file = self.lock_file(true)?.ok_or(Error::LOCK)?;
         if self.options.durable && self.space.is_none() {
             self.sync_what_is_there(&*file)?;
         }
@@ -424,16 +426,16 @@ impl Disk {
             Some(size) => size,
             None => file.size()?,
         };
-        let size = size.checked_sub(self.base).ok_or(Error::FileRead)?;
+        let size = size.checked_sub(self.base).ok_or(Error::FILE_READ)?;
         let behind = size.checked_sub(self.view.extent.frame_len);
-        let behind = behind.ok_or(Error::FileRead)?;
+        let behind = behind.ok_or(Error::FILE_READ)?;
         if behind > 0 {
             self.clear_behind(&*file, behind)?;
         }
         self.view.pending = None;
         if (is_new || behind > 0) && !self.has_state_of(&*file) {
             self.stale = true;
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
         if self.space.is_none() {
             let end = match self.kind {
@@ -456,7 +458,7 @@ impl Disk {
     /// handle knows it. If the change was committed or rolled back since, nothing is done.
     ///
     /// # Errors
-    /// [`Error::Lock`]; those of output.
+    /// [`Error::LOCK`]; those of output.
     pub fn roll_back_pending(&mut self) -> Result<()> {
         if self.view.pending.is_none() {
             return Ok(());
@@ -490,12 +492,12 @@ impl Disk {
         }
         // If the frame was changed since it was read, the bytes may belong to it.
         if !is_there(&self.view.pending, file) || !self.has_state_of(file) {
-            return Err(Error::FileRead);
+            return Err(Error::FILE_READ);
         }
         // There may be another frame among the bytes, which must not be destroyed.
         let end = self.base + self.view.extent.frame_len;
         match has_frame(file, end, end + len)? {
-            true => Err(Error::FileWrite),
+            true => Err(Error::FILE_WRITE),
             false => file.truncate(end),
         }
     }

@@ -183,7 +183,7 @@ impl EncodedRecord<'_> {
     /// The writes that put the record at `pos`. They adjoin.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub fn writes_at(&self, pos: u64) -> Result<List<FileWrite<'_>>> {
         let places = self.parts().scan(pos, |end, part| {
             let at = *end;
@@ -208,7 +208,7 @@ impl Record {
     /// The record as bytes. No part of them looks like a frame or another record.
     ///
     /// # Errors
-    /// [`Error::Data`] for a malicious frame with which that is impossible; [`Error::TwoGbLimit`] for 4 GiB; [`Error::MemoryAlloc`].
+    /// [`Error::DATA`] for a malicious frame with which that is impossible; [`Error::TWO_GB_LIMIT`] for 4 GiB; [`Error::MEMORY_ALLOC`].
     pub fn encode(&self) -> Result<EncodedRecord<'_>> {
         let mut mask = None;
         for _ in 0..=MASKS {
@@ -222,7 +222,7 @@ impl Record {
             // The hash depends on more than the old bytes, so they seldom look like a frame with this mask, too.
             mask = Some(encoded.hash());
         }
-        Err(Error::Data)
+        Err(Error::DATA)
     }
 
     fn encode_with(&self, mask: Option<u64>) -> Result<EncodedRecord<'_>> {
@@ -232,7 +232,7 @@ impl Record {
         let separate = self.patches.iter().filter(|patch| is_separate(patch));
         let separate: usize = separate.map(|patch| patch.bytes.len()).sum();
         let size = MIN_LEN + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
-        let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
+        let size32 = u32::try_from(size).map_err(|_| Error::TWO_GB_LIMIT)?;
         let mut old_bytes = List::new();
         let mut out = List::with_capacity(size - separate)?;
         out.extend_from_slice(mask.map_or(FRONT_MAGIC, |_| MASKED_MAGIC))?;
@@ -489,7 +489,7 @@ mod tests {
                     ..example.clone()
                 },
             ] {
-                assert_eq!(encode(&record), Err(Error::Data));
+                assert_eq!(encode(&record), Err(Error::DATA));
             }
         }
     }

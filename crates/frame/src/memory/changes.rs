@@ -13,8 +13,8 @@ impl Memory {
     /// it was.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
+    /// [`Error::MEMORY_ALLOC`].
     pub fn commit(
         &mut self,
         change: &Change,
@@ -23,7 +23,7 @@ impl Memory {
         trailer: Option<List<u8>>,
     ) -> Result<()> {
         if header.len() != self.header_len && change.keeps_stored(&self.offsets) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         change.check(&self.offsets)?;
         self.forget_checked(change, specials);
@@ -119,7 +119,7 @@ impl Memory {
         let new = change.items().map(|item| match item {
             ChangedChunk::Stored(chunk) => Ok(next(chunk.len())),
             ChangedChunk::Special(kind) => Ok(special_offset(kind)),
-            ChangedChunk::Edited(_) => Err(Error::InvalidParam),
+            ChangedChunk::Edited(_) => Err(Error::INVALID_PARAM),
         });
         let new = new.try_list()?;
         change.delta_with(&self.offsets, placed.iter().copied(), &new)
@@ -153,7 +153,7 @@ impl Memory {
                 new: match item {
                     ChangedChunk::Stored(chunk) => chunk,
                     ChangedChunk::Special(_) => &[],
-                    ChangedChunk::Edited(_) => return Err(Error::InvalidParam),
+                    ChangedChunk::Edited(_) => return Err(Error::INVALID_PARAM),
                 },
             });
         }
@@ -176,7 +176,7 @@ impl Memory {
                 ChangedChunk::Stored(_) if in_place && has_place => continue,
                 ChangedChunk::Stored(chunk) => self.put(chunk)?,
                 ChangedChunk::Special(kind) => special_offset(*kind),
-                ChangedChunk::Edited(_) => return Err(Error::InvalidParam),
+                ChangedChunk::Edited(_) => return Err(Error::INVALID_PARAM),
             };
             Delta::Set(*nchunk, offset).apply(&mut self.offsets)?;
         }

@@ -26,14 +26,14 @@ fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<O
     let count = match (header.nchunks(), index) {
         // When the last chunk is deleted, the reference does not update the size from which the position of the index follows.
         (Some(0), None | Some([])) => Some(0),
-        (_, None) => return Err(Error::InvalidHeader),
+        (_, None) => return Err(Error::INVALID_HEADER),
         (Some(0) | None, _) => None,
-        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::INVALID_HEADER)?),
     };
     match (count, index) {
         // Only in a file that another process appends to may an index have more offsets than the header says.
         (Some(count), Some(index)) if count > 0 && held(index)? != count => {
-            Err(Error::InvalidHeader)
+            Err(Error::INVALID_HEADER)
         }
         (Some(0), _) | (_, None) => Ok(Offsets::EMPTY),
         (count, Some(index)) => match Offsets::decode(index, count, header.kind, frame_len) {
@@ -47,21 +47,21 @@ fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<O
 /// and what binds the chunks to their places.
 pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>, Option<Binding>)> {
     if !Header::has_magic(bytes) {
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER);
     }
     let extent = Extent::parse(bytes)?;
     if extent.frame_len != bytes.len() as u64 {
-        return Err(Error::InvalidHeader);
+        return Err(Error::INVALID_HEADER);
     }
     let header = Header::parse(bytes)?;
     if header.kind != FrameKind::Contiguous {
-        return Err(Error::FrameType);
+        return Err(Error::FRAME_TYPE);
     }
     let header_len = u64::from(extent.header_len);
     let end = bytes
         .len()
         .checked_sub(trailer::MIN_LEN)
-        .ok_or(Error::InvalidHeader)?;
+        .ok_or(Error::INVALID_HEADER)?;
     let trailer_len = trailer::len(&bytes[end..], extent.frame_len, header_len)?;
     let mut trailer_pos = bytes.len() - trailer_len;
     let mut trailer = bytes[trailer_pos..].to_list()?;

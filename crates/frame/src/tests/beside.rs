@@ -33,7 +33,7 @@ impl<const LOCKED: bool> Hook for Visited<LOCKED> {
         }
         match self.left.fetch_sub(1, Ordering::Relaxed) > 0 {
             true => Ok(()),
-            false => Err(Error::FileWrite),
+            false => Err(Error::FILE_WRITE),
         }
     }
 }
@@ -119,7 +119,7 @@ fn beside_a_living_writer<const LOCKED: bool>(name: &str) {
         let look = move |before: &Model, after: &Model| {
             let (found, changed) = others::<LOCKED>(&at, case.1);
             assert!(found == *before || found == *after, "{case:?}");
-            assert_eq!(changed, Err(Error::Lock), "{case:?}");
+            assert_eq!(changed, Err(Error::LOCK), "{case:?}");
         };
         let (_, after, done) = change::<LOCKED>(case, &path, i64::MAX, look);
         assert_eq!(done, Ok(()), "{case:?}");
@@ -150,7 +150,7 @@ fn what_a_dead_writer_has_left_is_undone_only_with_all_locks() {
             let (before, after, done) = change::<false>(case, &path, left, |_, _| {});
             let (found, changed) = others::<false>(&path, case.1);
             assert!(found == before || found == after, "{case:?} {left}");
-            assert_eq!(changed, Err(Error::Lock), "{case:?} {left}");
+            assert_eq!(changed, Err(Error::LOCK), "{case:?} {left}");
             let stranger = std::fs::File::open(frame_file_of(&path, case.1)).unwrap();
             stranger.lock().unwrap();
             let beside = others::<true>(&path, case.1);
@@ -158,7 +158,7 @@ fn what_a_dead_writer_has_left_is_undone_only_with_all_locks() {
             drop(stranger);
             if beside.1.is_err() {
                 records += 1;
-                assert_eq!(beside.1, Err(Error::Lock), "{case:?} {left}");
+                assert_eq!(beside.1, Err(Error::LOCK), "{case:?} {left}");
                 assert_eq!(others::<true>(&path, case.1), (found, Ok(())));
             }
             if done.is_ok() {

@@ -66,10 +66,10 @@ fn nor_in_memory() {
     );
     // Now the chunk is a damaged one.
     memory.set_all_checksums().unwrap();
-    assert_eq!(memory.find(0).err(), Some(Error::Data));
+    assert_eq!(memory.find(0).err(), Some(Error::DATA));
     let replaced = commit(&mut memory, Step::Update(vec![(0, Ok(chunk(CHUNK, 2)))]));
-    assert_eq!(replaced, Err(Error::Data));
-    assert_eq!(memory.find(0).err(), Some(Error::Data));
+    assert_eq!(replaced, Err(Error::DATA));
+    assert_eq!(memory.find(0).err(), Some(Error::DATA));
 }
 
 /// A change of metalayers leaves a compressed index as it is. If the index was damaged since the frame was read, the next reader still finds
@@ -110,7 +110,7 @@ fn a_change_of_metalayers_does_not_hide_damage_of_the_index() {
     };
     commit(&mut disk, &mut model, Step::VlMeta(layer));
     let open = || Disk::open(plain(), &c_path(&path), 0, kind);
-    assert_eq!(open().err(), Some(Error::Data));
+    assert_eq!(open().err(), Some(Error::DATA));
     // Closing the frame writes the index that was read.
     drop(disk);
     let (mut disk, loaded) = open().unwrap();

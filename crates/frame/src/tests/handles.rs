@@ -172,7 +172,7 @@ fn a_thread_does_not_wait_for_itself() {
         let (mut one, mut two) = (open(&path, kind), open(&path, kind));
         one.lock().unwrap();
         let since = Instant::now();
-        assert_eq!(append(&mut two, &mut model, kind), Err(Error::Lock));
+        assert_eq!(append(&mut two, &mut model, kind), Err(Error::LOCK));
         assert!(since.elapsed() < Duration::from_secs(1));
         one.unlock();
         append(&mut two, &mut model, kind).unwrap();

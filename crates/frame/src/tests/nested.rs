@@ -196,7 +196,7 @@ impl Hook for FailingRead {
     fn before(&self, call: Call, _: &dyn Storage) -> Result<()> {
         let reads = matches!(call, Call::Size | Call::Read(_));
         match reads && self.0.fetch_sub(1, Ordering::Relaxed) == 0 {
-            true => Err(Error::FileRead),
+            true => Err(Error::FILE_READ),
             false => Ok(()),
         }
     }
@@ -231,7 +231,7 @@ fn a_read_that_fails_is_an_error() {
             let context = format!("{point} {call}");
             match found {
                 Ok(found) => assert!(found == before || found == after, "{context}"),
-                Err(error) => assert_eq!(error, Error::FileRead, "{context}"),
+                Err(error) => assert_eq!(error, Error::FILE_READ, "{context}"),
             }
             lives_on(&path, kind, &[&before, &after], &context);
             if reads.0.load(Ordering::Relaxed) >= 0 {
@@ -251,7 +251,7 @@ fn is_kept(path: &Path, pos: u64, inner: &[u8]) {
     let mut model = whole(&mut first, loaded).unwrap();
     let step = Step::Append(Ok(chunk(77, 7)));
     let result = commit(&mut first, &mut model, &step);
-    assert_eq!(result, Err(Error::FileWrite));
+    assert_eq!(result, Err(Error::FILE_WRITE));
     drop(first);
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(&bytes[pos as usize..][..inner.len()], inner);

@@ -44,10 +44,10 @@ impl Hook for CutFiles {
         let is_here = pos == cut.pos && !bytes.is_empty();
         if is_here && !std::mem::replace(&mut cut.done, true) {
             file.write_at(pos, &bytes[..cut.part])?;
-            return Err(Error::FileWrite);
+            return Err(Error::FILE_WRITE);
         }
         match cut.done && (is_here || cut.fails == Fails::All) {
-            true => Err(Error::FileWrite),
+            true => Err(Error::FILE_WRITE),
             false => Ok(()),
         }
     }
@@ -103,7 +103,7 @@ fn an_append_that_is_cut_off_and_cannot_be_undone() {
                 done,
             });
             let appended = append(&mut disk, &mut before.clone());
-            assert_eq!(appended, Err(Error::FileWrite));
+            assert_eq!(appended, Err(Error::FILE_WRITE));
             let _ = disk.refresh().unwrap();
             let context = format!("{fails:?}, {part} bytes");
             let shown = content(&mut disk).expect(&context);

@@ -87,7 +87,7 @@ fn a_file_without_a_writer_is_not_waited_for() {
     for _ in 0..3 {
         eventful.set(Box::new(|_| {}));
         let appended = append(&mut disk, &mut model.clone());
-        assert_eq!(appended, Err(Error::FileRead));
+        assert_eq!(appended, Err(Error::FILE_READ));
         // Each attempt to read the frame asks for the size three times, and there is more than one attempt.
         let looks = eventful.looks();
         assert!((6..50).contains(&looks), "{looks} looks");

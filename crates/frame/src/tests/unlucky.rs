@@ -37,7 +37,7 @@ impl Hook for Unlucky {
         let is_dead = matches!(self.fate, Fate::Dies | Fate::DiesTorn)
             && self.left.load(Ordering::Relaxed) < 0;
         match mode == Mode::Create && is_dead {
-            true => Err(Error::FileOpen),
+            true => Err(Error::FILE_OPEN),
             false => Ok(()),
         }
     }
@@ -45,8 +45,8 @@ impl Hook for Unlucky {
     fn before(&self, call: Call, file: &dyn Storage) -> Result<()> {
         let error = match call {
             Call::Size | Call::Read(_) => return Ok(()),
-            Call::Write(..) | Call::Sync => Error::FileWrite,
-            Call::Truncate => Error::FileTruncate,
+            Call::Write(..) | Call::Sync => Error::FILE_WRITE,
+            Call::Truncate => Error::FILE_TRUNCATE,
         };
         match (self.left.fetch_sub(1, Ordering::Relaxed), self.fate) {
             (0, Fate::Torn | Fate::DiesTorn | Fate::EndsTorn) => {

@@ -22,13 +22,13 @@ impl Held {
     /// The file through which the lock is taken.
     ///
     /// # Errors
-    /// [`Error::Lock`] in a child of the process that opened the map, which shares the mapped file, and so its locks, with the parent; those of
+    /// [`Error::LOCK`] in a child of the process that opened the map, which shares the mapped file, and so its locks, with the parent; those of
     /// [`Map::file`].
     fn locked_file<'a>(&'a self, map: &'a Map) -> Result<&'a File> {
         match &self.file {
             Some(file) => Ok(file),
             None if self.is_first => map.file(),
-            None => Err(Error::Lock),
+            None => Err(Error::LOCK),
         }
     }
 
@@ -71,7 +71,7 @@ impl MapLock {
     /// The lock of the file at `path`.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::MEMORY_ALLOC`].
     pub(super) fn new(path: &CStr) -> Result<Self> {
         Ok(Self {
             path: CStrBuf::copy_of(path)?,
@@ -94,7 +94,7 @@ impl MapLock {
     /// the lock was not taken.
     ///
     /// # Errors
-    /// [`Error::Lock`] if other threads hold it until `end`; those of `how`.
+    /// [`Error::LOCK`] if other threads hold it until `end`; those of `how`.
     fn take_by(
         &self,
         map: &Map,
@@ -105,7 +105,7 @@ impl MapLock {
         while held.count > 0 && held.thread != thread {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(Error::Lock);
+                return Err(Error::LOCK);
             }
             let (again, _) = self
                 .left

@@ -11,9 +11,9 @@
 //! the file with the descriptor is checked to be the mapped one. If it is another, the mapped file is opened again by its path.
 
 use super::{Exclusion, Mode, Storage, Written};
-use crate::file::{read_up_to, write_up_to};
+use crate::file::{read_up_to, write_all};
 use lock::MapLock;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::boxed;
 use oxiblosc_system::files;
 use oxiblosc_system::map::{MapMode, Region, whole_pages};
@@ -141,12 +141,15 @@ impl Drop for MappedFile {
 }
 
 impl Map {
-    /// Opens and maps the file at `name`. If the map may grow, address space for `room` bytes is reserved. `Error::FileOpen` if the file cannot be
-    /// opened, `Error::MemoryAlloc` if there is not enough address space.
+    /// Opens and maps the file at `name`. If the map may grow, address space for `room` bytes is reserved. `Error::FILE_OPEN` if the file cannot be
+    /// opened, `Error::MEMORY_ALLOC` if there is not enough address space.
     pub fn open(name: &CStr, access: OpenMode, room: usize) -> Result<Self> {
-        let file = access.open(name).map_err(|_| Error::FileOpen)?;
-        let (identity, size) = files::version(&file).map_err(|_| Error::FileRead)?;
-        let size = usize::try_from(size.unwrap_or(0)).map_err(|_| Error::MemoryAlloc)?;
+        let file = access
+            .open(name)
+            .or_error(Error::FILE_OPEN)
+            .doing(Doing::OpenFile)?;
+        let (identity, size) = files::version(&file).or_error(Error::FILE_READ)?;
+        let size = usize::try_from(size.unwrap_or(0)).map_err(|_| Error::MEMORY_ALLOC)?;
         let room = if access == OpenMode::Read { 0 } else { room };
         let mapped = size.max(room).max(1);
         let region = if access == OpenMode::Copy {
@@ -171,10 +174,10 @@ impl Map {
     /// The mapped file, unless the last check of its descriptor has failed.
     ///
     /// # Errors
-    /// [`Error::FileRead`].
+    /// [`Error::FILE_READ`].
     pub fn file(&self) -> Result<&File> {
         match self.is_closed.load(Ordering::Relaxed) {
-            true => Err(Error::FileRead),
+            true => Err(Error::FILE_READ),
             false => Ok(&self.file.last().file),
         }
     }
@@ -183,7 +186,7 @@ impl Map {
     /// the file is opened again.
     ///
     /// # Errors
-    /// [`Error::FileRead`] if the path leads to another file, or `query` fails.
+    /// [`Error::FILE_READ`] if the path leads to another file, or `query` fails.
     fn checked<T>(&self, query: impl Fn(&File) -> Option<((u64, u64), T)>) -> Result<T> {
         let run = |file: &MappedFile| {
             let (identity, result) = query(&file.file)?;
@@ -192,7 +195,7 @@ impl Map {
         let last = self.file.last();
         let result = run(last);
         if result.is_some() || last.is_open() {
-            return result.ok_or(Error::FileRead);
+            return result.ok_or(Error::FILE_READ);
         }
         if let Some(file) = self.lock.open_again(self)
             && let Ok(next) = boxed(MappedFile::new(file, last.identity))
@@ -202,19 +205,19 @@ impl Map {
         }
         let last = self.file.last();
         self.is_closed.store(!last.is_open(), Ordering::Relaxed);
-        run(last).ok_or(Error::FileRead)
+        run(last).ok_or(Error::FILE_READ)
     }
 
     /// The size of the file in bytes.
     fn file_size(&self) -> Result<u64> {
         let size = self.checked(|file| files::version(file).ok())?;
-        size.ok_or(Error::FileRead)
+        size.ok_or(Error::FILE_READ)
     }
 
     /// Checks the descriptor of the file before it is used, and opens it again if the program has closed it.
     ///
     /// # Errors
-    /// [`Error::FileRead`] if that is impossible.
+    /// [`Error::FILE_READ`] if that is impossible.
     pub fn check_open(&self) -> Result<()> {
         self.file_size().map(drop)
     }
@@ -229,7 +232,7 @@ impl Map {
         }
     }
 
-    /// The address of the `len` bytes at `pos`. It is valid until the next write, and as long as the map exists. `Error::FileRead` if not all of
+    /// The address of the `len` bytes at `pos`. It is valid until the next write, and as long as the map exists. `Error::FILE_READ` if not all of
     /// them are there.
     pub fn address(&self, pos: u64, len: usize) -> Result<*mut u8> {
         let region = self.look();
@@ -239,7 +242,7 @@ impl Map {
             _ if len == 0 => 0,
             _ => pos + len,
         };
-        self.check_file(needed, Error::FileRead)?;
+        self.check_file(needed, Error::FILE_READ)?;
         Ok(region.at(pos))
     }
 
@@ -266,7 +269,7 @@ impl Map {
     /// Writes to the memory of a map with [`OpenMode::Copy`].
     fn write_copy(&self, pos: usize, end: usize, bytes: &[u8]) -> Result<()> {
         let mut region = self.change();
-        self.check_file(region.needed(pos, end), Error::FileWrite)?;
+        self.check_file(region.needed(pos, end), Error::FILE_WRITE)?;
         if end > region.mapped {
             region.grow_copy(whole_pages(end.saturating_mul(2))?)?;
         }
@@ -288,11 +291,11 @@ impl Storage for Map {
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
         if self.access != OpenMode::Copy {
             let whole = read_up_to(self.file()?, pos, buf) == buf.len();
-            return if whole { Ok(()) } else { Err(Error::FileRead) };
+            return if whole { Ok(()) } else { Err(Error::FILE_READ) };
         }
         let region = self.look();
         let from = region.find(pos, buf.len())?;
-        self.check_file(region.needed(from, from + buf.len()), Error::FileRead)?;
+        self.check_file(region.needed(from, from + buf.len()), Error::FILE_READ)?;
         region.get(from, buf);
         Ok(())
     }
@@ -302,37 +305,35 @@ impl Storage for Map {
             return Ok(());
         }
         if self.access == OpenMode::Read {
-            return Err(Error::FileWrite);
+            return Err(Error::FILE_WRITE.at(Doing::WriteReadOnly));
         }
-        let from = usize::try_from(pos).map_err(|_| Error::FileWrite)?;
+        let from = usize::try_from(pos).map_err(|_| Error::FILE_WRITE)?;
         let end = from
             .checked_add(buf.len())
             .filter(|end| isize::try_from(*end).is_ok())
-            .ok_or(Error::FileWrite)?;
+            .ok_or(Error::FILE_WRITE)?;
         if self.access == OpenMode::Copy {
             return self
                 .write_copy(from, end, buf)
-                .map_err(|_| Error::FileWrite);
+                .map_err(|_| Error::FILE_WRITE);
         }
         if end <= self.look().size {
-            let file = self.file().map_err(|_| Error::FileWrite)?;
-            let whole = write_up_to(file, pos, buf) == buf.len();
-            return if whole { Ok(()) } else { Err(Error::FileWrite) };
+            let file = self.file().map_err(|_| Error::FILE_WRITE)?;
+            return write_all(file, pos, buf);
         }
         let mut region = self.change();
         // Another handle may have made the file longer or shorter since this one did.
-        let before = self.file_size().map_err(|_| Error::FileWrite)?;
-        let file = self.file().map_err(|_| Error::FileWrite)?;
+        let before = self.file_size().map_err(|_| Error::FILE_WRITE)?;
+        let file = self.file().map_err(|_| Error::FILE_WRITE)?;
         if end > region.mapped {
             region
                 .grow_shared(end.saturating_mul(2), self.access.kind(), file)
-                .map_err(|_| Error::FileWrite)?;
+                .map_err(|_| Error::FILE_WRITE)?;
         }
-        if write_up_to(file, pos, buf) < buf.len() {
+        write_all(file, pos, buf).inspect_err(|_| {
             // Removes what a partial write has added to the file. If this fails, nothing more can be done.
             let _ = files::set_len(file, before);
-            return Err(Error::FileWrite);
-        }
+        })?;
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
         if region.size > region.mapped {
             // Another handle has made the file longer. If that part cannot be mapped, no addresses in it are returned.
@@ -348,15 +349,18 @@ impl Storage for Map {
         let size = usize::try_from(size)
             .ok()
             .filter(|size| isize::try_from(*size).is_ok())
-            .ok_or(Error::FileTruncate)?;
+            .ok_or(Error::FILE_TRUNCATE)?;
         // Even if the map's size is right, another handle may have changed the file's.
         if size == region.size && (self.access == OpenMode::Copy || self.size()? == size as u64) {
             return Ok(());
         }
         let grown = match self.access {
-            OpenMode::Read => Err(Error::FileTruncate),
+            OpenMode::Read => Err(Error::FILE_TRUNCATE.at(Doing::WriteReadOnly)),
             OpenMode::Copy if size < region.size => self
-                .check_file(region.needed(size, whole_pages(size)?), Error::FileTruncate)
+                .check_file(
+                    region.needed(size, whole_pages(size)?),
+                    Error::FILE_TRUNCATE,
+                )
                 .and_then(|()| region.cut_copy(size)),
             OpenMode::Copy if size > region.mapped => {
                 whole_pages(size).and_then(|mapped| region.grow_copy(mapped))
@@ -367,16 +371,16 @@ impl Storage for Map {
             }
             _ => Ok(()),
         };
-        grown.map_err(|_| Error::FileTruncate)?;
+        grown.map_err(|_| Error::FILE_TRUNCATE)?;
         if self.access != OpenMode::Copy {
-            let file = self.file().map_err(|_| Error::FileTruncate)?;
+            let file = self.file().map_err(|_| Error::FILE_TRUNCATE)?;
             region.release();
             let cut = files::set_len(file, size as u64);
             if cut.is_ok() {
                 region.size = size;
             }
             region.follow(self.access.kind(), file);
-            return cut.map_err(|_| Error::FileTruncate);
+            return cut.or_error(Error::FILE_TRUNCATE);
         }
         region.size = size;
         Ok(())
@@ -384,10 +388,9 @@ impl Storage for Map {
 
     fn sync(&self) -> Result<()> {
         if self.access.writes_file() {
-            let synced = self.file().map(File::sync_data);
-            synced
-                .map_err(|_| Error::FileWrite)?
-                .map_err(|_| Error::FileWrite)
+            let file = self.file().map_err(|error| error.or(Error::FILE_WRITE))?;
+            let synced = file.sync_data().or_error(Error::FILE_WRITE);
+            synced.doing(Doing::SyncFile)
         } else {
             Ok(())
         }

@@ -23,9 +23,9 @@ impl Opened {
     /// Maps the file at `path` in the mode `mode`. If it may grow, address space for `room` bytes is reserved.
     ///
     /// # Errors
-    /// [`Error::FileOpen`] for an unknown mode; those of [`Map::open`].
+    /// [`Error::FILE_OPEN`] for an unknown mode; those of [`Map::open`].
     pub fn new(path: &CStr, mode: &CStr, room: usize) -> Result<Self> {
-        let access = OpenMode::from_mode(mode.to_bytes()).ok_or(Error::FileOpen)?;
+        let access = OpenMode::from_mode(mode.to_bytes()).ok_or(Error::FILE_OPEN)?;
         let room = match access {
             OpenMode::Read => 0,
             _ => room,
@@ -33,8 +33,8 @@ impl Opened {
         let map = Shared::new(Map::open(path, access, room)?)?;
         let file = streams::of_file(map.file()?, access.writes_file());
         let file = file.map_err(|error| match error.kind() {
-            ErrorKind::OutOfMemory => Error::MemoryAlloc,
-            _ => Error::FileOpen,
+            ErrorKind::OutOfMemory => Error::MEMORY_ALLOC,
+            _ => Error::FILE_OPEN,
         })?;
         // The text must stay as it is: python-blosc2's tests look for it.
         info(format_args!(
@@ -95,15 +95,15 @@ impl MappedStream {
     /// The address of the `len` bytes at `position`.
     ///
     /// # Errors
-    /// [`Error::FileRead`] if not all of them are there.
+    /// [`Error::FILE_READ`] if not all of them are there.
     pub fn address(&self, position: u64, len: usize) -> Result<*mut u8> {
         match &self.0 {
             StreamBytes::Map(map) => map.address(position, len),
             StreamBytes::Memory { address, size } => {
-                let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
+                let position = usize::try_from(position).map_err(|_| Error::FILE_READ)?;
                 match position.checked_add(len) {
                     Some(end) if end <= *size => Ok(address.wrapping_add(position)),
-                    _ => Err(Error::FileRead),
+                    _ => Err(Error::FILE_READ),
                 }
             }
         }
@@ -112,10 +112,10 @@ impl MappedStream {
     /// Writes bytes, which must not be bytes of the stream itself. A file grows if necessary.
     ///
     /// # Errors
-    /// [`Error::FileWrite`] for a file, [`Error::FileRead`] beyond the end of memory.
+    /// [`Error::FILE_WRITE`] for a file, [`Error::FILE_READ`] beyond the end of memory.
     pub fn write_at(&self, position: u64, bytes: &[u8]) -> Result<()> {
         if let StreamBytes::Map(map) = &self.0 {
-            map.check_open().map_err(|_| Error::FileWrite)?;
+            map.check_open().map_err(|_| Error::FILE_WRITE)?;
             return map.write_at(position, bytes);
         }
         let there = self.address(position, bytes.len())?;
@@ -127,15 +127,15 @@ impl MappedStream {
     /// Makes a file `size` bytes long. Memory must have that size already.
     ///
     /// # Errors
-    /// [`Error::FileTruncate`].
+    /// [`Error::FILE_TRUNCATE`].
     pub fn truncate(&self, size: u64) -> Result<()> {
         match &self.0 {
             StreamBytes::Map(map) => {
-                map.check_open().map_err(|_| Error::FileTruncate)?;
+                map.check_open().map_err(|_| Error::FILE_TRUNCATE)?;
                 map.truncate(size)
             }
             StreamBytes::Memory { size: there, .. } if *there as u64 == size => Ok(()),
-            StreamBytes::Memory { .. } => Err(Error::FileTruncate),
+            StreamBytes::Memory { .. } => Err(Error::FILE_TRUNCATE),
         }
     }
 }
@@ -152,14 +152,14 @@ mod tests {
         assert!(stream.map().is_none());
         assert_eq!(stream.size(), 10);
         assert_eq!(stream.write_at(8, b"ab"), Ok(()));
-        assert_eq!(stream.write_at(9, b"ab"), Err(Error::FileRead));
-        assert_eq!(stream.address(u64::MAX, 2), Err(Error::FileRead));
+        assert_eq!(stream.write_at(9, b"ab"), Err(Error::FILE_READ));
+        assert_eq!(stream.address(u64::MAX, 2), Err(Error::FILE_READ));
         assert_eq!(
             stream.address(10, 0).map(|end| end.addr()),
             Ok(memory.as_ptr().addr() + 10)
         );
         assert_eq!(stream.truncate(10), Ok(()));
-        assert_eq!(stream.truncate(9), Err(Error::FileTruncate));
+        assert_eq!(stream.truncate(9), Err(Error::FILE_TRUNCATE));
         assert_eq!(&memory, b"01234567ab");
     }
 }

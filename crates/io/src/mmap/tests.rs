@@ -32,7 +32,7 @@ fn modes_do_what_they_say() {
     let folder = Folder::new("map");
     let name = folder.path("a");
     for access in [OpenMode::Read, OpenMode::ReadWrite, OpenMode::Copy] {
-        assert_eq!(Map::open(&name, access, 10).err(), Some(Error::FileOpen));
+        assert_eq!(Map::open(&name, access, 10).err(), Some(Error::FILE_OPEN));
     }
     write(&name, b"0123456789");
     let map = Map::open(&name, OpenMode::Read, 1 << 20).expect("opens");
@@ -40,11 +40,11 @@ fn modes_do_what_they_say() {
         (whole(&map), map.extent().mapped),
         (b"0123456789".to_vec(), 10)
     );
-    assert_eq!(map.write_at(0, b"a"), Err(Error::FileWrite));
-    assert_eq!(map.truncate(5), Err(Error::FileTruncate));
-    assert_eq!(map.read_at(5, &mut [0; 6]), Err(Error::FileRead));
-    assert_eq!(map.read_at(u64::MAX, &mut [0; 6]), Err(Error::FileRead));
-    assert_eq!(map.address(11, 0), Err(Error::FileRead));
+    assert_eq!(map.write_at(0, b"a"), Err(Error::FILE_WRITE));
+    assert_eq!(map.truncate(5), Err(Error::FILE_TRUNCATE));
+    assert_eq!(map.read_at(5, &mut [0; 6]), Err(Error::FILE_READ));
+    assert_eq!(map.read_at(u64::MAX, &mut [0; 6]), Err(Error::FILE_READ));
+    assert_eq!(map.address(11, 0), Err(Error::FILE_READ));
     assert_eq!(map.sync(), Ok(()));
     drop(map);
 
@@ -71,9 +71,9 @@ fn modes_do_what_they_say() {
     // Windows maps no file longer than it is.
     let room = if cfg!(windows) { 0 } else { 1 << 20 };
     assert_eq!((map.size(), map.extent().mapped), (Ok(0), room));
-    assert_eq!(map.address(0, 1), Err(Error::FileRead));
-    assert_eq!(map.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
-    assert_eq!(map.truncate(u64::MAX), Err(Error::FileTruncate));
+    assert_eq!(map.address(0, 1), Err(Error::FILE_READ));
+    assert_eq!(map.write_at(u64::MAX, b"a"), Err(Error::FILE_WRITE));
+    assert_eq!(map.truncate(u64::MAX), Err(Error::FILE_TRUNCATE));
     assert!(map.identity().is_some());
     assert!(Map::open(&name, OpenMode::Create, usize::MAX).is_err());
     assert!(Map::open(&name, OpenMode::Copy, usize::MAX).is_err());
@@ -149,15 +149,15 @@ fn a_file_cut_short_is_an_error() {
             .expect("opens");
         file.set_len(5000).expect("truncates");
         let mut back = [0; 100];
-        assert_eq!(map.read_at(60_000, &mut back), Err(Error::FileRead));
-        assert_eq!(map.read_at(4950, &mut back), Err(Error::FileRead));
-        assert_eq!(map.address(60_000, 100), Err(Error::FileRead));
+        assert_eq!(map.read_at(60_000, &mut back), Err(Error::FILE_READ));
+        assert_eq!(map.read_at(4950, &mut back), Err(Error::FILE_READ));
+        assert_eq!(map.address(60_000, 100), Err(Error::FILE_READ));
         assert_eq!(map.read_at(4900, &mut back), Ok(()));
         if access == OpenMode::Copy {
-            assert_eq!(map.write_at(60_000, &back), Err(Error::FileWrite));
+            assert_eq!(map.write_at(60_000, &back), Err(Error::FILE_WRITE));
             // In the page of the file's old end, behind that end.
-            assert_eq!(map.write_at(100_200, &back), Err(Error::FileWrite));
-            assert_eq!(map.truncate(60_000), Err(Error::FileTruncate));
+            assert_eq!(map.write_at(100_200, &back), Err(Error::FILE_WRITE));
+            assert_eq!(map.truncate(60_000), Err(Error::FILE_TRUNCATE));
             map.write_at(120_000, &back)
                 .expect("that never came from the file");
             map.read_at(120_000, &mut back)
@@ -176,7 +176,7 @@ fn a_file_that_is_mapped_twice_is_not_cut() {
     write(&name, &[1; 100_000]);
     let map = Map::open(&name, OpenMode::ReadWrite, 0).expect("opens");
     let other = Map::open(&name, OpenMode::Read, 0).expect("opens");
-    assert_eq!(map.truncate(10), Err(Error::FileTruncate));
+    assert_eq!(map.truncate(10), Err(Error::FILE_TRUNCATE));
     assert_eq!(whole(&map), [1; 100_000]);
     map.write_at(99_999, &[2; 2]).expect("it may grow");
     assert_eq!(whole(&map).len(), 100_001);
@@ -209,7 +209,7 @@ fn a_file_that_outgrew_the_map() {
     write(&name, &[1; 100]);
     let map = Map::open(&name, OpenMode::ReadWrite, 0).expect("opens");
     write(&name, &vec![2; 1 << 20]);
-    assert_eq!(map.address(60_000, 1000), Err(Error::FileRead));
+    assert_eq!(map.address(60_000, 1000), Err(Error::FILE_READ));
     map.write_at(98, &[4; 8]).expect("writes");
     for (pos, len) in [(60_000, 1000), (0, 1 << 20)] {
         // All bytes at an address that was returned can be read.
@@ -219,7 +219,7 @@ fn a_file_that_outgrew_the_map() {
         assert_eq!(bytes[len - 1], 2);
     }
     let behind = map.address(60_000, 1 << 20);
-    assert_eq!(behind, Err(Error::FileRead));
+    assert_eq!(behind, Err(Error::FILE_READ));
 }
 
 /// All handles of a program's map lock its file through one descriptor.
@@ -306,7 +306,7 @@ fn a_change_through_a_map_keeps_others_out() {
             two.unlock();
             if held {
                 // The thread has it.
-                assert_eq!(one.lock_exclusive(), Err(Error::Lock));
+                assert_eq!(one.lock_exclusive(), Err(Error::LOCK));
             }
             map.unlock();
         }

@@ -87,11 +87,11 @@ impl Axis {
     /// blocks that overlap the range. The last block of a chunk may be shorter.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if any of these is empty, or larger than `isize::MAX`.
+    /// [`Error::INVALID_PARAM`] if any of these is empty, or larger than `isize::MAX`.
     pub fn even(range: Range<usize>, chunk: usize, block: usize) -> Result<Self> {
         let most = isize::MAX as usize;
         if range.is_empty() || range.end > most || !(1..=most).contains(&chunk) || block == 0 {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let blocks = chunk.div_ceil(block);
         let number = |place: usize| place / chunk * blocks + place % chunk / block;
@@ -111,17 +111,17 @@ impl Axis {
     /// `firsts` is the number of runs.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for other runs or parts, and for empty ones; [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] for other runs or parts, and for empty ones; [`Error::MEMORY_ALLOC`].
     pub fn listed(runs: List<Run>, firsts: List<usize>) -> Result<Self> {
         let len = runs.iter().try_fold(0usize, |len, run| {
             let len = len.checked_add(run.len);
             len.filter(|len| run.len > 0 && *len <= isize::MAX as usize)
-                .ok_or(Error::InvalidParam)
+                .ok_or(Error::INVALID_PARAM)
         })?;
         let ascend = firsts.windows(2).all(|pair| pair[0] < pair[1]);
         let cut = ascend && firsts.first() == Some(&0) && firsts.last() == Some(&runs.len());
         if !cut || !are_all(&runs, len)? {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         Ok(Self(Parts::Listed(Listed { runs, firsts, len })))
     }

@@ -69,8 +69,8 @@ impl<'a> Grid<'a> {
     /// outermost first; the stride of the innermost is 1.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if items would overlap or lie in another order, if they do not fit into the buffer, and for too many axes;
-    /// [`Error::MemoryAlloc`].
+    /// [`Error::INVALID_PARAM`] if items would overlap or lie in another order, if they do not fit into the buffer, and for too many axes;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn new(
         buffer: &'a mut [u8],
         item: usize,
@@ -86,7 +86,7 @@ impl<'a> Grid<'a> {
             buffer: PhantomData,
         };
         for (axis, stride) in dims {
-            let place = grid.axes.get_mut(grid.naxes).ok_or(Error::InvalidParam)?;
+            let place = grid.axes.get_mut(grid.naxes).ok_or(Error::INVALID_PARAM)?;
             *place = Some(axis);
             grid.strides[grid.naxes] = stride;
             grid.naxes += 1;
@@ -95,20 +95,22 @@ impl<'a> Grid<'a> {
         // the same offset, and the largest offset is that of the item at the last position of every axis.
         let (mut last, mut tiles) = (0usize, 1usize);
         for d in (0..grid.naxes).rev() {
-            let (axis, stride) = (grid.axes[d].ok_or(Error::Failure)?, grid.strides[d]);
+            let (axis, stride) = (grid.axes[d].ok_or(Error::FAILURE)?, grid.strides[d]);
             let innermost = d + 1 == grid.naxes;
             if stride <= last || (innermost && stride != 1) {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             let along = (axis.len() - 1).checked_mul(stride);
             last = along
                 .and_then(|along| last.checked_add(along))
-                .ok_or(Error::InvalidParam)?;
-            tiles = tiles.checked_mul(axis.count()).ok_or(Error::InvalidParam)?;
+                .ok_or(Error::INVALID_PARAM)?;
+            tiles = tiles
+                .checked_mul(axis.count())
+                .ok_or(Error::INVALID_PARAM)?;
         }
         let end = last.checked_add(1).and_then(|end| end.checked_mul(item));
         if end.is_none_or(|end| end > buffer.len()) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         grid.claims = Claims::new(tiles)?;
         Ok(grid)
@@ -118,7 +120,7 @@ impl<'a> Grid<'a> {
     /// is 1.
     ///
     /// # Errors
-    /// [`Error::Failure`] if it was claimed before.
+    /// [`Error::FAILURE`] if it was claimed before.
     ///
     /// # Panics
     /// If there is no such tile, or the lengths of `parts` and `inside` are not the number of axes.
@@ -137,7 +139,7 @@ impl<'a> Grid<'a> {
             number = number * axis.count() + parts[d];
         }
         if !self.claims.claim(number) {
-            return Err(Error::Failure);
+            return Err(Error::FAILURE);
         }
         tile.inside[..naxes].copy_from_slice(inside);
         tile.copy = as_box(&tile.parts[..naxes], inside, &self.strides[..naxes]);

@@ -131,7 +131,7 @@ fn errors_of_runs_come_out() {
     let mut buffer = [0u8; 12];
     let grid = Grid::new(&mut buffer, 1, axes.iter().zip([3, 1])).unwrap();
     let mut tile = grid.claim(&[2, 0], &[3, 1]).unwrap();
-    assert_eq!(tile.each(&mut |_, _| Err(Error::Data)), Err(Error::Data));
+    assert_eq!(tile.each(&mut |_, _| Err(Error::DATA)), Err(Error::DATA));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn arrays_that_overlap_or_do_not_fit_are_refused() {
     let axes = [even(4, 2, 1, 0), even(3, 3, 3, 0)];
     let mut buffer = [0u8; 24];
     let mut refused = |item: usize, strides: [usize; 2]| {
-        Grid::new(&mut buffer, item, axes.iter().zip(strides)).err() == Some(Error::InvalidParam)
+        Grid::new(&mut buffer, item, axes.iter().zip(strides)).err() == Some(Error::INVALID_PARAM)
     };
     assert!(!refused(2, [3, 1]) && !refused(1, [7, 1]) && !refused(0, [1000, 1]));
     assert!(refused(2, [4, 1]) && refused(3, [3, 1]));

@@ -6,10 +6,10 @@ pub(super) use system::each_entry_of;
 #[cfg(target_os = "linux")]
 mod system {
     use crate::unix::files::{How, NewFileAccess, open};
-    use oxiblosc_error::{Error, Result};
+    use oxiblosc_error::{Error, OrError, Result};
     use std::ffi::CStr;
     use std::fs::File;
-    use std::io::{ErrorKind, Seek};
+    use std::io::{self, ErrorKind, Seek};
     use std::os::fd::AsRawFd;
 
     /// Room for entries of a directory, aligned as the system writes them.
@@ -20,13 +20,13 @@ mod system {
     /// when there is no memory, too. An entry that `each` removes is not given again.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
+    /// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read, [`Error::MEMORY_ALLOC`], and those of
     /// `each`, which end it.
     pub fn each_entry(path: &CStr, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
         let directory =
             open(path, How::DIRECTORY, NewFileAccess::All).map_err(|error| match error.kind() {
-                ErrorKind::OutOfMemory => Error::MemoryAlloc,
-                _ => Error::NotFound,
+                ErrorKind::OutOfMemory => Error::MEMORY_ALLOC,
+                _ => Error::NOT_FOUND,
             })?;
         each_entry_of(&directory, each)
     }
@@ -39,7 +39,7 @@ mod system {
         /// Where the length of an entry stands, and its name: `struct linux_dirent64`, as getdents64(2) describes it.
         const LENGTH: usize = 16;
         const NAME: usize = 19;
-        directory.rewind().map_err(|_| Error::Failure)?;
+        directory.rewind().or_error(Error::FAILURE)?;
         let mut room = Entries([0; 4096]);
         loop {
             // SAFETY: an open descriptor, and as much room as is said, aligned as entries are.
@@ -51,15 +51,16 @@ mod system {
                     room.0.len(),
                 )
             };
-            let len = usize::try_from(len).map_err(|_| Error::Failure)?;
-            let mut entries = room.0.get(..len).ok_or(Error::Failure)?;
+            let refused = |_| Error::FAILURE.because(&io::Error::last_os_error());
+            let len = usize::try_from(len).map_err(refused)?;
+            let mut entries = room.0.get(..len).ok_or(Error::FAILURE)?;
             if entries.is_empty() {
                 return Ok(());
             }
             while let Some(length) = entries.get(LENGTH..LENGTH + 2) {
                 let length = usize::from(u16::from_ne_bytes([length[0], length[1]]));
-                let entry = entries.get(NAME..length).ok_or(Error::Failure)?;
-                let name = CStr::from_bytes_until_nul(entry).map_err(|_| Error::Failure)?;
+                let entry = entries.get(NAME..length).ok_or(Error::FAILURE)?;
+                let name = CStr::from_bytes_until_nul(entry).map_err(|_| Error::FAILURE)?;
                 if name != c"." && name != c".." {
                     each(name)?;
                 }
@@ -71,7 +72,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use oxiblosc_error::{Error, Result};
+    use oxiblosc_error::{Error, OrError, Result};
     use std::ffi::CStr;
     use std::fs::File;
     use std::io::{self, ErrorKind};
@@ -81,7 +82,7 @@ mod system {
     /// Calls `each` with the name of each entry of a directory.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
+    /// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read, [`Error::MEMORY_ALLOC`], and those of
     /// `each`, which end it.
     pub fn each_entry(path: &CStr, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
         // SAFETY: a C string.
@@ -90,7 +91,7 @@ mod system {
 
     /// The same, of an open directory, from its beginning.
     pub fn each_entry_of(directory: &File, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
-        let own = directory.try_clone().map_err(|_| Error::Failure)?;
+        let own = directory.try_clone().or_error(Error::FAILURE)?;
         // SAFETY: a descriptor that is open, and whose owner the stream becomes.
         let stream = unsafe { libc::fdopendir(own.as_raw_fd()) };
         if !stream.is_null() {
@@ -112,8 +113,8 @@ mod system {
         let Some(directory) = NonNull::new(stream).map(Open) else {
             let error = io::Error::last_os_error();
             return Err(match error.kind() {
-                ErrorKind::OutOfMemory => Error::MemoryAlloc,
-                _ => Error::NotFound,
+                ErrorKind::OutOfMemory => Error::MEMORY_ALLOC,
+                _ => Error::NOT_FOUND,
             });
         };
         loop {
@@ -121,9 +122,10 @@ mod system {
             // SAFETY: it is open.
             let entry = unsafe { libc::readdir(directory.0.as_ptr()) };
             if entry.is_null() {
-                return match io::Error::last_os_error().raw_os_error() {
+                let error = io::Error::last_os_error();
+                return match error.raw_os_error() {
                     Some(0) => Ok(()),
-                    _ => Err(Error::Failure),
+                    _ => Err(Error::FAILURE.because(&error)),
                 };
             }
             // SAFETY: an entry, whose name is a C string, until the next call.

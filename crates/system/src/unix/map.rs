@@ -63,7 +63,7 @@ pub fn page() -> usize {
 /// The whole pages that hold `size` bytes, in bytes.
 pub fn whole_pages(size: usize) -> Result<usize> {
     size.checked_next_multiple_of(page())
-        .ok_or(Error::MemoryAlloc)
+        .ok_or(Error::MEMORY_ALLOC)
 }
 
 /// Maps `len` bytes at an address of the system's choice: of the file, or of zeros where there is none.
@@ -72,9 +72,9 @@ fn map(len: usize, protection: i32, flags: i32, file: Option<&File>) -> Result<N
     // SAFETY: without MAP_FIXED the call touches no mapping that exists.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, fd, 0) };
     if address == libc::MAP_FAILED {
-        return Err(Error::MemoryAlloc);
+        return Err(Error::MEMORY_ALLOC);
     }
-    NonNull::new(address.cast()).ok_or(Error::MemoryAlloc)
+    NonNull::new(address.cast()).ok_or(Error::MEMORY_ALLOC)
 }
 
 /// Flags for address space that is zero until it is written to, and only then takes memory.
@@ -109,10 +109,10 @@ impl Region {
 
     /// Where in the region `len` bytes at `pos` begin. (The file may be longer than what is mapped of it.)
     pub fn find(&self, pos: u64, len: usize) -> Result<usize> {
-        let pos = usize::try_from(pos).map_err(|_| Error::FileRead)?;
+        let pos = usize::try_from(pos).map_err(|_| Error::FILE_READ)?;
         match pos.checked_add(len) {
             Some(end) if end <= self.size.min(self.mapped) => Ok(pos),
-            _ => Err(Error::FileRead),
+            _ => Err(Error::FILE_READ),
         }
     }
 
@@ -143,7 +143,7 @@ impl Region {
                 )
             };
             if laid == libc::MAP_FAILED {
-                return Err(Error::MemoryAlloc);
+                return Err(Error::MEMORY_ALLOC);
             }
         }
         (self.split, self.backed) = (split, self.size);
@@ -200,7 +200,7 @@ impl Region {
             )
         };
         if moved == libc::MAP_FAILED {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         // Those addresses may be mapped by something else now.
         // SAFETY: `split` is at most `mapped`.
@@ -238,7 +238,7 @@ impl Region {
                 )
             };
             if cleared == libc::MAP_FAILED {
-                return Err(Error::MemoryAlloc);
+                return Err(Error::MEMORY_ALLOC);
             }
         }
         self.split = self.split.min(keep);

@@ -23,7 +23,7 @@ impl Thread {
     /// Starts a thread with a stack of `stack` bytes.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::ThreadCreate`] if the system refuses.
+    /// [`Error::MEMORY_ALLOC`]; [`Error::THREAD_CREATE`] if the system refuses.
     pub fn start<W: Work>(stack: usize, work: Box<W>) -> Result<Self> {
         let work = Box::into_raw(work);
         let mut thread = MaybeUninit::uninit();
@@ -33,7 +33,7 @@ impl Thread {
         let refused = unsafe {
             if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
                 drop(Box::from_raw(work));
-                return Err(Error::MemoryAlloc);
+                return Err(Error::MEMORY_ALLOC);
             }
             // If the system rejects this size, the thread gets the default size.
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack);
@@ -49,7 +49,7 @@ impl Thread {
         if refused != 0 {
             // SAFETY: no thread was started, so this function still owns the box.
             drop(unsafe { Box::from_raw(work) });
-            return Err(Error::ThreadCreate);
+            return Err(Error::THREAD_CREATE);
         }
         // SAFETY: `pthread_create` succeeded, so it initialised `thread`.
         Ok(Self(Some(unsafe { thread.assume_init() })))

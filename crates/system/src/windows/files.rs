@@ -368,7 +368,7 @@ pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
 /// Calls `each` with the name of each entry of a directory.
 ///
 /// # Errors
-/// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
+/// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read, [`Error::MEMORY_ALLOC`], and those of
 /// `each`, which end it.
 pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
     struct FindHandle(HANDLE);
@@ -380,14 +380,14 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Res
     }
     let all = WideString::path(path).and_then(|path| path.join("*"));
     let all = all.map_err(|error| match error.kind() {
-        ErrorKind::OutOfMemory => Error::MemoryAlloc,
-        _ => Error::NotFound,
+        ErrorKind::OutOfMemory => Error::MEMORY_ALLOC,
+        _ => Error::NOT_FOUND,
     })?;
     let mut entry = WIN32_FIND_DATAW::default();
     // SAFETY: a text that ends, and room for what the call fills in.
     let search = unsafe { FindFirstFileW(all.as_ptr(), &mut entry) };
     if search == INVALID_HANDLE_VALUE {
-        return Err(Error::NotFound);
+        return Err(Error::NOT_FOUND);
     }
     let search = FindHandle(search);
     loop {
@@ -397,17 +397,17 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Res
             .position(|unit| *unit == 0)
             .unwrap_or(units.len());
         let mut name = [0; NAME];
-        to_utf8(&units[..end], &mut name[..NAME - 1]).map_err(|_| Error::Failure)?;
-        let name = CStr::from_bytes_until_nul(&name).map_err(|_| Error::Failure)?;
+        to_utf8(&units[..end], &mut name[..NAME - 1]).map_err(|_| Error::FAILURE)?;
+        let name = CStr::from_bytes_until_nul(&name).map_err(|_| Error::FAILURE)?;
         if name != c"." && name != c".." {
             each(name)?;
         }
         // SAFETY: the search goes on, and room for what the call fills in.
         if unsafe { FindNextFileW(search.0, &mut entry) } == 0 {
-            let code = io::Error::last_os_error().raw_os_error();
-            return match code.map(|code| code as u32) {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error().map(|code| code as u32) {
                 Some(ERROR_NO_MORE_FILES) => Ok(()),
-                _ => Err(Error::Failure),
+                _ => Err(Error::FAILURE.because(&error)),
             };
         }
     }

@@ -90,7 +90,7 @@ pub fn whole_pages(size: usize) -> Result<usize> {
     let whole = size.checked_next_multiple_of(page());
     whole
         .filter(|whole| isize::try_from(*whole).is_ok())
-        .ok_or(Error::MemoryAlloc)
+        .ok_or(Error::MEMORY_ALLOC)
 }
 
 /// Zeros, or addresses that nothing lies at.
@@ -101,7 +101,7 @@ fn memory(len: usize, usable: bool) -> Result<NonNull<u8>> {
     };
     // SAFETY: the system chooses where.
     let at = unsafe { VirtualAlloc(null(), len, kind, protection) };
-    NonNull::new(at.cast()).ok_or(Error::MemoryAlloc)
+    NonNull::new(at.cast()).ok_or(Error::MEMORY_ALLOC)
 }
 
 /// A view of the first `len` bytes of a file, which is at least as long. `len` is not 0.
@@ -111,13 +111,13 @@ fn view(file: &File, kind: MapMode, len: usize) -> Result<NonNull<u8>> {
     let at = unsafe {
         let mapping = CreateFileMappingW(file, null(), protection, 0, 0, null());
         if mapping.is_null() {
-            return Err(Error::MemoryAlloc);
+            return Err(Error::MEMORY_ALLOC);
         }
         let view = MapViewOfFile(mapping, kind.flags() as u32, 0, 0, len);
         CloseHandle(mapping);
         view.Value
     };
-    NonNull::new(at.cast()).ok_or(Error::MemoryAlloc)
+    NonNull::new(at.cast()).ok_or(Error::MEMORY_ALLOC)
 }
 
 impl Region {
@@ -154,10 +154,10 @@ impl Region {
 
     /// Where in the region `len` bytes at `pos` begin.
     pub fn find(&self, pos: u64, len: usize) -> Result<usize> {
-        let pos = usize::try_from(pos).map_err(|_| Error::FileRead)?;
+        let pos = usize::try_from(pos).map_err(|_| Error::FILE_READ)?;
         match pos.checked_add(len) {
             Some(end) if end <= self.size && end <= self.mapped => Ok(pos),
-            _ => Err(Error::FileRead),
+            _ => Err(Error::FILE_READ),
         }
     }
 

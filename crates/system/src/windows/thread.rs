@@ -30,7 +30,7 @@ impl Thread {
     /// Starts a thread with a stack of `stack` bytes.
     ///
     /// # Errors
-    /// [`Error::ThreadCreate`] if the system refuses.
+    /// [`Error::THREAD_CREATE`] if the system refuses.
     pub fn start<W: Work>(stack: usize, work: Box<W>) -> Result<Self> {
         stay_loaded();
         let work = Box::into_raw(work);
@@ -48,7 +48,7 @@ impl Thread {
         if thread.is_null() {
             // SAFETY: no thread was started, so this function still owns the box.
             drop(unsafe { Box::from_raw(work) });
-            return Err(Error::ThreadCreate);
+            return Err(Error::THREAD_CREATE);
         }
         Ok(Self(thread))
     }

@@ -14,7 +14,7 @@ impl Array {
     /// Copies the items from `start` up to but not including `stop` into a new array with the chunks and blocks in `cut`.
     ///
     /// # Errors
-    /// As for [`Self::read`] and [`Self::create`]; [`Error::InvalidParam`] for parameters with another typesize.
+    /// As for [`Self::read`] and [`Self::create`]; [`Error::INVALID_PARAM`] for parameters with another typesize.
     pub fn slice(
         &self,
         (start, stop): (&[i64], &[i64]),
@@ -38,7 +38,7 @@ impl Array {
             let shape = src.geometry.shape()?;
             let geometry = Geometry::new(&shape, cut.chunks, cut.blocks)?;
             if storage.cparams.typesize != src.typesize {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             let state = self.schunk.read()?;
             match src.copy_plan(cut.chunks, cut.blocks, state.metalayers())? {

@@ -10,7 +10,7 @@ impl Array {
     /// is filled with zeros.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for positions out of range, and if `items` is too short; those of damaged chunks, and of input.
+    /// [`Error::INVALID_PARAM`] for positions out of range, and if `items` is too short; those of damaged chunks, and of input.
     pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
         self.with(|array| array.read_checked(start, stop, items))
     }
@@ -40,7 +40,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As for [`Self::read`]; [`Error::InvalidIndex`] for an index out of range.
+    /// As for [`Self::read`]; [`Error::INVALID_INDEX`] for an index out of range.
     pub fn read_selection(&self, lists: &[&[i64]], items: &mut [u8]) -> Result<()> {
         self.with(|array| {
             let (shape, nbytes) = (lengths(array, lists)?, items.len() as i64);
@@ -55,7 +55,7 @@ impl Array {
     /// gets its last value.
     ///
     /// # Errors
-    /// As for [`Self::write`]; [`Error::InvalidIndex`] for an index out of range.
+    /// As for [`Self::write`]; [`Error::INVALID_INDEX`] for an index out of range.
     pub fn write_selection(&self, lists: &[&[i64]], items: &[u8]) -> Result<()> {
         self.change(|array| {
             let (shape, nbytes) = (lengths(array, lists)?, items.len() as i64);
@@ -83,7 +83,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As for [`Self::read`]; [`Error::InvalidParam`] for an array without dimensions.
+    /// As for [`Self::read`]; [`Error::INVALID_PARAM`] for an array without dimensions.
     pub fn read_sparse(&self, coords: &[i64], items: &mut [u8]) -> Result<()> {
         self.with(|array| {
             if coords.is_empty() {
@@ -98,7 +98,7 @@ impl Array {
 /// The shape of an orthogonal selection.
 fn lengths(array: &ArrayRef, lists: &[&[i64]]) -> Result<Shape> {
     if lists.len() != array.geometry.ndim {
-        return Err(Error::InvalidParam);
+        return Err(Error::INVALID_PARAM);
     }
     Shape::of(lists.iter().map(|list| Ok(list.len() as i64)))
 }
@@ -118,13 +118,13 @@ impl ArrayRef<'_> {
     pub(super) fn slice_shape(&self, start: &[i64], stop: &[i64]) -> Result<Shape> {
         let ndim = self.geometry.ndim;
         if start.len() != ndim || stop.len() != ndim {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let bounds = start.iter().zip(stop).zip(self.geometry.shape);
         Shape::of(bounds.map(|((start, stop), len)| {
             match *start >= 0 && start <= stop && *stop <= len {
                 true => Ok(stop - start),
-                false => Err(Error::InvalidParam),
+                false => Err(Error::INVALID_PARAM),
             }
         }))
     }

@@ -10,11 +10,11 @@ impl Array {
     /// with their item until they are written or cut.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an invalid shape; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] for an invalid shape; those of damaged chunks, of compression and output.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         self.change(|array| {
             if shape.len() != array.geometry.ndim {
-                return Err(Error::InvalidParam);
+                return Err(Error::INVALID_PARAM);
             }
             array.resize(shape, None)
         })
@@ -48,7 +48,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for another position, for items that do not fill whole positions of the axis, and, unless `at` is the end, for
+    /// [`Error::INVALID_PARAM`] for another position, for items that do not fill whole positions of the axis, and, unless `at` is the end, for
     /// positions that do not fill whole chunks; those of damaged chunks, of compression and output.
     pub fn insert(&self, items: &[u8], axis: usize, at: i64) -> Result<()> {
         self.change(|array| array.insert(items, axis, at))
@@ -57,7 +57,7 @@ impl Array {
     /// Deletes the `len` positions of `axis` from position `at` on, which have to be the last ones, or whole chunks.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for other positions; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] for other positions; those of damaged chunks, of compression and output.
     pub fn delete(&self, axis: usize, at: i64, len: i64) -> Result<()> {
         self.change(|array| array.delete(axis, at, len))
     }
@@ -65,11 +65,11 @@ impl Array {
     /// Appends all items of another array at the end of `axis`. All other dimensions must have the same lengths.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for other lengths, items of another size, and the array itself; those of damaged chunks, of compression and
+    /// [`Error::INVALID_PARAM`] for other lengths, items of another size, and the array itself; those of damaged chunks, of compression and
     /// output.
     pub fn join(&self, other: &Self, axis: usize) -> Result<()> {
         if std::ptr::eq(self, other) {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         // The other array is copied, so that only one of them is locked at a time: two threads that join two arrays crosswise would wait for
         // each other.

@@ -37,11 +37,11 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for too many dimensions, if not exactly those of the array remain without the new ones, and for an array with
+    /// [`Error::INVALID_PARAM`] for too many dimensions, if not exactly those of the array remain without the new ones, and for an array with
     /// further metalayers, which might depend on its dimensions.
     pub fn expand_dims(&self, new: &[bool]) -> Result<View<'_>> {
         let mut axes = [0; MAX_DIM];
-        let front = axes.get_mut(..new.len()).ok_or(Error::InvalidParam)?;
+        let front = axes.get_mut(..new.len()).ok_or(Error::INVALID_PARAM)?;
         for (axis, new) in front.iter_mut().zip(new) {
             *axis = u8::from(*new);
         }
@@ -51,7 +51,7 @@ impl Array {
     /// A view without the dimensions of length 1.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] if chunks are padded along one of them, and for an array with further metalayers.
+    /// [`Error::INVALID_PARAM`] if chunks are padded along one of them, and for an array with further metalayers.
     pub fn squeeze(&self) -> Result<View<'_>> {
         let shape = self.shape()?;
         let axes = std::array::from_fn(|d| shape.get(d) == Some(&1));
@@ -61,10 +61,10 @@ impl Array {
     /// A view without some dimensions of length 1. `axes` has an element for each dimension of the array, which is true if it is left out.
     ///
     /// # Errors
-    /// [`Error::InvalidIndex`] for a dimension of another length, and as for [`Self::squeeze`].
+    /// [`Error::INVALID_INDEX`] for a dimension of another length, and as for [`Self::squeeze`].
     pub fn squeeze_axes(&self, axes: &[bool]) -> Result<View<'_>> {
         if axes.len() != self.shape()?.len() {
-            return Err(Error::InvalidParam);
+            return Err(Error::INVALID_PARAM);
         }
         let axes = std::array::from_fn(|d| axes.get(d) == Some(&true));
         self.view_with(Dimensions::Squeezed(axes))

@@ -95,8 +95,8 @@ impl State {
     /// in the header, so they have to be stored as soon as chunks differ in size.
     ///
     /// # Errors
-    /// [`Error::MaxBufsizeExceeded`] for more than [`MAX_STORED_SPECIALS`], as a small index may claim more of them than fit into memory;
-    /// [`Error::Data`] and those of its header for a damaged chunk. Sizes that differ are known from the headers of all chunks alone, so that
+    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more than [`MAX_STORED_SPECIALS`], as a small index may claim more of them than fit into memory;
+    /// [`Error::DATA`] and those of its header for a damaged chunk. Sizes that differ are known from the headers of all chunks alone, so that
     /// no chunk could be read anymore.
     fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
@@ -109,15 +109,15 @@ impl State {
             if gone.binary_search(&nchunk).is_ok() {
                 continue;
             }
-            let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::Data)?;
+            let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::DATA)?;
             let Location::Special(kind) = self.store.find(nchunk)? else {
                 if self.chunk_info_in(nchunk, true)?.nbytes != nbytes {
-                    return Err(Error::Data);
+                    return Err(Error::DATA);
                 }
                 continue;
             };
             if specials.len() == MAX_STORED_SPECIALS {
-                return Err(Error::MaxBufsizeExceeded);
+                return Err(Error::MAX_BUFSIZE_EXCEEDED);
             }
             let chunk = self.special_chunk(kind, nbytes)?;
             let chunk = match self.with_checksums(&chunk)? {
@@ -178,7 +178,7 @@ impl State {
                 let mut chunk = match self.store.find(nchunk)? {
                     Location::Memory(bytes, _) => Buffer::copy_of(bytes)?,
                     Location::File(stored) => stored.whole()?,
-                    Location::Special(_) => return Err(Error::Failure),
+                    Location::Special(_) => return Err(Error::FAILURE),
                 };
                 chunk.edit(&edits)?;
                 chunk

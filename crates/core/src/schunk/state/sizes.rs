@@ -17,15 +17,15 @@ const MAX_MISSING: usize = 64;
 
 /// Whether an error says that a chunk is lost: that it is damaged, or that its file is missing or cannot be read.
 pub(crate) fn is_loss(error: Error) -> bool {
-    matches!(
-        error,
-        Error::Data
-            | Error::InvalidHeader
-            | Error::VersionSupport
-            | Error::ReadBuffer
-            | Error::FileOpen
-            | Error::FileRead
-    )
+    [
+        Error::DATA,
+        Error::INVALID_HEADER,
+        Error::VERSION_SUPPORT,
+        Error::READ_BUFFER,
+        Error::FILE_OPEN,
+        Error::FILE_READ,
+    ]
+    .contains(&error)
 }
 
 impl State {
@@ -43,7 +43,7 @@ impl State {
     /// The sizes of the chunks.
     ///
     /// # Errors
-    /// [`Error::Data`] if the chunks of a frame contradict its header; those of reading them.
+    /// [`Error::DATA`] if the chunks of a frame contradict its header; those of reading them.
     pub fn sizes(&self) -> Result<ChunkSizes> {
         self.sizes_of(&self.counts, true)
     }
@@ -72,7 +72,7 @@ impl State {
         starts.reserve(1)?;
         starts.push(end)?;
         if self.store.is_frame() && end != counts.nbytes.max(0) as u64 {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         self.sum_checked.store(true, Ordering::Relaxed);
         let sizes = ChunkSizes::Starts(Shared::new(starts)?);
@@ -95,24 +95,26 @@ impl State {
             // The frame was read again, if it was another one, when the sizes were asked for.
             let header = match self.store.find_in(nchunk, false) {
                 // The index is wrong: it does not tell the size of such a chunk.
-                Ok(Location::Special(_)) => return Err(Error::Data),
+                Ok(Location::Special(_)) => return Err(Error::DATA),
                 Ok(Location::Memory(bytes, _)) => ChunkHeader::parse(bytes),
                 Ok(Location::File(stored)) => stored.header(),
                 Err(error) => Err(error),
             };
             match header {
                 Ok(header) => sum += header.nbytes as u64,
-                Err(Error::FileOpen) if missing == MAX_MISSING => return Err(Error::FileOpen),
+                Err(error) if error == Error::FILE_OPEN && missing == MAX_MISSING => {
+                    return Err(error);
+                }
                 Err(error) if is_loss(error) => {
                     is_lost = true;
-                    missing += usize::from(error == Error::FileOpen);
+                    missing += usize::from(error == Error::FILE_OPEN);
                 }
                 Err(error) => return Err(error),
             }
         }
         // If all headers can be read, nothing tells which of them is wrong.
         if !is_lost || sum > self.counts.nbytes.max(0) as u64 {
-            return Err(Error::Data);
+            return Err(Error::DATA);
         }
         self.sum_checked.store(true, Ordering::Relaxed);
         Ok(())
@@ -122,14 +124,14 @@ impl State {
     /// that are not in a frame come from the program, and may have any size.
     ///
     /// # Errors
-    /// [`Error::Data`] if it does not.
+    /// [`Error::DATA`] if it does not.
     pub(crate) fn check_size(&self, nchunk: usize, nbytes: usize) -> Result<()> {
         if !self.store.is_frame() {
             return Ok(());
         }
         match self.counts.nbytes_of(nchunk) {
             Some(expected) if expected as usize == nbytes => Ok(()),
-            Some(_) => Err(Error::Data),
+            Some(_) => Err(Error::DATA),
             None => self.check_sum(true),
         }
     }
@@ -152,14 +154,14 @@ impl State {
     /// not.
     ///
     /// # Errors
-    /// [`Error::Data`] if the chunks contradict the header; those of reading a chunk.
+    /// [`Error::DATA`] if the chunks contradict the header; those of reading a chunk.
     pub(crate) fn check_opened(&self) -> Result<Option<Counts>> {
         let counts = self.counts;
         let Some(last) = self.store.nchunks().checked_sub(1) else {
             return if counts.nbytes == 0 {
                 Ok(None)
             } else {
-                Err(Error::Data)
+                Err(Error::DATA)
             };
         };
         // If a chunk is not found, the frame is not read again: chunks of the new frame would be compared with the old header.
@@ -171,7 +173,7 @@ impl State {
             return if differ {
                 self.check_sum(rereads).map(|()| None)
             } else {
-                Err(Error::Data)
+                Err(Error::DATA)
             };
         }
         if counts.chunksize <= 0 {
@@ -187,7 +189,7 @@ impl State {
                 // one whose chunks differ in size.
                 if self.store.specials() > MAX_STORED_SPECIALS {
                     // A small index may claim more of them than fit into a list of sizes.
-                    return Err(Error::Data);
+                    return Err(Error::DATA);
                 }
                 let differing = Counts {
                     chunksize: 0,

@@ -14,7 +14,7 @@ impl SuperChunk {
     /// handles. The state is up to date with the frame. Others may read until [`Changing::commit`].
     ///
     /// # Errors
-    /// [`Error::Lock`] in a callback of this super-chunk, which may only read; those of locking and reading a frame.
+    /// [`Error::LOCK`] in a callback of this super-chunk, which may only read; those of locking and reading a frame.
     pub fn reserve(&self) -> Result<Changing<'_>> {
         let mut changing = self.reserve_here()?;
         changing.lock()?;
@@ -40,7 +40,7 @@ impl SuperChunk {
                     "a callback may not change the super-chunk that it was called for, nor leave by longjmp: after that the super-chunk can only be \
                      read and freed",
                 );
-                return Err(Error::Lock);
+                return Err(Error::LOCK);
             }
             Standing::Idle | Standing::Elsewhere => {}
         }
@@ -137,7 +137,7 @@ impl Changing<'_> {
 
     /// Waits for the lock of the frame, without the reservation: the thread that has the lock may need it.
     fn wait(&mut self, waiter: FrameWaiter) -> Result<Option<FrameLockGuard>> {
-        let begun = self.begun.as_mut().ok_or(Error::Lock)?;
+        let begun = self.begun.as_mut().ok_or(Error::LOCK)?;
         begun.reserved = None;
         let timeout = operation::timeout(1);
         let mut guard = Some(waiter.wait(timeout)?);
@@ -225,7 +225,7 @@ impl Changing<'_> {
     /// As [`Self::commit`], but without locking the frame and without checking whether other handles have changed it.
     ///
     /// # Errors
-    /// Those of `body`; [`Error::Lock`] if readers do not leave in time.
+    /// Those of `body`; [`Error::LOCK`] if readers do not leave in time.
     pub(crate) fn commit_unlocked<T>(
         &mut self,
         body: impl FnOnce(&mut State) -> Result<T>,
@@ -236,7 +236,7 @@ impl Changing<'_> {
             .as_ref()
             .is_some_and(|begun| begun.reserved.is_none())
         {
-            return Err(Error::Lock);
+            return Err(Error::LOCK);
         }
         let mut state = schunk.exclusively(operation::timeout(1))?;
         let _access = ExclusiveAccess::of(schunk);

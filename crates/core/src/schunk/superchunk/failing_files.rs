@@ -69,7 +69,7 @@ struct FailingFile(FailingFiles, Shared<dyn Storage>);
 
 impl Backend for FailingFiles {
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
-        self.faults.check(Error::FileOpen)?;
+        self.faults.check(Error::FILE_OPEN)?;
         let file = FailingFile(self.clone(), Filesystem.open(path, mode)?);
         shared_dyn!(file => dyn Storage)
     }
@@ -89,12 +89,12 @@ impl Backend for FailingFiles {
 
 impl Storage for FailingFile {
     fn size(&self) -> Result<u64> {
-        self.0.faults.check(Error::FileRead)?;
+        self.0.faults.check(Error::FILE_READ)?;
         self.1.size()
     }
 
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        self.0.faults.check(Error::FileRead)?;
+        self.0.faults.check(Error::FILE_READ)?;
         self.1.read_at(pos, buf)
     }
 
@@ -105,18 +105,18 @@ impl Storage for FailingFile {
             if faults.count.load(Ordering::Relaxed) == 1 {
                 self.1.write_at(pos, &buf[..buf.len() / 2])?;
             }
-            return Err(Error::FileWrite);
+            return Err(Error::FILE_WRITE);
         }
         self.1.write_at(pos, buf)
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        self.0.faults.check(Error::FileTruncate)?;
+        self.0.faults.check(Error::FILE_TRUNCATE)?;
         self.1.truncate(size)
     }
 
     fn sync(&self) -> Result<()> {
-        self.0.faults.check(Error::FileWrite)
+        self.0.faults.check(Error::FILE_WRITE)
     }
 
     fn lock_exclusive(&self) -> Result<Exclusion> {
@@ -329,7 +329,7 @@ const SCENARIOS: [Scenario; 4] = [
         name: "checksums of chunks alone",
         make: |storage| {
             let (Place::File(path) | Place::Directory(path)) = storage.place else {
-                return Err(Error::Failure);
+                return Err(Error::FAILURE);
             };
             let schunk = SuperChunk::create(storage)?;
             for seed in 1..4 {

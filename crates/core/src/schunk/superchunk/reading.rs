@@ -16,7 +16,7 @@ impl SuperChunk {
     /// handle wait, and, if the frame was opened with locking, changes through others wait, too.
     ///
     /// # Errors
-    /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
+    /// [`Error::LOCK`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
     pub fn read(&self) -> Result<Reading<'_>> {
         self.read_for(None)
     }
@@ -66,7 +66,7 @@ impl SuperChunk {
     /// deadlock: the thread that has it may be waiting for something that the caller holds, such as the lock of an interpreter.
     ///
     /// # Errors
-    /// [`Error::Lock`] as for [`Self::read`].
+    /// [`Error::LOCK`] as for [`Self::read`].
     pub fn read_known(&self) -> Result<Reading<'_>> {
         let (state, access) = match operation::standing(self.id)? {
             Standing::Within(_) => (self.guard()?, None),
@@ -99,7 +99,7 @@ impl SuperChunk {
     /// Takes the reader's lock of the state, as this handle knows it.
     ///
     /// # Errors
-    /// [`Error::Lock`] within another operation, after a while.
+    /// [`Error::LOCK`] within another operation, after a while.
     #[inline(always)]
     fn shared(&self, standing: Standing) -> Result<Reader<'_, State>> {
         if self.given_up.load(Ordering::Relaxed) != 0 {
@@ -110,7 +110,7 @@ impl SuperChunk {
             _ => self
                 .lock
                 .shared_within(operation::TIMEOUT)
-                .ok_or(Error::Lock),
+                .ok_or(Error::LOCK),
         }
     }
 

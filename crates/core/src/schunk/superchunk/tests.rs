@@ -41,7 +41,7 @@ impl Host for FailingWindow {
         let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         match self.calls_left.fetch_update(order, failed, less) {
             Ok(_) => Ok(()),
-            Err(_) => Err(Error::MemoryAlloc),
+            Err(_) => Err(Error::MEMORY_ALLOC),
         }
     }
 }
@@ -168,7 +168,7 @@ fn fail_at(nth: usize, path: Option<&CString>, (name, action): (&str, Action)) -
     calls_left.store(usize::MAX, Ordering::Relaxed);
     drop(other);
     if let Err(error) = done {
-        assert_eq!(error, Error::MemoryAlloc, "{name}");
+        assert_eq!(error, Error::MEMORY_ALLOC, "{name}");
     }
     match open() {
         Some(fresh) => assert_eq!(content(&own), content(&fresh), "{name}, call {nth}"),
@@ -219,7 +219,7 @@ fn an_unlock_that_fails_can_be_repeated() {
     {
         let _reading = schunk.read().expect("the state");
         let _callback = operation::call_backend();
-        assert_eq!(schunk.unlock(), Err(Error::Lock));
+        assert_eq!(schunk.unlock(), Err(Error::LOCK));
     }
     assert!(!is_free());
     schunk.unlock().expect("unlocks");
