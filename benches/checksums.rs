@@ -3,7 +3,7 @@
 //! Prints for each row the ratio of the speeds with and without checksums, the microseconds without and with them, and the geometric
 //! mean of each group beside its goal. With words, only rows whose description has all of them are measured.
 
-use oxiblosc_core::{CParams, Place, Protection, StorageParams, SuperChunk};
+use oxiblosc::{CParams, Place, Protection, StorageParams, SuperChunk};
 use std::path::PathBuf;
 
 const ROUNDS: usize = 31;

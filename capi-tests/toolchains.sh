@@ -104,9 +104,9 @@ for_musl() {
   local name program unwinding failed=0 count=0 for_target=x86_64-unknown-linux-musl
   need_target $for_target || return 1
   mkdir -p "$work/musl"
-  [ -z "$quick" ] || { compiles musl $for_target -p oxiblosc && crate_tests musl $for_target io; return; }
+  [ -z "$quick" ] || { compiles musl $for_target -p oxiblosc-c && crate_tests musl $for_target io; return; }
   step "musl: the library"
-  CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc --target $for_target >"$work/musl/build.log" 2>&1 ||
+  CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc-c --target $for_target >"$work/musl/build.log" 2>&1 ||
     { tail -20 "$work/musl/build.log"; return 1; }
   # What unwinds the stack is no part of the archive. That of a gcc for glibc, which musl-gcc takes, wants glibc; Rust brings one for musl.
   unwinding=$(rustc --print sysroot)/lib/rustlib/$for_target/lib/self-contained/libunwind.a

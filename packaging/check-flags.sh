@@ -30,5 +30,5 @@ cmake --build "$work/build"
 marked "$work/by-cmake/release"
 
 step "Through cargo"
-(cd "$root" && env "${flags[@]}" CARGO_TARGET_DIR="$work/by-cargo" cargo build --release --locked -p oxiblosc -p oxiblosc-b2 --lib --bin b2)
+(cd "$root" && env "${flags[@]}" CARGO_TARGET_DIR="$work/by-cargo" cargo build --release --locked -p oxiblosc-c -p oxiblosc-b2 --lib --bin b2)
 marked "$work/by-cargo/release"

@@ -45,7 +45,7 @@ def linked_crates():
     """(name, version) of all crates that are linked on any of the targets, but for our own."""
     linked = set()
     for target in TARGETS:
-        tree = run("cargo", "tree", "--locked", "-e", "normal,no-proc-macro", "-p", "oxiblosc", "-p", "oxiblosc-b2", "-p", "oxiblosc-blosc1",
+        tree = run("cargo", "tree", "--locked", "-e", "normal,no-proc-macro", "-p", "oxiblosc-c", "-p", "oxiblosc-b2", "-p", "oxiblosc-blosc1",
                    "--target", target, "--prefix", "none", "--format", "{p}")
         for line in filter(None, tree.splitlines()):
             name, version = line.split()[:2]

@@ -34,7 +34,7 @@ def needed_crates():
     """name-version of what is compiled for any of the targets."""
     needed = set()
     for target in TARGETS:
-        tree = run("cargo", "tree", "--locked", "-e", "normal,build", "-p", "oxiblosc", "-p", "oxiblosc-b2", "-p", "oxiblosc-blosc1", "--target", target,
+        tree = run("cargo", "tree", "--locked", "-e", "normal,build", "-p", "oxiblosc-c", "-p", "oxiblosc-b2", "-p", "oxiblosc-blosc1", "--target", target,
                    "--prefix", "none", "--format", "{p}")
         needed |= {"-".join(line.split()[:2]).replace("-v", "-", 1) for line in tree.splitlines() if line}
     return needed

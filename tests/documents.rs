@@ -151,7 +151,7 @@ fn the_map_of_the_sources_is_whole() {
     assert!(missing.is_empty(), "not on the map: {missing:?}");
 }
 
-/// The program in Rust that the README shows is the one that the documentation of `oxiblosc-core` has, and that is compiled.
+/// The program in Rust that the README shows is the one that the documentation of `oxiblosc` has, and that is compiled.
 /// Adds the files of a folder and those below it, but for tests.
 fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     for (name, path) in entries(folder) {
@@ -167,7 +167,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
 #[test]
 fn the_core_has_no_types_of_c() {
     let mut files = Vec::new();
-    sources(&root().join("crates/core/src"), &mut files);
+    sources(&root().join("crates/oxiblosc/src"), &mut files);
     assert!(files.len() > 50, "{files:?}");
     for file in files {
         let text = read(&file);
@@ -185,7 +185,7 @@ fn the_program_in_rust_compiles() {
     let readme = read("README.md");
     let (_, rest) = readme.split_once("```rust\n").expect("a program");
     let (program, _) = rest.split_once("```").expect("its end");
-    let documented: String = read("crates/core/src/lib.rs")
+    let documented: String = read("crates/oxiblosc/src/lib.rs")
         .lines()
         .filter_map(|line| line.strip_prefix("//!"))
         .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned() + "\n")

@@ -8,11 +8,11 @@ use common::data::{Kind, Rng};
 use common::library::{Lib, both, ours, reference};
 use common::pipelines::{CODECS, PIPELINES};
 use common::report::{Report, difference};
+use oxiblosc::exec::Pool;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams, Touched};
-use oxiblosc_core::exec::Pool;
 use oxiblosc_error::{Error, Result};
 use proptest::prelude::*;
 

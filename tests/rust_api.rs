@@ -8,8 +8,8 @@ use common::b2nd::{Spec, our_arrays, reference_arrays};
 use common::data::Kind;
 use common::folder::Folder;
 use common::schunk::{our_schunks, reference_schunks};
-use oxiblosc_core::schunk::chunks::Position as At;
-use oxiblosc_core::{
+use oxiblosc::schunk::chunks::Position as At;
+use oxiblosc::{
     Array, CParams, Compressor, DParams, Decompressor, Error, Layout, Place, Protection, Split,
     StorageParams, SuperChunk,
 };

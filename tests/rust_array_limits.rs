@@ -7,7 +7,7 @@ use common::folder::Folder;
 use common::isolated::isolated;
 use common::memory_use::{forget_peaks, status};
 use common::rust_arrays::{CUT, layout, make, storage};
-use oxiblosc_core::{Array, Chunking, Error, Initial, Place};
+use oxiblosc::{Array, Chunking, Error, Initial, Place};
 
 /// A call of a function of an array, and its name.
 type Call = (&'static str, fn(&Array));

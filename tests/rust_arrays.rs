@@ -7,7 +7,7 @@ use blosc2::capi::types::blosc2_cparams;
 use common::b2nd::{Array as CArray, Spec, our_arrays, reference_arrays};
 use common::folder::Folder;
 use common::rust_arrays::{CUT, cparams, layout, make, storage};
-use oxiblosc_core::{
+use oxiblosc::{
     Array, CParams, Chunking, Error, Initial, Place, Protection, StorageParams, SuperChunk, codec,
 };
 use std::path::Path;

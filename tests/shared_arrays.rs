@@ -9,7 +9,7 @@ use blosc2::capi::types::{blosc2_cparams, blosc2_storage};
 use common::b2nd::{Array, Spec, c_path, our_arrays};
 use common::folder::Folder;
 use common::schunk::our_schunks;
-use oxiblosc_core::{self as core, CParams, Layout, StorageParams, SuperChunk};
+use oxiblosc::{self as core, CParams, Layout, StorageParams, SuperChunk};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -13,7 +13,7 @@ use common::isolated::{isolated, start};
 use common::maps::{map_io, map_params};
 use common::schunk::our_schunks;
 use common::schunk_calls::Schunk;
-use oxiblosc_core::{Error, Place, Protection, StorageParams, SuperChunk};
+use oxiblosc::{Error, Place, Protection, StorageParams, SuperChunk};
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,10 +3,10 @@
 use super::hooks::ContextHooks;
 use super::registry;
 use crate::capi::prelude::*;
+use oxiblosc::encoding::{EncodeContext, Format, compress, compress_vlblocks};
+use oxiblosc::params::EncodeRequest;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::filter_flags;
-use oxiblosc_core::encoding::{EncodeContext, Format, compress, compress_vlblocks};
-use oxiblosc_core::params::EncodeRequest;
 use oxiblosc_io::callbacks::catching_exceptions;
 
 /// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter makes them. What is wrong

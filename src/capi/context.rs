@@ -5,9 +5,9 @@
 
 use super::registry;
 use crate::capi::prelude::*;
+use oxiblosc::environment::{at_least, override_parameters};
+use oxiblosc::params::{EncodeRequest, filter_is_defined};
 use oxiblosc_chunk::header::MAX_FILTERS;
-use oxiblosc_core::environment::{at_least, override_parameters};
-use oxiblosc_core::params::{EncodeRequest, filter_is_defined};
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
 use oxiblosc_memory::env::trace;

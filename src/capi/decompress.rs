@@ -2,11 +2,11 @@
 
 use super::hooks::ContextHooks;
 use crate::capi::prelude::*;
+use oxiblosc::decoding::{self, DecodeContext};
+use oxiblosc::schunk::lazy;
+use oxiblosc::schunk::ranges::is_plain;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2};
-use oxiblosc_core::decoding::{self, DecodeContext};
-use oxiblosc_core::schunk::lazy;
-use oxiblosc_core::schunk::ranges::is_plain;
 use oxiblosc_memory::{List, ToList};
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far

@@ -2,9 +2,9 @@
 
 use super::registry;
 use crate::capi::prelude::*;
+use oxiblosc::b2nd::array::block_shape;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
-use oxiblosc_core::b2nd::array::block_shape;
 use oxiblosc_error::Doing;
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;

@@ -1,7 +1,7 @@
 //! Positions in an array, counted along its dimensions and counted through.
 
 use crate::capi::prelude::*;
-use oxiblosc_core::b2nd::geometry::{number, position};
+use oxiblosc::b2nd::geometry::{number, position};
 use std::slice::from_raw_parts;
 
 /// Gives, in `index`, the position along each of `ndim` dimensions of item `i` of an array of this shape, counted in

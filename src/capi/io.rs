@@ -4,8 +4,8 @@
 use super::files::*;
 use super::mmap::{self, *};
 use crate::capi::prelude::*;
-use oxiblosc_core::environment;
-use oxiblosc_core::process;
+use oxiblosc::environment;
+use oxiblosc::process;
 use oxiblosc_io::callbacks::{CallbackBackend, IoFunctions, catching_exceptions};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::operation;

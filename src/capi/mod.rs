@@ -62,8 +62,8 @@ mod prelude {
     pub use super::context::Context;
     pub use super::schunk::handle::{Handle, Through};
     pub use super::types::*;
+    pub use oxiblosc::SuperChunk;
     pub use oxiblosc_border::*;
-    pub use oxiblosc_core::SuperChunk;
     pub use oxiblosc_error::{Error, Result};
     pub use std::ffi::{CStr, c_char, c_int, c_void};
     pub use std::ptr::{null, null_mut};

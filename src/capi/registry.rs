@@ -1,8 +1,8 @@
 //! Codecs, filters and tuners that the program registers. A function that an entry lacks is the plugin's of its name.
 
 use crate::capi::prelude::*;
+use oxiblosc::registry::{ProgramCodec, Registry};
 use oxiblosc_codecs::registered_name;
-use oxiblosc_core::registry::{ProgramCodec, Registry};
 use oxiblosc_memory::env;
 use oxiblosc_plugin as plugin;
 

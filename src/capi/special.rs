@@ -2,8 +2,8 @@
 
 use super::context;
 use crate::capi::prelude::*;
+use oxiblosc::encoding::{check_special, make_special};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-use oxiblosc_core::encoding::{check_special, make_special};
 
 /// Makes a special chunk with the block size that `cparams` lead to; `special` has the item that it repeats, if it does.
 ///

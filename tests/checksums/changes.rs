@@ -3,9 +3,9 @@
 use crate::common::data::Rng;
 use crate::common::folder::Folder;
 use crate::{Files, read_files, write_files};
+use oxiblosc::schunk::chunks::Position;
+use oxiblosc::{CParams, Compressor, Error, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{CParams, Compressor, Error, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_memory::Buffer;
 use std::path::Path;
 

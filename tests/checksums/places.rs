@@ -4,9 +4,9 @@ use crate::changes::{CHECKED, noise};
 use crate::common::folder::Folder;
 use crate::common::schunk::{our_schunks, reference_schunks};
 use crate::{Files, read_files, write_files};
+use oxiblosc::schunk::chunks::Position;
+use oxiblosc::{CParams, Error, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{CParams, Error, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_memory::Buffer;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! A frame in memory remembers which blocks it has checked. What comes in later is checked all the same.
 
-use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{CParams, Place, Protection, StorageParams, SuperChunk, codec};
+use oxiblosc::schunk::chunks::Position;
+use oxiblosc::{CParams, Place, Protection, StorageParams, SuperChunk, codec};
 
 const CHUNK: usize = 300_000;
 

@@ -1,8 +1,6 @@
 //! Arrays of Rust programs, of items of four bytes.
 
-use oxiblosc_core::{
-    Array, CParams, Chunking, Error, Initial, Layout, Place, StorageParams, codec,
-};
+use oxiblosc::{Array, CParams, Chunking, Error, Initial, Layout, Place, StorageParams, codec};
 
 /// How arrays are cut.
 pub const CUT: Chunking = Chunking {

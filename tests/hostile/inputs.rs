@@ -5,7 +5,7 @@ use super::fuzz::seeds::data;
 use super::fuzz::targets::{self, Target};
 use super::mutants::{RESIDENT, number};
 use super::{memory, panics_are_fatal};
-use oxiblosc_core::SuperChunk;
+use oxiblosc::SuperChunk;
 use oxiblosc_memory::Buffer;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -17,8 +17,8 @@ use crate::source::{
 };
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
+use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_memory::Buffer;

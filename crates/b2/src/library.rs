@@ -2,16 +2,14 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::{Settings, is_known_codec, is_known_filter};
+use oxiblosc::schunk::chunks;
+use oxiblosc::{CParams, Compressor, DParams, Error, Layout, Protection, Split, StorageParams};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special};
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
-use oxiblosc_core::schunk::chunks;
-use oxiblosc_core::{
-    CParams, Compressor, DParams, Error, Layout, Protection, Split, StorageParams,
-};
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_io::paths::path_bytes;
 use oxiblosc_memory::{Buffer, CStrBuf, List};
@@ -99,15 +97,15 @@ fn storage<'a>(place: Place<'a>, settings: &Settings) -> StorageParams<'a> {
     }
 }
 
-pub use oxiblosc_core::Place;
+pub use oxiblosc::Place;
 
 /// A super-chunk: contexts that know the metalayers, which some codecs need, and storage for chunks.
-pub struct SuperChunk(oxiblosc_core::SuperChunk);
+pub struct SuperChunk(oxiblosc::SuperChunk);
 
 impl SuperChunk {
     /// A new one without chunks. Fails if something exists at the place.
     pub fn new(place: Place, settings: &Settings) -> Done<Self> {
-        oxiblosc_core::SuperChunk::create(storage(place, settings)).map(Self)
+        oxiblosc::SuperChunk::create(storage(place, settings)).map(Self)
     }
 
     /// Adds a fixed-length metalayer. To be called before the first chunk is added.
@@ -196,12 +194,10 @@ impl SuperChunk {
     /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size in bytes.
     pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
         let decoder = self.0.decoder()?;
-        oxiblosc_core::context::decompress_items(decoder, chunk, start, count, data).map_err(
-            |error| {
-                let header = ChunkHeader::parse(chunk).ok();
-                header.as_ref().and_then(missing).unwrap_or(error)
-            },
-        )
+        oxiblosc::context::decompress_items(decoder, chunk, start, count, data).map_err(|error| {
+            let header = ChunkHeader::parse(chunk).ok();
+            header.as_ref().and_then(missing).unwrap_or(error)
+        })
     }
 
     /// Decompresses the whole items in a range of the data of a chunk, in bytes, into `data`, which is as long. `bytes` are those of the
@@ -236,7 +232,7 @@ impl SuperChunk {
     }
 }
 
-fn add_vlmeta(schunk: &oxiblosc_core::SuperChunk, name: &[u8], content: &[u8]) -> Done<()> {
+fn add_vlmeta(schunk: &oxiblosc::SuperChunk, name: &[u8], content: &[u8]) -> Done<()> {
     let encoder = Compressor::new(CParams::default());
     schunk.add_vlmetalayer(name, content, &encoder).map(drop)
 }
@@ -255,7 +251,7 @@ pub struct ArrayLayout {
 }
 
 /// An n-dimensional array.
-pub struct Array(oxiblosc_core::Array);
+pub struct Array(oxiblosc::Array);
 
 impl Array {
     /// A new array of zeros, with additional metalayers (names and contents). Fails if something exists at the place.
@@ -272,12 +268,12 @@ impl Array {
             dtype: Some(shape.dtype.as_bytes()),
             metalayers,
         };
-        oxiblosc_core::Array::zeros(&layout, storage(place, settings)).map(Self)
+        oxiblosc::Array::zeros(&layout, storage(place, settings)).map(Self)
     }
 
     /// Opens an array in a file or directory. `threads` decompress a read.
     pub fn open(path: &Path, threads: i16) -> Done<Self> {
-        oxiblosc_core::Array::open(path, threads, protection(false)).map(Self)
+        oxiblosc::Array::open(path, threads, protection(false)).map(Self)
     }
 
     /// Reads the items from `start` to before `stop` into `items`, in C order. `items` has exactly as many bytes as they have.

@@ -2,9 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use crate::text::plural;
+use oxiblosc::codec::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
 use oxiblosc_codecs::Codec;
-use oxiblosc_core::codec::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
 use std::fmt::{self, Display, Formatter};
 
 /// Parameters of compression. Sizes are in bytes.

@@ -6,12 +6,12 @@ use crate::input::Input;
 use crate::library::{SuperChunk, c_path, zeros};
 use crate::settings::Settings;
 use crate::store::Store;
+use oxiblosc::b2nd::meta::{Meta, NAME, OLD_NAME};
+use oxiblosc::codec;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
 };
 use oxiblosc_chunk::special::SpecialChunk;
-use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
-use oxiblosc_core::codec;
 use oxiblosc_error::Error;
 use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
 use oxiblosc_frame::fingerprint::Coverage;

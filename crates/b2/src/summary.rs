@@ -161,7 +161,7 @@ pub fn joined(filters: &[String]) -> String {
 }
 
 /// An array's shapes and dtype, as text and as JSON.
-pub fn array_fields(meta: &oxiblosc_core::b2nd::meta::Meta) -> (String, Json) {
+pub fn array_fields(meta: &oxiblosc::b2nd::meta::Meta) -> (String, Json) {
     let ndim = meta.ndim;
     let shape = &meta.shape[..ndim];
     let (chunks, blocks) = (&meta.chunkshape[..ndim], &meta.blockshape[..ndim]);

@@ -5,7 +5,7 @@ use super::super::arrays;
 use super::super::numbers::{Input, Random};
 use super::super::restamp;
 use super::frames::{change, change_and_read, frame_in, read};
-use oxiblosc_core::{Place, Protection, SuperChunk};
+use oxiblosc::{Place, Protection, SuperChunk};
 use oxiblosc_frame::journal::{Patch, Record, hash};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@ use super::super::arrays;
 use super::super::numbers::{Input, Random};
 use super::super::restamp;
 use super::super::seeds::data;
-use oxiblosc_core::schunk::State;
-use oxiblosc_core::{
+use oxiblosc::schunk::State;
+use oxiblosc::{
     CParams, Compressor, DParams, Decompressor, Place, Protection, StorageParams, SuperChunk,
 };
 use oxiblosc_memory::Buffer;

@@ -5,9 +5,9 @@ use super::create::FillArray;
 use crate::capi::prelude::*;
 use crate::capi::schunk::handle;
 use crate::capi::unwritten::unwritten;
-use oxiblosc_core::b2nd::ArrayRef;
-use oxiblosc_core::b2nd::geometry::Geometry;
-use oxiblosc_core::b2nd::open::{ArrayInUse, OpenArray, ShapeWindow};
+use oxiblosc::b2nd::ArrayRef;
+use oxiblosc::b2nd::geometry::Geometry;
+use oxiblosc::b2nd::open::{ArrayInUse, OpenArray, ShapeWindow};
 use oxiblosc_memory::boxed;
 use std::cell::UnsafeCell;
 

@@ -3,8 +3,8 @@
 use crate::capi::prelude::*;
 use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::storage::Storage;
-use oxiblosc_core::b2nd::geometry::{self, lengths};
-use oxiblosc_core::b2nd::{Dims, MAX_DIM};
+use oxiblosc::b2nd::geometry::{self, lengths};
+use oxiblosc::b2nd::{Dims, MAX_DIM};
 use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::{CStrBuf, Collect, List, Text, boxed};
 

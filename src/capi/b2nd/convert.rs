@@ -7,9 +7,9 @@ use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{copy_apart, from_buffer, to_buffer, with_file};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
+use oxiblosc::b2nd::geometry::check_room;
+use oxiblosc::schunk::save::Savable;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::b2nd::geometry::check_room;
-use oxiblosc_core::schunk::save::Savable;
 
 /// Makes an array of a super-chunk that was just opened. Frees the super-chunk if it is no array.
 ///

@@ -1,8 +1,8 @@
 //! Copies between buffers that are arrays of any shapes.
 
 use crate::capi::prelude::*;
-use oxiblosc_core::b2nd::MAX_DIM;
-use oxiblosc_core::b2nd::runs::Transfer;
+use oxiblosc::b2nd::MAX_DIM;
+use oxiblosc::b2nd::runs::Transfer;
 
 /// Copies items of `src`, with its shape and the slice's start and stop, into `dst`, with its shape and the slice's start.
 ///

@@ -7,11 +7,11 @@ use crate::capi::prelude::*;
 use crate::capi::schunk::convert::copy;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::misc::sample_of;
+use oxiblosc::b2nd::ArrayRef;
+use oxiblosc::b2nd::array::{metalayer, read_metalayer};
+use oxiblosc::b2nd::create::check;
+use oxiblosc::b2nd::geometry::Geometry;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::b2nd::ArrayRef;
-use oxiblosc_core::b2nd::array::{metalayer, read_metalayer};
-use oxiblosc_core::b2nd::create::check;
-use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_memory::boxed;
 

@@ -2,9 +2,9 @@
 
 use super::array;
 use crate::capi::prelude::*;
-use oxiblosc_core::b2nd::array::metalayer;
-use oxiblosc_core::b2nd::geometry::lengths;
-use oxiblosc_core::b2nd::meta::{Meta, dimensions};
+use oxiblosc::b2nd::array::metalayer;
+use oxiblosc::b2nd::geometry::lengths;
+use oxiblosc::b2nd::meta::{Meta, dimensions};
 use oxiblosc_memory::{Buffer, CStrBuf};
 
 /// Copies the first numbers of an array of shapes out.

@@ -2,8 +2,8 @@
 
 use super::array::ArrayGuard;
 use crate::capi::prelude::*;
-use oxiblosc_core::b2nd::ArrayRef;
-use oxiblosc_core::b2nd::select::Selection;
+use oxiblosc::b2nd::ArrayRef;
+use oxiblosc::b2nd::select::Selection;
 use oxiblosc_memory::Collect;
 
 /// What the lists of indices of the program's select, for a buffer of this shape and size; none if there are no items.

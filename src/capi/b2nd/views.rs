@@ -7,9 +7,9 @@ use crate::capi::prelude::*;
 use crate::capi::schunk::handle;
 use crate::capi::schunk::parts::with_storage;
 use crate::capi::schunk::storage::Storage;
-use oxiblosc_core::b2nd::MAX_DIM;
-use oxiblosc_core::b2nd::geometry::{Geometry, blocksize};
-use oxiblosc_core::b2nd::views::check_metalayers;
+use oxiblosc::b2nd::MAX_DIM;
+use oxiblosc::b2nd::geometry::{Geometry, blocksize};
+use oxiblosc::b2nd::views::check_metalayers;
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &ArrayGuard) -> Result<()> {

@@ -3,10 +3,10 @@
 use crate::capi::decompress::read_chunk;
 use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
+use oxiblosc::schunk::WholeChunk;
+use oxiblosc::schunk::chunks::Position;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_core::schunk::WholeChunk;
-use oxiblosc_core::schunk::chunks::Position;
 use oxiblosc_memory::Buffer;
 
 /// Puts a chunk into the super-chunk.

@@ -2,7 +2,7 @@
 
 use crate::capi::context;
 use crate::capi::prelude::*;
-use oxiblosc_core::schunk::copy::VlmetalayerCoder;
+use oxiblosc::schunk::copy::VlmetalayerCoder;
 use oxiblosc_frame::meta::NAME_MAXLEN;
 
 /// The super-chunk and the name of a metalayer that C passes. Here null is an invalid parameter.

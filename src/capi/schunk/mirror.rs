@@ -3,12 +3,10 @@
 use crate::capi::context::request_of;
 use crate::capi::mmap;
 use crate::capi::prelude::*;
+use oxiblosc::coder::{Changed, Host, ProgramSettings, SchunkDecoder, SchunkEncoder, WindowCounts};
+use oxiblosc::schunk::windows::{ChunkWindows, LayerWindows};
+use oxiblosc::schunk::{Parameters, State};
 use oxiblosc_chunk::encode::lock;
-use oxiblosc_core::coder::{
-    Changed, Host, ProgramSettings, SchunkDecoder, SchunkEncoder, WindowCounts,
-};
-use oxiblosc_core::schunk::windows::{ChunkWindows, LayerWindows};
-use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
 use oxiblosc_memory::{Buffer, boxed};
 use std::sync::Mutex;

@@ -3,8 +3,8 @@
 use super::parts::{cparams_of, dparams_of};
 use crate::capi::context::compression;
 use crate::capi::prelude::*;
+use oxiblosc::encoding::special_chunk;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::encoding::special_chunk;
 use oxiblosc_memory::{Collect, HandedOver, List, on_c_heap};
 
 /// Gives parameters of a super-chunk in a struct that the program frees.

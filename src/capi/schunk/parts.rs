@@ -5,8 +5,8 @@ use super::mirror::{parameters, recorded};
 use super::storage::Storage;
 use crate::capi::context;
 use crate::capi::prelude::*;
-use oxiblosc_core::process;
-use oxiblosc_core::schunk::Parameters;
+use oxiblosc::process;
+use oxiblosc::schunk::Parameters;
 use oxiblosc_frame::header::{FrameKind, Header};
 
 /// Writes the parameters into the fields of these names.

@@ -3,8 +3,8 @@
 use super::{ChunkFinder, ChunkLocation};
 use crate::integrity::Integrity;
 use crate::text::bytes;
+use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_frame::header::Header;
 use std::collections::HashMap;
 

@@ -3,8 +3,8 @@
 use super::RolledBackFile;
 use crate::failure::{Failure, Result};
 use crate::integrity::Integrity;
+use oxiblosc::b2nd::meta::{Meta, NAME};
 use oxiblosc_chunk::checksum::crc32c;
-use oxiblosc_core::b2nd::meta::{Meta, NAME};
 use oxiblosc_frame::fingerprint::Sums;
 use oxiblosc_frame::header::{Extent, Header, MARK, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;

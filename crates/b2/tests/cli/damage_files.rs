@@ -1,10 +1,10 @@
 //! Frames of many kinds, and kinds of damage to them.
 
 use crate::support::Folder;
+use oxiblosc::schunk::chunks::Position;
+use oxiblosc::{Array, CParams, Layout, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader};
-use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{Array, CParams, Layout, Place, Protection, StorageParams, SuperChunk};
 use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_testing::random::Rng;
 use std::path::Path;
@@ -153,7 +153,7 @@ fn make(kind: usize, place: Place, checksums: bool) {
 
 fn finish(s: &SuperChunk, kind: usize) {
     if kind.is_multiple_of(3) {
-        let encoder = oxiblosc_core::Compressor::new(CParams::default());
+        let encoder = oxiblosc::Compressor::new(CParams::default());
         for (name, len) in LAYERS.into_iter().zip([300, 5000]) {
             let content = series(&mut Rng(9), len, 1);
             s.add_vlmetalayer(name, &content, &encoder)

@@ -4,9 +4,9 @@ use crate::damage_files::{Original, write_files};
 use crate::support::{Folder, b2};
 #[cfg(unix)]
 use crate::support::{compress, npy, read, series};
-use oxiblosc_core::{Array, CParams, Layout, Place, StorageParams};
+use oxiblosc::{Array, CParams, Layout, Place, StorageParams};
 #[cfg(unix)]
-use oxiblosc_core::{Compressor, SuperChunk};
+use oxiblosc::{Compressor, SuperChunk};
 use std::path::Path;
 #[cfg(unix)]
 use std::process::{Command, Output};
@@ -333,7 +333,7 @@ fn a_lack_of_memory_is_an_error_and_no_damage() {
 /// A few bytes that say that there are very many chunks of one value take time by their data, not by the number of chunks.
 #[test]
 fn special_chunks_take_no_time_each() {
-    use oxiblosc_core::{Array, CParams, Layout, Place, StorageParams};
+    use oxiblosc::{Array, CParams, Layout, Place, StorageParams};
     let folder = Folder::new("special");
     let (path, to) = (folder.path("array"), folder.path("to"));
     let layout = Layout {

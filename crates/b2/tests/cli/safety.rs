@@ -179,7 +179,7 @@ fn verify_takes_several_files() {
 
 #[test]
 fn what_stands_for_other_data_is_not_taken_for_zeros() {
-    use oxiblosc_core::{Array, CParams, Layout, Place, StorageParams};
+    use oxiblosc::{Array, CParams, Layout, Place, StorageParams};
     let folder = Folder::new("lazy");
     // As python-blosc2 writes a lazy expression: an array of nothing, and metalayers.
     for name in [&b"LazyArray"[..], b"b2o", b"proxy-source"] {

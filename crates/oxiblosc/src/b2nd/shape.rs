@@ -9,12 +9,12 @@ use std::ops::Deref;
 /// of chunks and blocks `i32`.
 ///
 /// ```
-/// use oxiblosc_core::b2nd::shape::Shape;
+/// use oxiblosc::b2nd::shape::Shape;
 ///
 /// let shape = Shape::new(&[100, 200])?;
 /// assert_eq!((shape.len(), shape[1]), (2, 200));
 /// assert!(Shape::new(&[1; 17]).is_err());
-/// # Ok::<(), oxiblosc_core::Error>(())
+/// # Ok::<(), oxiblosc::Error>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Shape<T = i64> {

@@ -28,12 +28,12 @@ impl Array {
     /// A view with new dimensions of length 1. `new` has an element for each dimension of the view, which is true if the dimension is new.
     ///
     /// ```
-    /// # use oxiblosc_core::{Array, Layout, StorageParams};
+    /// # use oxiblosc::{Array, Layout, StorageParams};
     /// # let layout = Layout { shape: &[5, 6], chunks: &[5, 6], blocks: &[5, 6], dtype: None, metalayers: &[] };
     /// # let array = Array::zeros(&layout, StorageParams::default())?;
     /// let view = array.expand_dims(&[false, true, false])?;
     /// assert_eq!(*view.shape()?, [5, 1, 6]);
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors

@@ -98,7 +98,7 @@ impl SuperChunk {
     /// `durable`, the file is synced to the disk, so that it survives a loss of power.
     ///
     /// ```
-    /// use oxiblosc_core::{Place, Protection, StorageParams, SuperChunk};
+    /// use oxiblosc::{Place, Protection, StorageParams, SuperChunk};
     ///
     /// let path = std::env::temp_dir().join(format!("saved-{}.b2frame", std::process::id()));
     /// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, ..StorageParams::default() })?;
@@ -106,7 +106,7 @@ impl SuperChunk {
     /// assert_eq!(schunk.save(&path, false)?, path.metadata().unwrap().len());
     /// assert_eq!(SuperChunk::open(&path, 0, 1, Protection::default())?.nbytes()?, 1000);
     /// # std::fs::remove_file(path).unwrap();
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors

@@ -65,9 +65,9 @@ pub enum Initial<'a> {
 /// An n-dimensional array of items of one size, in C order.
 ///
 /// ```
-/// use oxiblosc_core::{Array, CParams, Layout, StorageParams};
+/// use oxiblosc::{Array, CParams, Layout, StorageParams};
 ///
-/// # fn main() -> Result<(), oxiblosc_core::Error> {
+/// # fn main() -> Result<(), oxiblosc::Error> {
 /// let layout = Layout {
 ///     shape: &[100, 200],
 ///     chunks: &[50, 100],
@@ -101,7 +101,7 @@ impl Array {
     /// Creates an array. The block size follows from the layout; [`CParams::blocksize`] is ignored.
     ///
     /// ```
-    /// use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
+    /// use oxiblosc::{Array, CParams, Initial, Layout, StorageParams};
     ///
     /// let layout = Layout { shape: &[3], chunks: &[2], blocks: &[2], dtype: Some(b"<i2"), metalayers: &[] };
     /// let cparams = CParams { typesize: 2, ..CParams::default() };
@@ -110,7 +110,7 @@ impl Array {
     /// let mut last = [0; 2];
     /// array.read(&[2], &[3], &mut last)?;
     /// assert_eq!(last, [3, 0]);
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors

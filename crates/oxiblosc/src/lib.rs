@@ -9,10 +9,10 @@
 //! returns an error where a vector would abort the process.
 //!
 //! ```no_run
-//! use oxiblosc_core::{CParams, Place, StorageParams, SuperChunk, codec};
+//! use oxiblosc::{CParams, Place, StorageParams, SuperChunk, codec};
 //! use std::path::Path;
 //!
-//! fn main() -> Result<(), oxiblosc_core::Error> {
+//! fn main() -> Result<(), oxiblosc::Error> {
 //!     let numbers: Vec<u8> = (0..1_000_000i32).flat_map(|i| (i / 3).to_le_bytes()).collect();
 //!     let cparams = CParams { typesize: 4, codec: codec::ZSTD, nthreads: 2, ..CParams::default() };
 //!     let place = Place::File(Path::new("numbers.b2frame"));

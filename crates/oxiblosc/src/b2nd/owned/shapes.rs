@@ -32,7 +32,7 @@ impl Array {
     /// of the axis, in C order.
     ///
     /// ```
-    /// use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
+    /// use oxiblosc::{Array, CParams, Initial, Layout, StorageParams};
     ///
     /// let layout = Layout { shape: &[2, 3], chunks: &[1, 3], blocks: &[1, 3], dtype: None, metalayers: &[] };
     /// let cparams = CParams { typesize: 1, ..CParams::default() };
@@ -44,7 +44,7 @@ impl Array {
     /// let mut items = [0; 6];
     /// array.read(&[0, 0], &[2, 3], &mut items)?;
     /// assert_eq!(items, [10, 11, 12, 20, 21, 22]);
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors

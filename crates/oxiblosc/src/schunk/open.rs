@@ -51,12 +51,12 @@ pub struct Protection {
 /// Where a new super-chunk or array is stored, and how it is compressed and decompressed. By default it is in memory, with default parameters.
 ///
 /// ```
-/// use oxiblosc_core::{CParams, Place, StorageParams, SuperChunk};
+/// use oxiblosc::{CParams, Place, StorageParams, SuperChunk};
 ///
 /// let cparams = CParams { typesize: 4, ..CParams::default() };
 /// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, cparams, ..StorageParams::default() })?;
 /// assert_eq!(schunk.nchunks()?, 0);
-/// # Ok::<(), oxiblosc_core::Error>(())
+/// # Ok::<(), oxiblosc::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageParams<'a> {
@@ -219,9 +219,9 @@ impl SuperChunk {
     /// Creates a super-chunk without chunks.
     ///
     /// ```
-    /// use oxiblosc_core::{CParams, StorageParams, SuperChunk};
+    /// use oxiblosc::{CParams, StorageParams, SuperChunk};
     ///
-    /// # fn main() -> Result<(), oxiblosc_core::Error> {
+    /// # fn main() -> Result<(), oxiblosc::Error> {
     /// let cparams = CParams { typesize: 4, ..CParams::default() };
     /// let schunk = SuperChunk::create(StorageParams { cparams, ..StorageParams::default() })?;
     /// for n in 0..10u8 {
@@ -289,13 +289,13 @@ impl SuperChunk {
     /// are compressed with the parameters in the frame. `nthreads` threads work on a chunk.
     ///
     /// ```
-    /// use oxiblosc_core::{StorageParams, SuperChunk};
+    /// use oxiblosc::{StorageParams, SuperChunk};
     ///
     /// let schunk = SuperChunk::create(StorageParams::default())?;
     /// schunk.append_data(&[7; 1000])?;
     /// let again = SuperChunk::from_frame(schunk.to_frame()?, 1)?;
     /// assert_eq!(again.nbytes()?, 1000);
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors

@@ -35,13 +35,13 @@ impl SuperChunk {
     ///
     /// # Examples
     /// ```
-    /// use oxiblosc_core::{Place, StorageParams, SuperChunk};
+    /// use oxiblosc::{Place, StorageParams, SuperChunk};
     ///
     /// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, ..StorageParams::default() })?;
     /// schunk.append_data(&[7; 1000])?;
     /// schunk.add_checksums()?;
     /// assert!(schunk.has_checksums()?);
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     pub fn add_checksums(&self) -> Result<()> {
         self.change(|state| {

@@ -56,9 +56,9 @@ impl SchunkInfo {
 /// Compresses data into chunks.
 ///
 /// ```
-/// use oxiblosc_core::{CParams, Compressor, Decompressor, DParams};
+/// use oxiblosc::{CParams, Compressor, Decompressor, DParams};
 ///
-/// # fn main() -> Result<(), oxiblosc_core::Error> {
+/// # fn main() -> Result<(), oxiblosc::Error> {
 /// let data = [7u8; 10_000];
 /// let chunk = Compressor::new(CParams::default()).compress(&data)?;
 /// assert!(chunk.len() < 100);
@@ -113,9 +113,9 @@ impl Compressor {
     /// Compresses buffers into one chunk, in which each is a block.
     ///
     /// ```
-    /// use oxiblosc_core::{CParams, Compressor, Decompressor, DParams};
+    /// use oxiblosc::{CParams, Compressor, Decompressor, DParams};
     ///
-    /// # fn main() -> Result<(), oxiblosc_core::Error> {
+    /// # fn main() -> Result<(), oxiblosc::Error> {
     /// let words: [&[u8]; 3] = [b"three", b"short", b"texts"];
     /// let params = CParams { typesize: 1, ..CParams::default() };
     /// let chunk = Compressor::new(params).compress_vlblocks(&words)?;

@@ -90,7 +90,7 @@ pub fn filter_is_defined(id: u8) -> bool {
 /// How data are compressed.
 ///
 /// ```
-/// use oxiblosc_core::{CParams, codec, filter};
+/// use oxiblosc::{CParams, codec, filter};
 ///
 /// let mut params = CParams { codec: codec::LZ4, typesize: 4, ..CParams::default() };
 /// params.filters[5] = filter::BITSHUFFLE;

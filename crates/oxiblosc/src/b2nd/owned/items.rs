@@ -27,7 +27,7 @@ impl Array {
     /// may be in any order and repeated.
     ///
     /// ```
-    /// # use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
+    /// # use oxiblosc::{Array, CParams, Initial, Layout, StorageParams};
     /// # let layout = Layout { shape: &[2, 3], chunks: &[2, 2], blocks: &[1, 2], dtype: None, metalayers: &[] };
     /// # let cparams = CParams { typesize: 1, ..CParams::default() };
     /// # let initial = Initial::Items(&[0, 1, 2, 10, 11, 12]);
@@ -36,7 +36,7 @@ impl Array {
     /// let mut items = [0; 6];
     /// array.read_selection(&[&[1, 0], &[2, 0, 0]], &mut items)?;
     /// assert_eq!(items, [12, 10, 10, 2, 0, 0]);
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Array {
     /// order. They may be in any order and repeated.
     ///
     /// ```
-    /// # use oxiblosc_core::{Array, CParams, Initial, Layout, StorageParams};
+    /// # use oxiblosc::{Array, CParams, Initial, Layout, StorageParams};
     /// # let layout = Layout { shape: &[2, 3], chunks: &[2, 2], blocks: &[1, 2], dtype: None, metalayers: &[] };
     /// # let cparams = CParams { typesize: 1, ..CParams::default() };
     /// # let initial = Initial::Items(&[0, 1, 2, 10, 11, 12]);
@@ -79,7 +79,7 @@ impl Array {
     /// let mut items = [0; 2];
     /// array.read_sparse(&[5, 1], &mut items)?;
     /// assert_eq!(items, [12, 1]);
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors

@@ -191,9 +191,9 @@ impl SuperChunk {
     ///
     /// # Examples
     /// ```
-    /// use oxiblosc_core::{Place, StorageParams, SuperChunk};
+    /// use oxiblosc::{Place, StorageParams, SuperChunk};
     ///
-    /// # fn main() -> Result<(), oxiblosc_core::Error> {
+    /// # fn main() -> Result<(), oxiblosc::Error> {
     /// let schunk = SuperChunk::create(StorageParams { place: Place::Frame, ..StorageParams::default() })?;
     /// schunk.append_data(&[7; 1000])?;
     ///

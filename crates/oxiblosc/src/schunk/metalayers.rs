@@ -325,13 +325,13 @@ impl SuperChunk {
     /// The content of a variable-length metalayer.
     ///
     /// ```
-    /// use oxiblosc_core::{StorageParams, SuperChunk};
+    /// use oxiblosc::{StorageParams, SuperChunk};
     ///
     /// let schunk = SuperChunk::create(StorageParams::default())?;
     /// schunk.set_vlmetalayer(b"unit", b"metre")?;
     /// schunk.set_vlmetalayer(b"unit", b"centimetre")?;
     /// assert_eq!(*schunk.get_vlmetalayer(b"unit")?, *b"centimetre");
-    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// # Ok::<(), oxiblosc::Error>(())
     /// ```
     ///
     /// # Errors
