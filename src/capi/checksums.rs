@@ -16,7 +16,7 @@ use crate::capi::prelude::*;
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.add_checksums()
+    ViewedSchunk::from_c(schunk)?.add_checksums()
 }
 
 /// Whether chunks that come into a super-chunk get checksums: 1 or 0, or a negative error code.
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schun
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.has_checksums()
+    ViewedSchunk::from_c(schunk)?.has_checksums()
 }
 
 /// Checks that each chunk of a frame is where it belongs, and the newest that was there, which its own checksums do not tell.
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schun
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_check_places(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.check_places()
+    ViewedSchunk::from_c(schunk)?.check_places()
 }
 
 /// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
@@ -49,5 +49,5 @@ pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> c_int {
-    Through::from_c(schunk)?.check_chunk(index(nchunk))
+    ViewedSchunk::from_c(schunk)?.check_chunk(index(nchunk))
 }

@@ -7,7 +7,7 @@ use oxiblosc::schunk::lazy;
 use oxiblosc::schunk::ranges::is_plain;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2};
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{ToTryVec, TryVec};
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
 /// as `srcsize` reaches.
@@ -72,7 +72,7 @@ impl DecodeContext for Context {
         !self.block_maskout.get().is_null()
     }
 
-    fn mask(&self, nblocks: usize) -> Result<Option<List<bool>>> {
+    fn mask(&self, nblocks: usize) -> Result<Option<TryVec<bool>>> {
         let mask = self.block_maskout.get();
         if mask.is_null() {
             return Ok(None);
@@ -82,7 +82,7 @@ impl DecodeContext for Context {
         }
         // SAFETY: `blosc2_set_maskout` made this array, of this length.
         Ok(Some(
-            unsafe { std::slice::from_raw_parts(mask, nblocks) }.to_list()?,
+            unsafe { std::slice::from_raw_parts(mask, nblocks) }.to_try_vec()?,
         ))
     }
 

@@ -60,7 +60,7 @@ macro_rules! unsafe_granted {
 mod prelude {
     pub use super::constants::*;
     pub use super::context::Context;
-    pub use super::schunk::handle::{Handle, Through};
+    pub use super::schunk::handle::{Handle, ViewedSchunk};
     pub use super::types::*;
     pub use oxiblosc::SuperChunk;
     pub use oxiblosc_border::*;

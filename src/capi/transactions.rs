@@ -19,7 +19,7 @@ use crate::capi::prelude::*;
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.begin()
+    ViewedSchunk::from_c(schunk)?.begin()
 }
 
 /// Makes the changes of a transaction, all of them, as one: after a crash, and, where `BLOSC_DURABLE` is set, after a loss of power, the
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.commit()
+    ViewedSchunk::from_c(schunk)?.commit()
 }
 
 /// Forgets the changes of a transaction. The structure of the super-chunk shows at once what it was before; that of an array gets its
@@ -44,5 +44,5 @@ pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn oxiblosc_schunk_abandon(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.abandon()
+    ViewedSchunk::from_c(schunk)?.abandon()
 }

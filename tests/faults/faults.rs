@@ -21,7 +21,7 @@ pub enum Class {
     Unmap,
     Stat,
     Lock,
-    List,
+    TryVec,
     Attribute,
     /// Another descriptor or a stream of an open file, for which nothing is waited.
     Duplicate,
@@ -41,7 +41,7 @@ const CLASSES: [Class; 16] = [
     Class::Unmap,
     Class::Stat,
     Class::Lock,
-    Class::List,
+    Class::TryVec,
     Class::Attribute,
     Class::Duplicate,
 ];
@@ -104,9 +104,9 @@ impl Fault {
             Lasts::Class => !matches!(
                 self.class,
                 // What cannot be looked at may be another's.
-                Class::Unlink | Class::List | Class::Truncate | Class::Rename | Class::Stat
+                Class::Unlink | Class::TryVec | Class::Truncate | Class::Rename | Class::Stat
             ),
-            Lasts::Once => !matches!(self.class, Class::Unlink | Class::List | Class::Truncate),
+            Lasts::Once => !matches!(self.class, Class::Unlink | Class::TryVec | Class::Truncate),
         }
     }
 

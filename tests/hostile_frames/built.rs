@@ -12,7 +12,7 @@ use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_frame::trailer;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// What is to become of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn header(kind: header::FrameKind, nbytes: i64, chunksize: i32, typesize: i32) -
         nthreads_d: 1,
         has_vlmetalayers: false,
         vlblocks: false,
-        metalayers: List::new(),
+        metalayers: TryVec::new(),
     }
 }
 

@@ -17,7 +17,7 @@ use common::folder::{Folder, without_syncs};
 use common::isolated::isolated;
 use common::needs::skip;
 use common::report::Report;
-use standing::{All, STANDING, Seen, Standing};
+use standing::{All, Nesting, STANDING, Seen};
 
 /// Who makes the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,20 +50,20 @@ fn is_root() -> bool {
 }
 
 /// Why this library does something else here than the reference, which writes over the bytes of the file.
-fn differs(standing: Standing, call: &Call, user: User) -> Option<&'static str> {
+fn differs(standing: Nesting, call: &Call, user: User) -> Option<&'static str> {
     if !call.replaces {
         return None;
     }
     match (standing, user) {
-        (Standing::Pipe, _) => Some("a pipe from which somebody reads is written"),
-        (Standing::HardLink, _) => Some("the other name keeps the old frame"),
-        (Standing::Foreign(mode), User::Nobody) if mode & 0o002 != 0 => {
+        (Nesting::Pipe, _) => Some("a pipe from which somebody reads is written"),
+        (Nesting::HardLink, _) => Some("the other name keeps the old frame"),
+        (Nesting::Foreign(mode), User::Nobody) if mode & 0o002 != 0 => {
             Some("the new file cannot be another user's")
         }
-        (Standing::ForeignGroup(_) | Standing::ForeignList, User::Nobody) => {
+        (Nesting::ForeignGroup(_) | Nesting::ForeignList, User::Nobody) => {
             Some("the new file cannot be another group's")
         }
-        (Standing::ForeignFolder | Standing::Sticky, User::Nobody) => {
+        (Nesting::ForeignFolder | Nesting::Sticky, User::Nobody) => {
             Some("the file's name cannot be given to another")
         }
         _ => None,
@@ -83,7 +83,7 @@ impl Done {
     }
 
     /// What holds for every call of this library.
-    fn is_right(&self, all: &All, standing: Standing) -> Result<(), String> {
+    fn is_right(&self, all: &All, standing: Nesting) -> Result<(), String> {
         if self.rc < 0 {
             return match self.is_unchanged() {
                 true => Ok(()),
@@ -125,7 +125,7 @@ impl Done {
 }
 
 /// One library.
-fn run(all: &All, standing: Standing, call: &Call, user: User) -> Result<Option<Done>, String> {
+fn run(all: &All, standing: Nesting, call: &Call, user: User) -> Result<Option<Done>, String> {
     if !all.make(standing)? {
         return Ok(None);
     }
@@ -154,7 +154,7 @@ fn run(all: &All, standing: Standing, call: &Call, user: User) -> Result<Option<
     }))
 }
 
-fn look_at(all: [&All; 2], standing: Standing, call: &Call, user: User) -> Result<bool, String> {
+fn look_at(all: [&All; 2], standing: Nesting, call: &Call, user: User) -> Result<bool, String> {
     let [ours, theirs] = all.map(|all| run(all, standing, call, user));
     let Some(ours) = ours? else {
         return Ok(false);

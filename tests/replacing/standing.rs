@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// What is at the path, or around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Nesting {
     Nothing,
     /// A file with this mode.
     Mode(u32),
@@ -64,7 +64,7 @@ pub enum Standing {
     /// A file to which users gave attributes.
     Attributes,
     /// One with an access control list.
-    List,
+    TryVec,
     /// One of another group, too.
     ForeignList,
     /// A folder that gives such a list to new files, with a file that has none, and without.
@@ -72,63 +72,63 @@ pub enum Standing {
     GivingEmptyFolder,
 }
 
-pub const STANDING: [Standing; 56] = [
-    Standing::Nothing,
-    Standing::Mode(0o600),
-    Standing::Mode(0o640),
-    Standing::Mode(0o644),
-    Standing::Mode(0o444),
-    Standing::Mode(0o200),
-    Standing::Mode(0o000),
-    Standing::Mode(0o777),
-    Standing::Mode(0o4755),
-    Standing::Mode(0o2755),
-    Standing::Mode(0o2644),
-    Standing::Mode(0o6777),
-    Standing::Mode(0o1644),
-    Standing::Foreign(0o600),
-    Standing::Foreign(0o644),
-    Standing::Foreign(0o666),
-    Standing::Foreign(0o660),
-    Standing::Foreign(0o606),
-    Standing::Foreign(0o6777),
-    Standing::ForeignGroup(0o640),
-    Standing::ForeignGroup(0o664),
-    Standing::ForeignGroup(0o2775),
-    Standing::RelativeLink,
-    Standing::AbsoluteLink,
-    Standing::Chain,
-    Standing::Dangling,
-    Standing::DanglingChain,
-    Standing::Astray,
-    Standing::Loop,
-    Standing::LinkToDirectory,
-    Standing::LinkToFrame,
-    Standing::ThroughLink,
-    Standing::HardLink,
-    Standing::Pipe,
-    Standing::Socket,
-    Standing::Null,
-    Standing::Full,
-    Standing::LinkToNull,
-    Standing::EmptyDirectory,
-    Standing::Directory,
-    Standing::Frame,
-    Standing::Slash,
-    Standing::SlashBehindFile,
-    Standing::MissingFolder,
-    Standing::BelowFile,
-    Standing::ForeignFolder,
-    Standing::ForeignEmptyFolder,
-    Standing::Sticky,
-    Standing::EmptySticky,
-    Standing::Empty,
-    Standing::Garbage,
-    Standing::Attributes,
-    Standing::List,
-    Standing::ForeignList,
-    Standing::GivingFolder,
-    Standing::GivingEmptyFolder,
+pub const STANDING: [Nesting; 56] = [
+    Nesting::Nothing,
+    Nesting::Mode(0o600),
+    Nesting::Mode(0o640),
+    Nesting::Mode(0o644),
+    Nesting::Mode(0o444),
+    Nesting::Mode(0o200),
+    Nesting::Mode(0o000),
+    Nesting::Mode(0o777),
+    Nesting::Mode(0o4755),
+    Nesting::Mode(0o2755),
+    Nesting::Mode(0o2644),
+    Nesting::Mode(0o6777),
+    Nesting::Mode(0o1644),
+    Nesting::Foreign(0o600),
+    Nesting::Foreign(0o644),
+    Nesting::Foreign(0o666),
+    Nesting::Foreign(0o660),
+    Nesting::Foreign(0o606),
+    Nesting::Foreign(0o6777),
+    Nesting::ForeignGroup(0o640),
+    Nesting::ForeignGroup(0o664),
+    Nesting::ForeignGroup(0o2775),
+    Nesting::RelativeLink,
+    Nesting::AbsoluteLink,
+    Nesting::Chain,
+    Nesting::Dangling,
+    Nesting::DanglingChain,
+    Nesting::Astray,
+    Nesting::Loop,
+    Nesting::LinkToDirectory,
+    Nesting::LinkToFrame,
+    Nesting::ThroughLink,
+    Nesting::HardLink,
+    Nesting::Pipe,
+    Nesting::Socket,
+    Nesting::Null,
+    Nesting::Full,
+    Nesting::LinkToNull,
+    Nesting::EmptyDirectory,
+    Nesting::Directory,
+    Nesting::Frame,
+    Nesting::Slash,
+    Nesting::SlashBehindFile,
+    Nesting::MissingFolder,
+    Nesting::BelowFile,
+    Nesting::ForeignFolder,
+    Nesting::ForeignEmptyFolder,
+    Nesting::Sticky,
+    Nesting::EmptySticky,
+    Nesting::Empty,
+    Nesting::Garbage,
+    Nesting::Attributes,
+    Nesting::TryVec,
+    Nesting::ForeignList,
+    Nesting::GivingFolder,
+    Nesting::GivingEmptyFolder,
 ];
 
 const OTHER_USER: u32 = 1;
@@ -250,21 +250,21 @@ impl All {
         self.base.join("source")
     }
 
-    pub fn path(&self, standing: Standing) -> PathBuf {
+    pub fn path(&self, standing: Nesting) -> PathBuf {
         match standing {
-            Standing::Slash | Standing::SlashBehindFile => self.folder().join("path/"),
-            Standing::MissingFolder => self.folder().join("missing/path"),
-            Standing::BelowFile => self.folder().join("file/path"),
-            Standing::ThroughLink => self.beside().join("link/path"),
+            Nesting::Slash | Nesting::SlashBehindFile => self.folder().join("path/"),
+            Nesting::MissingFolder => self.folder().join("missing/path"),
+            Nesting::BelowFile => self.folder().join("file/path"),
+            Nesting::ThroughLink => self.beside().join("link/path"),
             _ => self.folder().join("path"),
         }
     }
 
     /// Where a new frame may be, as [`Self::seen`] names it.
-    pub fn place(&self, standing: Standing) -> &'static str {
+    pub fn place(&self, standing: Nesting) -> &'static str {
         match standing {
-            Standing::Dangling => "beside/target",
-            Standing::DanglingChain => "beside/last",
+            Nesting::Dangling => "beside/target",
+            Nesting::DanglingChain => "beside/last",
             _ => "in/path",
         }
     }
@@ -287,7 +287,7 @@ impl All {
     }
 
     /// Makes what stands there; false if that cannot be made here.
-    pub fn make(&self, standing: Standing) -> Result<bool, String> {
+    pub fn make(&self, standing: Nesting) -> Result<bool, String> {
         let _ = fs::remove_dir_all(&self.base);
         let (folder, beside) = (self.folder(), self.beside());
         for made in [&folder, &beside] {
@@ -300,87 +300,87 @@ impl All {
         let target = beside.join("target");
         let is_root = super::is_root();
         match standing {
-            Standing::Nothing | Standing::Slash | Standing::MissingFolder => {}
-            Standing::Mode(mode) => self.file(&path, mode),
-            Standing::SlashBehindFile => self.file(&path, 0o644),
-            Standing::Foreign(mode) | Standing::ForeignGroup(mode) => {
+            Nesting::Nothing | Nesting::Slash | Nesting::MissingFolder => {}
+            Nesting::Mode(mode) => self.file(&path, mode),
+            Nesting::SlashBehindFile => self.file(&path, 0o644),
+            Nesting::Foreign(mode) | Nesting::ForeignGroup(mode) => {
                 if !is_root {
                     return Ok(false);
                 }
                 self.file(&path, mode);
-                let user = matches!(standing, Standing::Foreign(_)).then_some(OTHER_USER);
+                let user = matches!(standing, Nesting::Foreign(_)).then_some(OTHER_USER);
                 chown(&path, user, Some(OTHER_GROUP)).expect("another owner");
                 fs::set_permissions(&path, Permissions::from_mode(mode)).expect("a mode");
             }
-            Standing::RelativeLink | Standing::Dangling => link("../beside/target", &path),
-            Standing::AbsoluteLink => symlink(&target, &path).expect("a link"),
-            Standing::Chain | Standing::DanglingChain => {
+            Nesting::RelativeLink | Nesting::Dangling => link("../beside/target", &path),
+            Nesting::AbsoluteLink => symlink(&target, &path).expect("a link"),
+            Nesting::Chain | Nesting::DanglingChain => {
                 link("../beside/target", &path);
                 link("last", &target);
             }
-            Standing::Astray => link("../beside/missing/target", &path),
-            Standing::Loop => {
+            Nesting::Astray => link("../beside/missing/target", &path),
+            Nesting::Loop => {
                 link("other", &path);
                 link("path", &folder.join("other"));
             }
-            Standing::LinkToDirectory => link("../beside", &path),
-            Standing::LinkToFrame => {
+            Nesting::LinkToDirectory => link("../beside", &path),
+            Nesting::LinkToFrame => {
                 self.frame(&target);
                 link("../beside/target", &path);
             }
-            Standing::ThroughLink => {
+            Nesting::ThroughLink => {
                 self.file(&path, 0o600);
                 link("../in", &beside.join("link"));
             }
-            Standing::HardLink => {
+            Nesting::HardLink => {
                 self.file(&path, 0o640);
                 fs::hard_link(&path, &target).expect("a second name");
             }
-            Standing::Pipe => return Ok(self.node(&path, libc::S_IFIFO, 0)),
-            Standing::Socket => {
+            Nesting::Pipe => return Ok(self.node(&path, libc::S_IFIFO, 0)),
+            Nesting::Socket => {
                 let made = std::os::unix::net::UnixListener::bind(&path);
                 return Ok(made.is_ok());
             }
-            Standing::Null => return Ok(self.node(&path, libc::S_IFCHR, 3)),
-            Standing::Full => return Ok(self.node(&path, libc::S_IFCHR, 7)),
-            Standing::LinkToNull => {
+            Nesting::Null => return Ok(self.node(&path, libc::S_IFCHR, 3)),
+            Nesting::Full => return Ok(self.node(&path, libc::S_IFCHR, 7)),
+            Nesting::LinkToNull => {
                 link("../beside/target", &path);
                 return Ok(self.node(&target, libc::S_IFCHR, 3));
             }
-            Standing::EmptyDirectory => self.directory(&path),
-            Standing::Directory => {
+            Nesting::EmptyDirectory => self.directory(&path),
+            Nesting::Directory => {
                 self.directory(&path);
                 self.file(&path.join("file"), 0o644);
             }
-            Standing::Frame => self.frame(&path),
-            Standing::BelowFile => self.file(&folder.join("file"), 0o644),
-            Standing::ForeignFolder
-            | Standing::ForeignEmptyFolder
-            | Standing::Sticky
-            | Standing::EmptySticky => {
+            Nesting::Frame => self.frame(&path),
+            Nesting::BelowFile => self.file(&folder.join("file"), 0o644),
+            Nesting::ForeignFolder
+            | Nesting::ForeignEmptyFolder
+            | Nesting::Sticky
+            | Nesting::EmptySticky => {
                 if !is_root {
                     return Ok(false);
                 }
-                if matches!(standing, Standing::ForeignFolder | Standing::Sticky) {
+                if matches!(standing, Nesting::ForeignFolder | Nesting::Sticky) {
                     self.file(&path, 0o666);
                     chown(&path, Some(OTHER_USER), None).expect("another owner");
                 }
-                let is_sticky = matches!(standing, Standing::Sticky | Standing::EmptySticky);
+                let is_sticky = matches!(standing, Nesting::Sticky | Nesting::EmptySticky);
                 chown(&folder, Some(OTHER_USER), None).expect("another owner");
                 let mode = if is_sticky { 0o1777 } else { 0o755 };
                 fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("a mode");
             }
-            Standing::Attributes => {
+            Nesting::Attributes => {
                 self.file(&path, 0o640);
                 for (name, value) in [(c"user.empty", &b""[..]), (c"user.long", &[5; 1000])] {
                     attributes::set(&path, name, value);
                 }
             }
-            Standing::List => {
+            Nesting::TryVec => {
                 self.file(&path, 0o640);
                 attributes::set(&path, LIST, &attributes::for_a_user());
             }
-            Standing::ForeignList => {
+            Nesting::ForeignList => {
                 if !is_root {
                     return Ok(false);
                 }
@@ -388,18 +388,18 @@ impl All {
                 chown(&path, None, Some(OTHER_GROUP)).expect("another group");
                 attributes::set(&path, LIST, &attributes::for_a_user());
             }
-            Standing::GivingFolder | Standing::GivingEmptyFolder => {
-                if standing == Standing::GivingFolder {
+            Nesting::GivingFolder | Nesting::GivingEmptyFolder => {
+                if standing == Nesting::GivingFolder {
                     self.file(&path, 0o640);
                 }
                 attributes::set(&folder, DEFAULT_LIST, &attributes::for_a_user());
             }
-            Standing::Empty => fs::write(&path, "").expect("writes"),
-            Standing::Garbage => fs::write(&path, [0xA5; 300]).expect("writes"),
+            Nesting::Empty => fs::write(&path, "").expect("writes"),
+            Nesting::Garbage => fs::write(&path, [0xA5; 300]).expect("writes"),
         }
         match standing {
-            Standing::RelativeLink | Standing::AbsoluteLink => self.file(&target, 0o600),
-            Standing::Chain => self.file(&beside.join("last"), 0o600),
+            Nesting::RelativeLink | Nesting::AbsoluteLink => self.file(&target, 0o600),
+            Nesting::Chain => self.file(&beside.join("last"), 0o600),
             _ => {}
         }
         Ok(true)

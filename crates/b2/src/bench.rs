@@ -32,9 +32,9 @@ const BLOCKS: [i32; 4] = [32 << 10, 128 << 10, 512 << 10, 2 << 20];
 /// How often each thing is measured at least,
 const RUNS: usize = 3;
 /// and for how long at least,
-const LEAST: Duration = Duration::from_millis(60);
+const MIN_TIME: Duration = Duration::from_millis(60);
 /// unless it takes this long.
-const MOST: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// Settings with a lower ratio are not recommended.
 const WORTH: f64 = 1.02;
 
@@ -292,12 +292,12 @@ fn shortest(
     let mut shortest = f64::INFINITY;
     let mut runs = 0;
     let began = Instant::now();
-    while runs < RUNS || began.elapsed() < LEAST {
+    while runs < RUNS || began.elapsed() < MIN_TIME {
         let started = Instant::now();
         run()?;
         shortest = shortest.min(started.elapsed().as_secs_f64().max(1e-9));
         runs += 1;
-        if began.elapsed() > MOST {
+        if began.elapsed() > MAX_TIME {
             break;
         }
     }

@@ -4,7 +4,7 @@ use crate::check;
 use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
-use crate::salvage::{ChunkFinder, Front, Told, UsualFields, is_proven, is_sound};
+use crate::salvage::{ChunkFinder, ChunkHints, Front, UsualFields, is_proven, is_sound};
 use crate::settings::Settings;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
@@ -350,7 +350,7 @@ impl ChunkRepair<'_> {
     fn with_field_corrected(&self, place: u64, chunks: &ChunkFinder) -> Option<Kept> {
         let mut room = chunks.room(place)?;
         let front: Front = room.first_chunk().copied()?;
-        let told = Told {
+        let told = ChunkHints {
             parameters: self.parameters,
             usual: self.usual,
             nbytes: self.expected,

@@ -54,12 +54,12 @@ pub fn defaults(typesize: i32, threads: i16) -> Settings {
 /// Runs the command.
 pub fn run(args: &CompressArgs) -> Result<Outcome> {
     let mut given = match PipedInput::at(&args.input)? {
-        Some(stream) => Given::Pipe(stream),
-        None => Given::File(Input::new(&args.input)?),
+        Some(stream) => InputKind::Pipe(stream),
+        None => InputKind::File(Input::new(&args.input)?),
     };
     let (file, begins) = match &mut given {
-        Given::Pipe(pipe) => (None, pipe.front(MAGIC.len())? == MAGIC),
-        Given::File(input) => (Some(&*input), begins_as_npy(input)?),
+        InputKind::Pipe(pipe) => (None, pipe.front(MAGIC.len())? == MAGIC),
+        InputKind::File(input) => (Some(&*input), begins_as_npy(input)?),
     };
     let array = begins && !args.raw;
     let to = match &args.output {
@@ -76,10 +76,10 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
         return Err(Failure::message("a directory does not go through a pipe"));
     }
     let done = match given {
-        Given::File(input) if array => compress_array(args, &input, &output)?,
-        Given::File(input) => compress_file(args, &input, &output)?,
-        Given::Pipe(pipe) if array => compress_array(args, &pipe.spooled()?, &output)?,
-        Given::Pipe(pipe) => compress_pipe(args, pipe, &output)?,
+        InputKind::File(input) if array => compress_array(args, &input, &output)?,
+        InputKind::File(input) => compress_file(args, &input, &output)?,
+        InputKind::Pipe(pipe) if array => compress_array(args, &pipe.spooled()?, &output)?,
+        InputKind::Pipe(pipe) => compress_pipe(args, pipe, &output)?,
     };
     let (name, cbytes, silent) = (
         output.name().to_string(),
@@ -98,13 +98,13 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
 }
 
 /// The input, by how it can be read.
-enum Given {
+enum InputKind {
     File(Input),
     Pipe(PipedInput),
 }
 
 /// What the summary line says.
-struct Done {
+struct Totals {
     /// Bytes of uncompressed data.
     nbytes: u64,
     /// The parameters that were used, in words.
@@ -204,7 +204,7 @@ pub fn chosen_typesize(file: &File, size: u64, name: &str, threads: Threads) -> 
 }
 
 /// Compresses a file as plain bytes.
-fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
+fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Totals> {
     let mut file = input.open()?;
     let unread = |error: io::Error| Failure::at(input.path(), &error);
     let size = file.metadata().map_err(unread)?.len();
@@ -232,7 +232,7 @@ fn shortened(input: &Input) -> Failure {
 }
 
 /// Compresses what comes through a pipe.
-fn compress_pipe(args: &CompressArgs, mut pipe: PipedInput, output: &Output) -> Result<Done> {
+fn compress_pipe(args: &CompressArgs, mut pipe: PipedInput, output: &Output) -> Result<Totals> {
     let name = pipe.name().to_string();
     let front = pipe.front(CHUNK)?;
     let settings = plain_settings(args, (front.len() as u64, &name), |place, part| {
@@ -293,7 +293,7 @@ fn compress_bytes(
     (from, source): (&mut (dyn Read + Send), &str),
     size: u64,
     output: &Output,
-) -> Result<Done> {
+) -> Result<Totals> {
     let (chunk, blocksize) = file_sizes(args, &settings, size)?;
     let settings = Settings {
         blocksize,
@@ -344,7 +344,7 @@ fn compress_bytes(
         how += &format!(", blocks of {}", bytes(blocksize as u64));
     }
     let nbytes = total;
-    Ok(Done { nbytes, how })
+    Ok(Totals { nbytes, how })
 }
 
 /// The shape of a box of at most `most` bytes in an array of this shape: its longest side is halved until it is small enough. Each side has
@@ -434,7 +434,7 @@ pub fn check_typesize(given: Option<i32>, itemsize: i32, input: &Input) -> Resul
     }
 }
 
-fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
+fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result<Totals> {
     let file = input.open()?;
     let npy = Npy::parse(&file, input.name())?;
     let itemsize = i32::try_from(npy.itemsize)
@@ -467,7 +467,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
     }
     array.close().map_err(failed)?;
     let (chunks, blocks) = (tuple(&shape.chunks), tuple(&shape.blocks));
-    Ok(Done {
+    Ok(Totals {
         nbytes: total,
         how: format!("{settings}, chunks {chunks}, blocks {blocks}"),
     })

@@ -11,7 +11,7 @@ use crate::store::{Extract, Store};
 use crate::system::{self, GivenRights};
 use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
-use oxiblosc_system::files::{How, NewFileAccess, open};
+use oxiblosc_system::files::{NewFileAccess, OpenFlags, open};
 use rawzip::Crc32;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
@@ -141,10 +141,10 @@ impl Input {
     /// Opens the file or directory at a path.
     fn opened(path: &Path) -> io::Result<Self> {
         let name = as_c(path)?;
-        let opened = match open(&name, How::READ, NewFileAccess::All) {
+        let opened = match open(&name, OpenFlags::READ, NewFileAccess::All) {
             // A directory that cannot be listed, but whose files can be read.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_dir(path)? => {
-                open(&name, How::LOOK, NewFileAccess::All)?
+                open(&name, OpenFlags::STAT, NewFileAccess::All)?
             }
             opened => opened?,
         };

@@ -12,7 +12,7 @@ use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special};
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_io::paths::path_bytes;
-use oxiblosc_memory::{Buffer, CStrBuf, List};
+use oxiblosc_memory::{Buffer, CStrBuf, TryVec};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
@@ -137,7 +137,7 @@ impl SuperChunk {
         if typesize == 0 || !nbytes.is_multiple_of(typesize) || self.0.has_checksums()? {
             return Ok(false);
         }
-        let sample = |kind, nbytes: i32| List::copy_of(&chunk(kind, nbytes.max(0) as usize));
+        let sample = |kind, nbytes: i32| TryVec::copy_of(&chunk(kind, nbytes.max(0) as usize));
         let done = self
             .0
             .fill_special(nbytes / typesize, Some(kind), chunksize, &sample);

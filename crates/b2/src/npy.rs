@@ -11,7 +11,7 @@ use std::path::Path;
 /// The first bytes of such a file.
 pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The longest header that is read, in bytes.
-const MOST: usize = 1 << 20;
+const MAX_HEADER_LEN: usize = 1 << 20;
 
 /// The byte orders with which a dtype may begin.
 const ORDERS: [char; 4] = ['<', '>', '|', '='];
@@ -189,7 +189,7 @@ fn read_header(mut file: &File) -> std::result::Result<(String, u64), Refused> {
         }
         other => return Err(Refused::Wrong(format!("version {other}"))),
     };
-    if front[..6] != *MAGIC || len > MOST {
+    if front[..6] != *MAGIC || len > MAX_HEADER_LEN {
         return Err("its header makes no sense".into());
     }
     let mut header = vec![0; len];

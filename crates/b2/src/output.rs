@@ -7,7 +7,7 @@ use crate::placing::{OTHER_THINGS, is_frame, is_frame_or_empty, place};
 use crate::scratch::{NEW, ScratchFolder};
 use crate::system::{self, GivenRights};
 use oxiblosc_error::Error;
-use oxiblosc_system::files::{How, NewFileAccess, identity_at};
+use oxiblosc_system::files::{NewFileAccess, OpenFlags, identity_at};
 use oxiblosc_system::folder::Folder;
 use std::ffi::CStr;
 use std::fs::{File, FileTimes, Metadata};
@@ -297,7 +297,7 @@ fn give_attributes(
         let mut failed = None;
         let listed = made.each_entry(|name| {
             let given = made
-                .file(name, How::READ, NewFileAccess::All)
+                .file(name, OpenFlags::READ, NewFileAccess::All)
                 .and_then(|file| system::give_rights(&file, rights));
             given.map_err(|error| {
                 failed = Some(error);
@@ -310,7 +310,7 @@ fn give_attributes(
         }
         return system::give_rights(&made.opened()?, rights);
     }
-    let file = folder.file(name, How::READ_WRITE, NewFileAccess::All)?;
+    let file = folder.file(name, OpenFlags::READ_WRITE, NewFileAccess::All)?;
     if times && let Ok(modified) = rights.source.modified() {
         file.set_times(FileTimes::new().set_modified(modified))?;
     }

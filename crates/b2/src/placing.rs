@@ -7,7 +7,7 @@ use crate::paths::{HEADER, Place, as_c, is_dir};
 use crate::scratch::{NEW, OLD, ScratchFolder};
 use oxiblosc_error::Error;
 use oxiblosc_io::paths::sync_dir_with_files;
-use oxiblosc_system::files::{self, How, NewFileAccess, Stat};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags, Stat};
 use oxiblosc_system::folder::Folder;
 use std::ffi::CStr;
 use std::io;
@@ -88,7 +88,7 @@ fn sync(path: &Path) -> io::Result<()> {
     let name = as_c(path)?;
     match is_dir(path)? {
         true => sync_dir_with_files(&name).map_err(|error| io::Error::other(describe(error))),
-        false => files::open(&name, How::SYNC, NewFileAccess::All)?.sync_all(),
+        false => files::open(&name, OpenFlags::SYNC, NewFileAccess::All)?.sync_all(),
     }
 }
 

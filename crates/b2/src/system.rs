@@ -1,7 +1,7 @@
 //! What differs between operating systems, besides what `oxiblosc-system` has.
 
 use crate::paths::as_c;
-use oxiblosc_system::files::{How, NewFileAccess, open};
+use oxiblosc_system::files::{NewFileAccess, OpenFlags, open};
 use oxiblosc_system::folder::Folder;
 use std::ffi::CStr;
 use std::fs::{File, Metadata};
@@ -39,10 +39,10 @@ impl GivenRights {
     }
 
     /// Those of what a function opens. What may not be read can be looked at all the same.
-    fn by(open: impl Fn(How) -> io::Result<File>) -> io::Result<Self> {
-        match open(How::READ) {
+    fn by(open: impl Fn(OpenFlags) -> io::Result<File>) -> io::Result<Self> {
+        match open(OpenFlags::READ) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let source = open(How::LOOK)?.metadata()?;
+                let source = open(OpenFlags::STAT)?.metadata()?;
                 Ok(Self {
                     #[cfg(unix)]
                     list: source.is_file().then(Vec::new),

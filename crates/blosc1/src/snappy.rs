@@ -3,10 +3,10 @@
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_codecs::snappy::Compressor;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::depot::Depot;
+use oxiblosc_memory::object_pool::ObjectPool;
 use snap::raw::Decoder;
 
-static COMPRESSORS: Depot<Compressor, 32> = Depot::empty();
+static COMPRESSORS: ObjectPool<Compressor, 32> = ObjectPool::empty();
 
 /// Frees the memory that is kept for the next call.
 pub fn release() {

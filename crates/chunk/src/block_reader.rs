@@ -9,12 +9,12 @@ use super::pipeline::Pipeline;
 use super::scratch::{Bufs, CodecState};
 use super::special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// Decodes blocks of one chunk; what they share is prepared once.
 pub struct BlockReader<'a> {
     decoder: BlockDecoder<'a>,
-    reference: Option<List<u8>>,
+    reference: Option<TryVec<u8>>,
 }
 
 impl Chunk<'_> {

@@ -1,7 +1,7 @@
 //! Remembers which blocks were found to match their [checksums](super::checksum), so that each is checked once instead of by every read.
 //! This is only valid for memory that nothing but the library changes, not for files.
 
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, TryVec};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,7 @@ impl Checked<'_> {
 /// Which parts of the chunks of a frame were checked. The words are allocated when the first chunk is read; without memory for them, chunks are
 /// checked by every read.
 #[derive(Default)]
-pub struct CheckedChunks(OnceLock<List<AtomicU64>>);
+pub struct CheckedChunks(OnceLock<TryVec<AtomicU64>>);
 
 /// Words for each chunk. Blocks whose number is beyond their bits are checked by every read.
 const WORDS: usize = 4;
@@ -68,7 +68,9 @@ impl CheckedChunks {
     /// Which parts of chunk `nchunk` were checked, in a frame of `nchunks` chunks.
     pub fn chunk(&self, nchunk: usize, nchunks: usize) -> Checked<'_> {
         if self.0.get().is_none() {
-            let fresh = (0..nchunks * WORDS).map(|_| AtomicU64::new(0)).list();
+            let fresh = (0..nchunks * WORDS)
+                .map(|_| AtomicU64::new(0))
+                .collect_vec();
             // Another thread may have set it first.
             let _ = fresh.map(|fresh| self.0.set(fresh));
         }

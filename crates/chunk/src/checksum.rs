@@ -26,7 +26,7 @@ use crate::header::{
 pub use add::{add, room, seal, store, stored_size, write, write_header_only};
 use oxiblosc_error::{Error, Result};
 pub use oxiblosc_filters::crc32c::{crc32c, difference, extended, shifted};
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{ToTryVec, TryVec};
 use std::ops::Range;
 
 /// In the second flags byte: the chunk has checksums.
@@ -139,7 +139,7 @@ impl TableLayout {
     /// [`Error::MEMORY_ALLOC`].
     pub fn fits(&self, table: &[u8], nblock: usize, streams: &[u8]) -> Result<bool> {
         let known = &table[self.place(nblock)];
-        let mut own = known.to_list()?;
+        let mut own = known.to_try_vec()?;
         self.sum_block(&mut own, streams);
         Ok(own[..] == *known)
     }
@@ -169,7 +169,7 @@ enum TableBytes<'a> {
     /// Part of the chunk's bytes.
     Borrowed(&'a [u8]),
     /// A copy.
-    Owned(List<u8>),
+    Owned(TryVec<u8>),
 }
 
 impl<'a> Checksums<'a> {
@@ -214,7 +214,7 @@ impl<'a> Checksums<'a> {
     pub fn kept<'b>(&self) -> Result<Checksums<'b>> {
         Ok(Checksums {
             layout: self.layout,
-            table: TableBytes::Owned(self.table().to_list()?),
+            table: TableBytes::Owned(self.table().to_try_vec()?),
         })
     }
 

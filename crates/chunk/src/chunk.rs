@@ -9,7 +9,7 @@ use super::source::{BlockSource, LazyBlocks, read_front};
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{AlignedBuffer, List, boxed};
+use oxiblosc_memory::{AlignedBuffer, TryVec, boxed};
 
 /// Offset of the flags byte that says whether a chunk is lazy.
 const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;
@@ -23,7 +23,7 @@ pub struct Chunk<'a> {
     pub(super) dict: Option<Box<Dict>>,
     /// For variable-length blocks: where the data of each block begin in the chunk's data, and where the last ends. Empty in a lazy chunk,
     /// where this is unknown.
-    pub(super) offsets: List<usize>,
+    pub(super) offsets: TryVec<usize>,
     /// Where header, block starts and dictionary end.
     front_end: usize,
     /// The checksums of the blocks, if there are any.
@@ -163,7 +163,7 @@ impl<'a> Chunk<'a> {
             bytes: &src[..header.cbytes.min(src.len())],
             lazy: None,
             dict: None,
-            offsets: List::new(),
+            offsets: TryVec::new(),
             front_end: header.overhead(),
             checksums: None,
             checked: Checked::NEVER,
@@ -258,7 +258,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// All bytes of a lazy chunk.
-    pub fn load(&self) -> Result<List<u8>> {
+    pub fn load(&self) -> Result<TryVec<u8>> {
         let source = self.lazy.as_ref().ok_or(Error::INVALID_PARAM)?.source;
         let mut bytes = read_front(source, self.header.cbytes)?;
         // The source may have changed since: everything else relies on the header that was checked.
@@ -384,9 +384,9 @@ impl<'a> Chunk<'a> {
 
     /// Reads where the data of variable-length blocks begin: each block has the size of its data in front. The starts must ascend, and the
     /// sizes add up to that of the chunk's data.
-    fn read_offsets(&self) -> Result<List<usize>> {
+    fn read_offsets(&self) -> Result<TryVec<usize>> {
         let nblocks = self.header.nblocks;
-        let mut offsets = List::new();
+        let mut offsets = TryVec::new();
         offsets.reserve_exact(nblocks + 1)?;
         offsets.push(0)?;
         let mut total = 0usize;

@@ -13,7 +13,7 @@ use super::workers::Workers;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 impl Chunk<'_> {
     /// Refuses a kind of special values that this library does not know.
@@ -109,8 +109,8 @@ pub fn decompress(
     Ok(nbytes)
 }
 
-fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<List<&'d mut [u8]>> {
-    let mut blocks = List::with_capacity(offsets.len())?;
+fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<TryVec<&'d mut [u8]>> {
+    let mut blocks = TryVec::with_capacity(offsets.len())?;
     for pair in offsets.windows(2) {
         let (block, rest) = dest.split_at_mut(pair[1] - pair[0]);
         blocks.push(block)?;

@@ -13,7 +13,7 @@ use oxiblosc_cells::BlockShape;
 use oxiblosc_codecs::{Codec, PaddedDst, PaddedSrc};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
-use oxiblosc_memory::{AlignedBuffer, List};
+use oxiblosc_memory::{AlignedBuffer, TryVec};
 
 /// Decodes the blocks of a chunk; shared by all workers.
 pub struct BlockDecoder<'a> {
@@ -208,9 +208,9 @@ impl<'a> BlockDecoder<'a> {
     }
 
     /// The data of the first block, for blocks with delta.
-    pub fn reference(&self) -> Result<List<u8>> {
+    pub fn reference(&self) -> Result<TryVec<u8>> {
         let bsize = self.chunk.block_nbytes(0)?;
-        let mut data = List::new();
+        let mut data = TryVec::new();
         data.reserve_exact(bsize)?;
         data.resize(bsize, 0)?;
         let plain = BlockDecoder {

@@ -8,10 +8,10 @@ use super::scratch::{Bufs, CodecState};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, shuffle};
-use oxiblosc_memory::{AlignedBuffer, List};
+use oxiblosc_memory::{AlignedBuffer, TryVec};
 
 /// Blocks up to this size are decoded as a whole, as that takes no longer than to find and copy a part.
-pub(super) const SMALL: usize = 4096;
+pub(super) const MAX_WHOLE: usize = 4096;
 
 /// The decoded data of a stream, or as much of its front as is needed.
 enum StreamData<'a> {
@@ -22,7 +22,7 @@ enum StreamData<'a> {
 
 /// The data of a block before the filters are undone, in streams.
 struct FilteredStreams<'a> {
-    streams: List<StreamData<'a>>,
+    streams: TryVec<StreamData<'a>>,
     neblock: usize,
 }
 
@@ -137,7 +137,7 @@ impl BlockDecoder<'_> {
         if chunk.is_stored_block(nblock, bsize) {
             let (at, bytes) = chunk.stored_part((nblock, bsize), span, input)?;
             return Ok(Some(FilteredStreams {
-                streams: List::of([StreamData::Bytes(at, bytes)])?,
+                streams: TryVec::of([StreamData::Bytes(at, bytes)])?,
                 neblock: bsize,
             }));
         }
@@ -146,7 +146,7 @@ impl BlockDecoder<'_> {
         let mut streams = Streams::new(chunk.header, bytes, bsize)?;
         let neblock = streams.neblock;
         let mut filtered = FilteredStreams {
-            streams: List::with_capacity(bsize / neblock)?,
+            streams: TryVec::with_capacity(bsize / neblock)?,
             neblock,
         };
         for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
@@ -292,7 +292,7 @@ impl BlockDecoder<'_> {
         let row = bsize / count;
         let (lo, hi) = (from / count, to.div_ceil(count));
         // The bytes at the end that form no whole item are not shuffled, and large parts take longer than the whole block.
-        (hi <= row && bsize > SMALL && (hi - lo) * count <= bsize / 2).then_some(PlaneRange {
+        (hi <= row && bsize > MAX_WHOLE && (hi - lo) * count <= bsize / 2).then_some(PlaneRange {
             count,
             row,
             lo,

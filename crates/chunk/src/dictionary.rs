@@ -5,7 +5,7 @@ use super::encode_chunk::ChunkEncoder;
 use super::scratch;
 use oxiblosc_codecs::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// Writes a dictionary with its size in front. Returns the number of bytes written, or none if it does not fit.
 pub fn write_dict(dict: &[u8], out: &mut [u8]) -> Option<usize> {
@@ -17,7 +17,7 @@ pub fn write_dict(dict: &[u8], out: &mut [u8]) -> Option<usize> {
 
 impl ChunkEncoder<'_> {
     /// Trains a dictionary on filtered data. None if the data are too short for one.
-    pub(super) fn build_dict(&self) -> Result<Option<(List<u8>, Dict)>> {
+    pub(super) fn build_dict(&self) -> Result<Option<(TryVec<u8>, Dict)>> {
         let Some(codec) = Codec::from_code(self.params.compcode.into()) else {
             return Ok(None);
         };
@@ -35,9 +35,9 @@ impl ChunkEncoder<'_> {
         }
         // The samples are the first sixteenth of a regular chunk, and all blocks of a variable-length one.
         let wanted = if variable { nbytes } else { nsamples * sample };
-        let mut samples = List::new();
+        let mut samples = TryVec::new();
         samples.reserve_exact(wanted)?;
-        let mut sizes = List::new();
+        let mut sizes = TryVec::new();
         let mut scratch = scratch::borrow()?;
         let encoder = self.encoder(None);
         for nblock in 0..self.nblocks {
@@ -50,7 +50,7 @@ impl ChunkEncoder<'_> {
             sizes.push(data.len())?;
         }
         if !variable {
-            sizes = List::filled(sample, nsamples)?;
+            sizes = TryVec::filled(sample, nsamples)?;
         }
         let Some(raw) = Dict::train(codec, &samples, &sizes, max_size)? else {
             return Ok(None);

@@ -12,7 +12,7 @@ use super::scratch::{self, Bufs, Scratch};
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::Result;
 use oxiblosc_filters as filters;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -25,7 +25,7 @@ pub struct ChunkEncoder<'a> {
     pipeline: &'a Pipeline,
     pub(super) split: bool,
     /// The reference for the blocks after the first, if there is a delta stage.
-    reference: Option<List<u8>>,
+    reference: Option<TryVec<u8>>,
 }
 
 /// The state that the workers of a chunk share.
@@ -71,7 +71,7 @@ impl<'a> ChunkEncoder<'a> {
     }
 
     /// The first block as a decoder sees it before it undoes delta.
-    fn delta_reference(&self) -> Result<List<u8>> {
+    fn delta_reference(&self) -> Result<TryVec<u8>> {
         let block = self.source.block(0, self.params.blocksize);
         let mut scratch = scratch::borrow()?;
         let encoder = self.encoder(None);
@@ -85,7 +85,7 @@ impl<'a> ChunkEncoder<'a> {
             &mut scratch.bufs,
             Some(self.pipeline),
         )?;
-        let mut copy = List::new();
+        let mut copy = TryVec::new();
         copy.reserve_exact(data.len())?;
         copy.extend_from_slice(data)?;
         Ok(copy)

@@ -4,7 +4,7 @@
 use super::checksum::{self, CHECKSUMS, Checksums, TableLayout};
 use super::decode_block::streams_len;
 use super::decode_block::{Stream, Streams};
-use super::decode_part::SMALL;
+use super::decode_part::MAX_WHOLE;
 use super::getitem::{ItemRange, stored};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, CodecState, Scratch};
@@ -44,7 +44,7 @@ pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> 
         _ => (start / blocksize, start % blocksize),
     };
     let cuts_block = from != 0 || !(end == header.nbytes || end.is_multiple_of(blocksize));
-    if cuts_block && (blocksize > SMALL || header.has_checksums()) {
+    if cuts_block && (blocksize > MAX_WHOLE || header.has_checksums()) {
         // The general path can decode a part of such a block.
         return None;
     }

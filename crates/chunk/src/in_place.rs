@@ -19,14 +19,15 @@ use super::source::BlockSource;
 pub(super) use edits::push_edits;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec};
 use std::ops::Range;
 
 /// A chunk in memory is rewritten when more than one byte in this many is unused.
 const MAX_UNUSED: usize = 8;
-/// The slack behind a block of a rewritten chunk: its size divided by the first number, plus the second, but no more than the block's share of
+/// The slack behind a block of a rewritten chunk: its size divided by this, and some bytes, but no more than the block's share of
 /// [`MAX_UNUSED`], as otherwise a chunk of many short blocks would be rewritten at once.
-const SLACK: (usize, usize) = (32, 8);
+const SLACK_DIVISOR: usize = 32;
+const LEAST_SLACK: usize = 8;
 
 /// The largest distance between the starts of two blocks at which the reference can read single blocks.
 pub(super) fn max_block_distance(header: &ChunkHeader) -> usize {
@@ -47,21 +48,21 @@ pub struct PatchTarget<'a> {
     chunk_bytes: ChunkBytes<'a>,
     header: &'a ChunkHeader,
     /// The room of each touched block, in the order of the touched blocks.
-    rooms: List<Range<usize>>,
+    rooms: TryVec<Range<usize>>,
     /// Where the content of each room begins in [`Self::bytes`].
-    places: List<usize>,
+    places: TryVec<usize>,
     /// The starts of all blocks, ascending; empty without a table.
-    starts: List<usize>,
+    starts: TryVec<usize>,
     /// How many bytes are free behind the chunk.
     free_behind: usize,
     /// Whether the chunk gets slack between its blocks if it is rewritten.
     slack: bool,
     /// Header, block starts and checksums of a chunk in a file, if it has checksums.
-    file_front: List<u8>,
+    file_front: TryVec<u8>,
 }
 
 /// The room of each touched block, and the starts of all blocks.
-type BlockLayout = (List<Range<usize>>, List<usize>);
+type BlockLayout = (TryVec<Range<usize>>, TryVec<usize>);
 
 /// The layout of the blocks of a chunk that begins with `front`. None if the blocks in `touched` do not have rooms of their own.
 fn block_layout(
@@ -84,7 +85,10 @@ fn block_layout(
             let from = header.overhead() + t.nblock * blocksize;
             from..header.cbytes.min(from + blocksize)
         };
-        return Ok(Some((touched.iter().map(room).list()?, List::new())));
+        return Ok(Some((
+            touched.iter().map(room).collect_vec()?,
+            TryVec::new(),
+        )));
     }
     // The bytes of touched blocks, one behind the other, would be taken for the dictionary.
     if header.blosc2_flags & flags2::USE_DICT != 0 {
@@ -96,7 +100,7 @@ fn block_layout(
         return Ok(None);
     };
     let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
-    let mut starts: List<usize> = (0..header.nblocks).map(start).list()?;
+    let mut starts: TryVec<usize> = (0..header.nblocks).map(start).collect_vec()?;
     sort(&mut starts);
     let room = |t: &Touched| {
         let from = start(t.nblock);
@@ -105,7 +109,7 @@ fn block_layout(
         // Blocks that share a start have no room of their own.
         (from >= body && from < to && to <= header.cbytes).then_some(from..to)
     };
-    let mut rooms = List::with_capacity(touched.len())?;
+    let mut rooms = TryVec::with_capacity(touched.len())?;
     for t in touched {
         let Some(room) = room(t) else {
             return Ok(None);
@@ -139,19 +143,19 @@ impl<'a> PatchTarget<'a> {
         }
         // Adjacent rooms are read by one call.
         let mut to = front.len();
-        let places: List<usize> = rooms
+        let places: TryVec<usize> = rooms
             .iter()
             .scan(to, |end, room| {
                 *end += room.len();
                 Some(*end - room.len())
             })
-            .list()?;
+            .collect_vec()?;
         for run in rooms.chunk_by(|a, b| a.end == b.start) {
             let (first, end) = (run[0].start, run[run.len() - 1].end);
             source.read_at(first, &mut bytes[to..to + end - first])?;
             to += end - first;
         }
-        let file_front = front_with_checksums(header, front).to_list()?;
+        let file_front = front_with_checksums(header, front).to_try_vec()?;
         if header.has_checksums() {
             Checksums::in_front(front, header)?;
         }
@@ -189,12 +193,12 @@ impl<'a> PatchTarget<'a> {
         Ok(Some(Self {
             chunk_bytes: ChunkBytes::Memory(bytes),
             header,
-            places: rooms.iter().map(|room| room.start).list()?,
+            places: rooms.iter().map(|room| room.start).collect_vec()?,
             rooms,
             starts,
             free_behind: usize::MAX,
             slack: true,
-            file_front: List::new(),
+            file_front: TryVec::new(),
         }))
     }
 
@@ -242,7 +246,7 @@ impl<'a> PatchTarget<'a> {
     /// The slack behind a block of `len` bytes.
     pub(super) fn slack(&self, len: usize) -> usize {
         match self.slack {
-            true => (len / SLACK.0 + SLACK.1).min(len / MAX_UNUSED),
+            true => (len / SLACK_DIVISOR + LEAST_SLACK).min(len / MAX_UNUSED),
             false => 0,
         }
     }

@@ -4,7 +4,7 @@ use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{AlignedBuffer, List};
+use oxiblosc_memory::{AlignedBuffer, TryVec};
 use std::sync::{Mutex, MutexGuard};
 
 /// A block and the bytes that are reserved for it.
@@ -41,13 +41,13 @@ pub struct OrderedWriter<'a> {
     /// The offset of the next block in the chunk.
     position: usize,
     /// Blocks that were finished before it was their turn: index, block, and its bytes.
-    waiting: List<(usize, Encoded<'a>, AlignedBuffer)>,
+    waiting: TryVec<(usize, Encoded<'a>, AlignedBuffer)>,
     /// Blocks whose destinations are known, and their bytes: to be written by any worker.
-    placed: List<(ReservedBlock<'a>, AlignedBuffer)>,
+    placed: TryVec<(ReservedBlock<'a>, AlignedBuffer)>,
     /// Whether all blocks so far are raw. Until one is not, none is written, since the chunk will probably be stored instead.
     all_raw: bool,
     /// Unused buffers, which workers get in exchange for those of waiting blocks.
-    spare: List<AlignedBuffer>,
+    spare: TryVec<AlignedBuffer>,
     /// `Ok(false)` if a block did not fit.
     outcome: Result<bool>,
     /// How often workers took the lock.
@@ -66,10 +66,10 @@ impl<'a> OrderedWriter<'a> {
             next: 0,
             body,
             position: body,
-            waiting: List::new(),
-            placed: List::new(),
+            waiting: TryVec::new(),
+            placed: TryVec::new(),
             all_raw: true,
-            spare: List::new(),
+            spare: TryVec::new(),
             outcome: Ok(true),
             #[cfg(test)]
             locked: 0,

@@ -14,7 +14,7 @@ use super::pipeline::Pipeline;
 use super::rules::{Rules, UDCODEC_FORMAT};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, Edit, List, TransientBytes};
+use oxiblosc_memory::{Buffer, Collect, Edit, TransientBytes, TryVec};
 
 /// A block that will be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,11 @@ impl Touched {
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] when the range is not within the data.
-    pub fn of_range(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<List<Self>>> {
+    pub fn of_range(
+        header: &ChunkHeader,
+        start: usize,
+        len: usize,
+    ) -> Result<Option<TryVec<Self>>> {
         let stop = start.checked_add(len).ok_or(Error::INVALID_PARAM)?;
         if stop > header.nbytes {
             return Err(Error::INVALID_PARAM);
@@ -44,7 +48,7 @@ impl Touched {
             let whole = start <= from && to <= stop;
             Self { nblock, whole }
         });
-        Ok(Some(touched.list()?))
+        Ok(Some(touched.collect_vec()?))
     }
 }
 
@@ -101,7 +105,7 @@ pub enum Patched {
     /// The whole new chunk.
     Whole(Buffer),
     /// Edits of the old chunk.
-    Edits(List<Edit>),
+    Edits(TryVec<Edit>),
 }
 
 impl Patched {

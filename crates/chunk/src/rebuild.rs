@@ -8,7 +8,7 @@ use crate::one_bit;
 use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{Buffer, Collect, TryVec};
 use std::ops::Range;
 
 /// The layout of a chunk, if `header` is its header.
@@ -207,7 +207,7 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
 ///
 /// # Errors
 /// Those of a damaged chunk, [`Error::MEMORY_ALLOC`].
-pub fn without_checksums(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, List<usize>)> {
+pub fn without_checksums(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, TryVec<usize>)> {
     let parts = ChunkLayout::with_sums(header, bytes).ok_or(Error::DATA)?;
     let mut chunk = Buffer::copy_of(&bytes[..header.cbytes])?;
     let damaged = parts.damaged_blocks(&chunk)?;
@@ -236,11 +236,11 @@ pub fn front_matches(header: &ChunkHeader, chunk: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`Error::DATA`] if the front is damaged, [`Error::MEMORY_ALLOC`].
-pub fn damaged_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<List<usize>> {
+pub fn damaged_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<TryVec<usize>> {
     let parts = ChunkLayout::new(header, chunk).ok_or(Error::DATA)?;
     match header.has_checksums() {
         true => parts.damaged_blocks(chunk),
-        false => Ok(List::new()),
+        false => Ok(TryVec::new()),
     }
 }
 
@@ -255,8 +255,8 @@ impl ChunkLayout<'_> {
         }
     }
 
-    fn damaged_blocks(&self, bytes: &[u8]) -> Result<List<usize>> {
-        let mut damaged = List::new();
+    fn damaged_blocks(&self, bytes: &[u8]) -> Result<TryVec<usize>> {
+        let mut damaged = TryVec::new();
         for nblock in 0..self.header.nblocks {
             if !self.fits(bytes, nblock)? {
                 damaged.push(nblock)?;
@@ -296,14 +296,14 @@ impl ChunkLayout<'_> {
 ///
 /// # Errors
 /// [`Error::DATA`] if the front is damaged, [`Error::MEMORY_ALLOC`].
-pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, List<usize>)> {
+pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, TryVec<usize>)> {
     let parts = ChunkLayout::with_sums(header, chunk).ok_or(Error::DATA)?;
     let mut bytes = Buffer::copy_of(&chunk[..header.cbytes])?;
     let all = 0..header.nblocks;
-    let mut starts: List<usize> = all.map(|nblock| parts.start(chunk, nblock)).list()?;
+    let mut starts: TryVec<usize> = all.map(|nblock| parts.start(chunk, nblock)).collect_vec()?;
     starts.push(header.cbytes)?;
     sort(&mut starts);
-    let mut corrected = List::new();
+    let mut corrected = TryVec::new();
     for nblock in parts.damaged_blocks(chunk)? {
         let start = parts.start(chunk, nblock);
         let next = starts.partition_point(|other| *other <= start);

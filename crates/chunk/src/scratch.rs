@@ -6,7 +6,7 @@
 use oxiblosc_codecs::{Decoder, Encoder};
 use oxiblosc_error::Result;
 use oxiblosc_memory::AlignedBuffer;
-use oxiblosc_memory::depot::{self, Depot};
+use oxiblosc_memory::object_pool::{self, ObjectPool};
 use oxiblosc_memory::transient;
 use std::ops::{Deref, DerefMut};
 
@@ -80,10 +80,10 @@ impl Scratch {
 
 /// How many scratches are kept: as many workers as are expected to be active at the same time.
 const SLOTS: usize = 32;
-static DEPOT: Depot<Scratch, SLOTS> = Depot::empty();
+static DEPOT: ObjectPool<Scratch, SLOTS> = ObjectPool::empty();
 
 /// A scratch that goes back to the depot when it is dropped. Buffers that are too large to be kept are freed then.
-pub struct BorrowedScratch(depot::Borrowed<Scratch>);
+pub struct BorrowedScratch(object_pool::Borrowed<Scratch>);
 
 /// Borrows a scratch from the depot, or makes a new one.
 ///

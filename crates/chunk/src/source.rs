@@ -3,7 +3,7 @@
 use super::header::i32_at;
 use oxiblosc_error::Result;
 use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{AlignedBuffer, List};
+use oxiblosc_memory::{AlignedBuffer, TryVec};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Reads bytes of a chunk that is not in memory, for example from a file. Several workers may read at the same time.
@@ -19,8 +19,8 @@ pub trait BlockSource: Sync {
 const FIRST_PIECE: usize = 1 << 20;
 
 /// Reads `len` bytes from the front of a chunk. Memory is allocated in proportion to what can really be read, not to what a header claims.
-pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<List<u8>> {
-    let mut bytes = List::new();
+pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<TryVec<u8>> {
+    let mut bytes = TryVec::new();
     while bytes.len() < len {
         let have = bytes.len();
         let more = have.max(FIRST_PIECE).min(len - have);
@@ -37,11 +37,11 @@ pub struct LazyBlocks<'a> {
     pub source: &'a dyn BlockSource,
     /// The block starts, sorted and without repetitions. Empty if the table itself is so; writers with several threads may leave the blocks in any
     /// order.
-    sorted: List<i32>,
+    sorted: TryVec<i32>,
     /// Size of the chunk.
     cbytes: usize,
     /// The whole chunk; read when a block is found to share bytes with others.
-    whole: OnceLock<List<u8>>,
+    whole: OnceLock<TryVec<u8>>,
     /// Held while the whole chunk is read.
     reading: Mutex<()>,
 }
@@ -50,7 +50,7 @@ impl<'a> LazyBlocks<'a> {
     /// `starts` is the table of block starts, 4 bytes each.
     pub fn new(source: &'a dyn BlockSource, starts: &[u8], cbytes: usize) -> Result<Self> {
         let starts = || starts.chunks_exact(4).map(|start| i32_at(start, 0));
-        let mut sorted = List::new();
+        let mut sorted = TryVec::new();
         if !starts().is_sorted_by(|a, b| a < b) {
             sorted.reserve_exact(starts().len())?;
             sorted.extend(starts())?;
@@ -144,7 +144,7 @@ mod tests {
     fn a_front_that_is_not_there_costs_no_memory() {
         let bytes = (0..=255).collect::<Vec<u8>>().repeat(11_719);
         assert!(read_front(&ChunkFile(&bytes), bytes.len()) == Ok(bytes.clone().into()));
-        assert_eq!(read_front(&ChunkFile(&bytes), 0), Ok(List::new()));
+        assert_eq!(read_front(&ChunkFile(&bytes), 0), Ok(TryVec::new()));
         assert_eq!(
             read_front(&ChunkFile(&bytes), i32::MAX as usize),
             Err(Error::FILE_READ)

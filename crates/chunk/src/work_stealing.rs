@@ -3,7 +3,7 @@
 use super::encode::lock;
 use super::workers::Workers;
 use oxiblosc_error::Result;
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, TryVec};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// A worker takes pieces from the front of its own range, then steals from the back of the others. In repeated jobs over the same memory it
 /// thus gets the same pieces, which are still in its processor's cache. This matters, since memory that another processor wrote last is much slower to
 /// write: with pieces handed out in order, two workers fill a buffer of some megabytes no faster than one.
-struct Partition(List<WorkerRange>);
+struct Partition(TryVec<WorkerRange>);
 
 /// The range of one worker. It has a cache line of its own, so that workers do not slow each other down by false sharing.
 #[repr(align(64))]
@@ -59,7 +59,7 @@ impl Partition {
         let (quotient, remainder) = (len / nworkers, len % nworkers);
         let bound = |nworker: usize| quotient * nworker + remainder.min(nworker);
         let range = |nworker| WorkerRange::new(bound(nworker)..bound(nworker + 1));
-        Ok(Self((0..nworkers).map(range).list()?))
+        Ok(Self((0..nworkers).map(range).collect_vec()?))
     }
 
     /// The next piece for a worker: from its own range, then stolen from the others.
@@ -83,7 +83,7 @@ impl Partition {
 /// A queue of pieces for several workers.
 pub struct StealingQueue<T> {
     partition: Partition,
-    pieces: List<Mutex<Option<T>>>,
+    pieces: TryVec<Mutex<Option<T>>>,
 }
 
 impl<T: Send> StealingQueue<T> {
@@ -92,7 +92,7 @@ impl<T: Send> StealingQueue<T> {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     pub fn new(pieces: impl Iterator<Item = T>, len: usize, nworkers: usize) -> Result<Self> {
-        let mut all = List::new();
+        let mut all = TryVec::new();
         all.reserve_exact(len)?;
         all.extend(pieces.take(len).map(|piece| Mutex::new(Some(piece))))?;
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use super::{Codec, lz4, zstd};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// The largest dictionary a chunk may carry, in bytes.
 pub const MAX_DICT_SIZE: usize = 32 * 1024;
@@ -27,7 +27,7 @@ pub struct Dict {
     // Before `bytes`, so that it is dropped first: one variant points into them.
     prepared: PreparedDict,
     /// The dictionary, with a gap behind it.
-    bytes: List<u8>,
+    bytes: TryVec<u8>,
     /// The length without the gap.
     len: usize,
 }
@@ -87,7 +87,7 @@ impl Dict {
         samples: &[u8],
         sizes: &[usize],
         max_size: usize,
-    ) -> Result<Option<List<u8>>> {
+    ) -> Result<Option<TryVec<u8>>> {
         if !codec.supports_dict() {
             return Err(Error::CODEC_DICT);
         }
@@ -100,7 +100,7 @@ impl Dict {
         if max_size < MIN_USEFUL_DICT || total == 0 {
             return Ok(None);
         }
-        let mut dict = List::new();
+        let mut dict = TryVec::new();
         if codec == Codec::Zstd {
             dict.reserve_exact(max_size)?;
             dict.resize(max_size, 0)?;
@@ -158,11 +158,11 @@ impl Dict {
 }
 
 /// A copy of `bytes` with a gap behind it, and the length without the gap.
-fn copy_with_gap(bytes: &[u8]) -> Result<(List<u8>, usize)> {
+fn copy_with_gap(bytes: &[u8]) -> Result<(TryVec<u8>, usize)> {
     if bytes.is_empty() || bytes.len() > MAX_DICT_SIZE {
         return Err(Error::CODEC_DICT);
     }
-    let mut owned = List::new();
+    let mut owned = TryVec::new();
     owned.reserve_exact(bytes.len() + GAP)?;
     owned.extend_from_slice(bytes)?;
     owned.resize(bytes.len() + GAP, 0)?;

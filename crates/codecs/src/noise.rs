@@ -13,7 +13,7 @@ mod words;
 use core::hint::select_unpredictable;
 use histogram::{Histogram, all_uniform};
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use stretches::{adapt_short, merge};
 use words::WordTable;
 
@@ -64,12 +64,12 @@ struct RepeatStats {
 pub(super) struct NoiseDetector {
     /// For each hash, the last word that has it and the number of its piece. The pieces of all streams are numbered consecutively from 1
     /// on, so the table need not be cleared between streams.
-    table: List<u64>,
+    table: TryVec<u64>,
     /// The number of the first piece of this stream.
     first: u64,
     /// The number of the first piece of the next stream.
     next: u64,
-    stretches: List<Stretch>,
+    stretches: TryVec<Stretch>,
     words: WordTable,
 }
 

@@ -3,7 +3,7 @@
 use core::hint::select_unpredictable;
 
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// The integer type of a slot. It must be wide enough for every position of a stream.
 pub(super) trait SlotInt: Copy + Default {
@@ -123,7 +123,7 @@ pub(super) fn position(entry: usize, base: usize, at: usize) -> usize {
 
 /// An array of zeros on the heap, allocated without a copy on the stack.
 pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> {
-    let mut fresh = List::new();
+    let mut fresh = TryVec::new();
     fresh.reserve_exact(N)?;
     fresh.resize(N, S::default())?;
     fresh.into_array()

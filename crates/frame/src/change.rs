@@ -4,7 +4,7 @@ use super::fingerprint::ChecksumScope;
 use super::offsets::{MAX_CHUNKS, Offsets, special_offset};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, Edit, List};
+use oxiblosc_memory::{Collect, Edit, TryVec};
 
 /// A chunk that is added to a frame or changed in it.
 #[derive(Clone, Copy, Debug)]
@@ -77,11 +77,11 @@ pub enum Delta {
     /// The one at this position is replaced.
     Set(usize, i64),
     /// From this position on, they are replaced by these.
-    From(usize, List<i64>),
+    From(usize, TryVec<i64>),
     /// The ones at these positions are replaced. Only of offsets that are no list.
-    Sets(List<(usize, i64)>),
+    Sets(TryVec<(usize, i64)>),
     /// From this position on so many are replaced by these. Only of offsets that are no list.
-    Splice(usize, usize, List<i64>),
+    Splice(usize, usize, TryVec<i64>),
     /// All are replaced: this one, so many times.
     All(i64, usize),
 }
@@ -283,29 +283,32 @@ impl<'a> Change<'a> {
             Self::Update(items) if items.iter().all(|(_, item)| item.stays()) => Delta::Same,
             Self::Append(_) => Delta::Push(new[0]),
             Self::Insert(nchunk, _) if !offsets.is_listable() => {
-                Delta::Splice(nchunk, 0, [new[0]].into_iter().list()?)
+                Delta::Splice(nchunk, 0, [new[0]].into_iter().collect_vec()?)
             }
-            Self::Delete(nchunk) if !offsets.is_listable() => Delta::Splice(nchunk, 1, List::new()),
+            Self::Delete(nchunk) if !offsets.is_listable() => {
+                Delta::Splice(nchunk, 1, TryVec::new())
+            }
             Self::Update(items) if !offsets.is_listable() => {
                 let places = items.iter().map(|(nchunk, _)| *nchunk);
-                Delta::Sets(places.zip(new.iter().copied()).list()?)
+                Delta::Sets(places.zip(new.iter().copied()).collect_vec()?)
             }
-            Self::Insert(nchunk, _) => {
-                Delta::From(nchunk, [new[0]].into_iter().chain(tail(nchunk)).list()?)
-            }
+            Self::Insert(nchunk, _) => Delta::From(
+                nchunk,
+                [new[0]].into_iter().chain(tail(nchunk)).collect_vec()?,
+            ),
             Self::Update([(nchunk, _)]) => Delta::Set(*nchunk, new[0]),
             Self::Update(items) => {
                 let first = items.iter().map(|(nchunk, _)| *nchunk).min().unwrap_or(0);
-                let mut list: List<i64> = tail(first).list()?;
+                let mut list: TryVec<i64> = tail(first).collect_vec()?;
                 for ((nchunk, _), offset) in items.iter().zip(new) {
                     *list.get_mut(nchunk - first).ok_or(Error::INVALID_PARAM)? = *offset;
                 }
                 Delta::From(first, list)
             }
-            Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).list()?),
+            Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).collect_vec()?),
             Self::Reorder(order) => {
                 let offset = |from: &usize| offsets.get(*from).ok_or(Error::DATA);
-                Delta::From(0, order.iter().map(offset).try_list()?)
+                Delta::From(0, order.iter().map(offset).try_collect_vec()?)
             }
             Self::Arrange { kept, slots, .. } => {
                 let same = |(i, slot): &(usize, &ArrangedChunk)| matches!(slot, ArrangedChunk::Old(from) if *from == kept + i);
@@ -315,7 +318,7 @@ impl<'a> Change<'a> {
                     ArrangedChunk::Old(from) => offsets.get(*from).ok_or(Error::DATA),
                     ArrangedChunk::New(_) => new.next().copied().ok_or(Error::DATA),
                 };
-                let list = slots[first..].iter().map(offset).try_list()?;
+                let list = slots[first..].iter().map(offset).try_collect_vec()?;
                 Delta::From(kept + first, list)
             }
             Self::Fill(kind, count) => Delta::All(special_offset(kind), count),
@@ -347,7 +350,7 @@ impl<'a> Change<'a> {
             *list.get_mut(nchunk).ok_or(Error::INVALID_PARAM)? = offset;
         }
         self.delta(&offsets, new)?.apply(&mut offsets)?;
-        Ok(Delta::From(0, offsets.iter().list()?))
+        Ok(Delta::From(0, offsets.iter().collect_vec()?))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{journal, leftovers};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Backend, Mode, Storage, StorageLock};
-use oxiblosc_memory::{Shared, ToList};
+use oxiblosc_memory::{Shared, ToTryVec};
 use std::ffi::CStr;
 
 /// The file that a frame is appended to, locked against others that change it.
@@ -84,7 +84,7 @@ impl Container<'_> {
         let (front, rest) = frame
             .split_at_checked(MIN_LEN)
             .ok_or(Error::INVALID_HEADER)?;
-        let mut front = front.to_list()?;
+        let mut front = front.to_try_vec()?;
         let magic = std::mem::replace(&mut front[at], byte);
         file.write_at(pos, &front)?;
         if leftovers::has_magic(rest) {

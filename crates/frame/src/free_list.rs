@@ -2,7 +2,7 @@
 
 use oxiblosc_error::Result;
 use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{List, Sorted};
+use oxiblosc_memory::{Sorted, TryVec};
 
 /// Bytes that were left free behind a chunk for it to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ pub struct FreeList {
     /// Whether freed bytes are not used again, because chunks share bytes or it is not known where chunks lie.
     fixed: bool,
     /// What was taken since the last commit.
-    taken: List<Taken>,
+    taken: TryVec<Taken>,
 }
 
 impl FreeList {
@@ -55,7 +55,7 @@ impl FreeList {
         lengths: Sorted::new(),
         tails: Sorted::new(),
         fixed: false,
-        taken: List::new(),
+        taken: TryVec::new(),
     };
 
     /// A list in which chunks occupy all bytes up to `end`. Their places are not known, so none of these bytes become free.
@@ -79,7 +79,7 @@ impl FreeList {
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
-    pub fn around(mut chunks: List<(u64, u64)>) -> Result<Self> {
+    pub fn around(mut chunks: TryVec<(u64, u64)>) -> Result<Self> {
         sort(&mut chunks);
         let mut list = Self::default();
         for (pos, len) in chunks {
@@ -104,7 +104,7 @@ impl FreeList {
             lengths: self.lengths.try_clone()?,
             tails: self.tails.try_clone()?,
             fixed: self.fixed,
-            taken: List::new(),
+            taken: TryVec::new(),
         })
     }
 
@@ -226,7 +226,7 @@ impl FreeList {
 
     /// Keeps what was taken since the last commit.
     pub fn commit(&mut self) {
-        self.taken = List::new();
+        self.taken = TryVec::new();
     }
 
     /// Gives back what was taken since the last commit.

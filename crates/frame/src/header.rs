@@ -7,7 +7,7 @@ use super::parameters::Parameters;
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// Bytes of a header without metalayers.
 pub const MIN_LEN: usize = 87;
@@ -87,7 +87,7 @@ pub struct Header {
     /// Whether chunks consist of blocks of variable length.
     pub vlblocks: bool,
     /// The fixed-length metalayers.
-    pub metalayers: List<Metalayer>,
+    pub metalayers: TryVec<Metalayer>,
 }
 
 /// The sizes in a header that depend on the layout of the frame.
@@ -221,12 +221,12 @@ impl Header {
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a header of 2 GiB; those of [`meta::write`].
-    pub fn encode(&self, metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
+    pub fn encode(&self, metalayers: &[meta::MetalayerRef]) -> Result<TryVec<u8>> {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::INVALID_PARAM);
         }
         let parameters = &self.parameters;
-        let mut h = List::with_capacity(USUAL_LEN)?;
+        let mut h = TryVec::with_capacity(USUAL_LEN)?;
         h.resize(MIN_LEN, 0)?;
         h[0] = 0x9e;
         h[1] = 0xa8;

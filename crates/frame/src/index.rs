@@ -15,7 +15,7 @@ use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::tune::{BlocksizeRequest, NEVER_SPLIT};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// The block size of an index that this library writes.
 const BLOCKSIZE: usize = 16 << 10;
@@ -47,7 +47,7 @@ struct OffsetsBuilder {
 impl OffsetsBuilder {
     /// For `count` offsets.
     fn new(count: usize, most: (usize, usize)) -> Result<Self> {
-        let list = List::with_capacity(count.min(most.0 / WIDTH))?;
+        let list = TryVec::with_capacity(count.min(most.0 / WIDTH))?;
         Ok(Self {
             offsets: Offsets::List(list),
             most,
@@ -149,8 +149,8 @@ impl Offsets {
     }
 
     /// The offsets in the format of an index, without its header.
-    fn to_bytes(&self) -> Result<List<u8>> {
-        let mut bytes = List::filled(0, self.len() * WIDTH)?;
+    fn to_bytes(&self) -> Result<TryVec<u8>> {
+        let mut bytes = TryVec::filled(0, self.len() * WIDTH)?;
         if let Self::List(list) = self {
             let (items, _) = bytes.as_chunks_mut::<WIDTH>();
             for (item, offset) in items.iter_mut().zip(list) {
@@ -168,14 +168,14 @@ impl Offsets {
     ///
     /// # Errors
     /// [`Error::DATA`] for more than [`MAX_CHUNKS`] offsets; [`Error::MEMORY_ALLOC`].
-    pub fn encode(&self) -> Result<List<u8>> {
+    pub fn encode(&self) -> Result<TryVec<u8>> {
         #[cfg(test)]
         ENCODED.set(ENCODED.get() + self.len());
         if self.len() > MAX_CHUNKS {
             return Err(Error::DATA);
         }
         if let Self::Repeated { offset, count } = *self {
-            let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + WIDTH)?;
+            let mut chunk = TryVec::filled(0, EXTENDED_HEADER_LENGTH + WIDTH)?;
             let nbytes = count * WIDTH;
             let repeated = SpecialChunk {
                 special: Special::Value,
@@ -193,7 +193,7 @@ impl Offsets {
             return Ok(chunk);
         }
         let bytes = self.to_bytes()?;
-        let mut chunk = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
+        let mut chunk = TryVec::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
         let cbytes = compress(
             &params(bytes.len()),
             ChunkInput::Buffer(&bytes),
@@ -209,8 +209,8 @@ impl Offsets {
     ///
     /// # Errors
     /// As for [`Self::encode`].
-    pub fn encode_stored(&self) -> Result<List<u8>> {
-        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
+    pub fn encode_stored(&self) -> Result<TryVec<u8>> {
+        let mut chunk = TryVec::filled(0, EXTENDED_HEADER_LENGTH)?;
         chunk[..].copy_from_slice(&stored_header(self.len())?);
         chunk.extend_from_slice(&self.to_bytes()?)?;
         Ok(chunk)
@@ -219,13 +219,13 @@ impl Offsets {
 
 /// The same index as of a list of the offsets, but each block of one repeated offset is compressed only once, so that it takes time and memory for
 /// what is there. None if the blocks that differ do not compress.
-fn encode_runs(runs: &Runs) -> Result<Option<List<u8>>> {
+fn encode_runs(runs: &Runs) -> Result<Option<TryVec<u8>>> {
     let params = params(runs.len() * WIDTH);
     let per_block = params.blocksize / WIDTH;
     let nblocks = runs.len().div_ceil(per_block);
     let range = |nblock: usize| nblock * per_block..runs.len().min((nblock + 1) * per_block);
     // Which of the blocks that are compressed each block is.
-    let (mut bytes, mut which) = (List::new(), List::with_capacity(nblocks)?);
+    let (mut bytes, mut which) = (TryVec::new(), TryVec::with_capacity(nblocks)?);
     let (mut repeated, mut count) = (None, 0u32);
     for range in (0..nblocks).map(range) {
         let same = runs
@@ -242,7 +242,7 @@ fn encode_runs(runs: &Runs) -> Result<Option<List<u8>>> {
         repeated = same.map(|offset| (offset, count)).or(repeated);
         count += 1;
     }
-    let mut different = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
+    let mut different = TryVec::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
     let input = ChunkInput::Buffer(&bytes);
     let cbytes = compress(&params, input, &mut different, &NoHooks, &Serial)?;
     let header = ChunkHeader::parse(&different[..cbytes])?;
@@ -251,7 +251,7 @@ fn encode_runs(runs: &Runs) -> Result<Option<List<u8>>> {
     }
     let different = Chunk::parse(&header, &different)?;
     let starts = header.overhead();
-    let mut chunk = List::filled(0, starts + 4 * nblocks)?;
+    let mut chunk = TryVec::filled(0, starts + 4 * nblocks)?;
     for (nblock, from) in which.iter().enumerate() {
         let start = (chunk.len() as i32).to_le_bytes();
         chunk[starts + 4 * nblock..][..4].copy_from_slice(&start);
@@ -296,7 +296,7 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
     if !whole || header.nbytes > most || blocksize > most_block {
         return Err(Error::DATA);
     }
-    let mut block = List::filled(0, blocksize)?;
+    let mut block = TryVec::filled(0, blocksize)?;
     // Most blocks of very many offsets are the same.
     let mut before: Option<&[u8]> = None;
     for nblock in 0..header.nblocks {

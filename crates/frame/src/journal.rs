@@ -14,7 +14,7 @@ mod record;
 use super::header::{Extent, Header};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{ToTryVec, TryVec};
 use record::{END, END_MAGIC, FRONT, MIN_LEN, Parser};
 pub use record::{Record, hash};
 
@@ -25,7 +25,7 @@ pub struct Patch {
     /// Their position, in bytes from the start of the frame.
     pub pos: u64,
     /// The old bytes.
-    pub bytes: List<u8>,
+    pub bytes: TryVec<u8>,
 }
 
 impl Patch {
@@ -49,7 +49,7 @@ pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
 /// The patches of a record in a file that is only read. They are valid as long as the record is there.
 pub struct Overlay {
     /// The old bytes, as in [`Record::patches`].
-    pub patches: List<Patch>,
+    pub patches: TryVec<Patch>,
     size: u64,
     end: [u8; END],
 }
@@ -89,8 +89,8 @@ fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`], and those of reading.
-fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
-    let mut bytes = List::filled(0, len)?;
+fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<TryVec<u8>> {
+    let mut bytes = TryVec::filled(0, len)?;
     file.read_at(pos, &mut bytes)?;
     Ok(bytes)
 }
@@ -153,7 +153,7 @@ impl Record {
             return Ok(false);
         }
         let now = read(file, self.base, self.header_len as usize)?;
-        let mut header = now.to_list()?;
+        let mut header = now.to_try_vec()?;
         overlay(&self.patches, 0, &mut header);
         if hash(&header) != self.header_hash || !Header::has_magic(&header) {
             return Ok(false);

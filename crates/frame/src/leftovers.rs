@@ -7,7 +7,7 @@
 use super::header::{Extent, Header, MAGIC_POS, MIN_LEN};
 use oxiblosc_error::Result;
 use oxiblosc_io::Storage;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use oxiblosc_memory::sort::sort_by_key;
 use std::ops::Range;
 
@@ -130,21 +130,21 @@ pub struct DeferredWrites<'a> {
     /// The first byte of all, which is written last.
     pub first: Option<FileWrite<'a>>,
     /// The rest.
-    pub rest: List<FileWrite<'a>>,
+    pub rest: TryVec<FileWrite<'a>>,
 }
 
 /// Removes from `parts`, and returns, the bytes behind `end` that could be taken for the start of a frame or a record.
 ///
 /// # Errors
 /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
-pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<DeferredWrites<'a>> {
+pub fn hold_back<'a>(parts: &mut TryVec<FileWrite<'a>>, end: u64) -> Result<DeferredWrites<'a>> {
     let mut held = DeferredWrites::default();
     sort_by_key(parts, |(pos, _)| *pos);
     let first = parts.partition_point(|(pos, _)| *pos < end);
     let Some(span) = stems_in(&parts[first..]) else {
         return Ok(held);
     };
-    let mut kept = List::with_capacity(parts.len() + 1)?;
+    let mut kept = TryVec::with_capacity(parts.len() + 1)?;
     for (pos, bytes) in parts.drain(..) {
         let inside = |at: u64| (at.saturating_sub(pos)).min(bytes.len() as u64) as usize;
         let (from, to) = (inside(span.start), inside(span.end));
@@ -175,7 +175,7 @@ pub fn hold_back<'a>(parts: &mut List<FileWrite<'a>>, end: u64) -> Result<Deferr
 /// [`oxiblosc_error::Error::MEMORY_ALLOC`], and those of reading.
 pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     let mut at = start;
-    let mut bytes = List::new();
+    let mut bytes = TryVec::new();
     while size - at >= MIN_LEN as u64 {
         let len = (size - at).min(PIECE);
         bytes.resize(len as usize, 0)?;
@@ -223,8 +223,8 @@ mod tests {
     use super::*;
 
     /// Every way to cut bytes into parts of these lengths, from position 100 on.
-    fn parts<'a>(bytes: &'a [u8], lens: &[usize]) -> List<FileWrite<'a>> {
-        let mut parts = List::new();
+    fn parts<'a>(bytes: &'a [u8], lens: &[usize]) -> TryVec<FileWrite<'a>> {
+        let mut parts = TryVec::new();
         let mut at = 0;
         for len in lens.iter().cycle() {
             let end = (at + len).min(bytes.len());
@@ -287,8 +287,8 @@ mod tests {
         let mut before = parts(&bytes, &[40]);
         before.truncate(1);
         assert_eq!(hold_back(&mut before, 140), Ok(DeferredWrites::default()));
-        let mut apart: List<FileWrite> =
-            List::of([(100, &b"b2f"[..]), (104, &b"ram"[..])]).unwrap();
+        let mut apart: TryVec<FileWrite> =
+            TryVec::of([(100, &b"b2f"[..]), (104, &b"ram"[..])]).unwrap();
         assert_eq!(hold_back(&mut apart, 100), Ok(DeferredWrites::default()));
         assert_eq!(apart.len(), 2);
     }

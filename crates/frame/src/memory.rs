@@ -17,7 +17,7 @@ use oxiblosc_chunk::checked::{Checked, CheckedChunks};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, CowBuffer, HandedOver, List};
+use oxiblosc_memory::{Buffer, Collect, CowBuffer, MallocOwned, TryVec};
 use parse::parse;
 
 /// A contiguous frame in memory.
@@ -28,7 +28,7 @@ pub struct Memory {
     /// Bytes of the chunks, and of free space between them.
     data_len: usize,
     offsets: Offsets,
-    trailer: List<u8>,
+    trailer: TryVec<u8>,
     /// Whether index and trailer are in the buffer.
     whole: bool,
     /// Whether there may be free bytes, between chunks or between the blocks of changed ones, that [`Self::whole`] removes.
@@ -44,7 +44,7 @@ pub struct Memory {
     checked: CheckedChunks,
     /// The places of chunks that share bytes with others, in ascending order; none if that was not looked for yet. No change makes chunks share
     /// bytes, but the index of a frame that was opened may.
-    shared: Option<List<i64>>,
+    shared: Option<TryVec<i64>>,
 }
 
 impl Memory {
@@ -65,7 +65,7 @@ impl Memory {
             binding: Some(Binding::EMPTY),
             bound: Some(Binding::EMPTY),
             checked: CheckedChunks::default(),
-            shared: Some(List::new()),
+            shared: Some(TryVec::new()),
             bytes: Buffer::copy_of(&bytes)?.into(),
         })
     }
@@ -251,15 +251,15 @@ impl Memory {
     }
 
     /// The places of chunks that share bytes with others, in ascending order. Chunks that cannot be read are taken to be as short as possible.
-    fn find_shared(&self) -> Result<List<i64>> {
-        let mut shared = List::new();
+    fn find_shared(&self) -> Result<TryVec<i64>> {
+        let mut shared = TryVec::new();
         if let Offsets::Repeated { offset, count } = self.offsets {
             if count > 1 {
                 shared.push(offset)?;
             }
             return Ok(shared);
         }
-        let mut places = self.offsets.places().list()?;
+        let mut places = self.offsets.places().collect_vec()?;
         if !places.is_sorted() {
             places.sort_unstable();
         }
@@ -332,14 +332,14 @@ impl Memory {
     /// Removes free bytes: those of removed chunks, and those between the blocks of others.
     fn pack(&mut self) -> Result<()> {
         self.note_bound();
-        let mut places = self.offsets.places().list()?;
+        let mut places = self.offsets.places().collect_vec()?;
         places.sort_unstable();
         places.dedup();
         let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let mut packed = Buffer::new();
         packed.reserve(self.header_len + self.data_len)?;
         packed.extend(&self.bytes[..self.header_len])?;
-        let mut moved = List::with_capacity(places.len())?;
+        let mut moved = TryVec::with_capacity(places.len())?;
         let mut end = 0;
         for place in places {
             let chunk = data.get(place as usize..).ok_or(Error::INVALID_HEADER)?;
@@ -391,7 +391,7 @@ impl Memory {
         }
         if !self.whole {
             let mut index = match self.offsets.len() {
-                0 => List::new(),
+                0 => TryVec::new(),
                 _ => self.offsets.encode()?,
             };
             if self.checksums.is_any() {
@@ -441,7 +441,7 @@ impl Memory {
     }
 
     /// Makes the frame the owner of its borrowed buffer.
-    pub fn take_over(&mut self, buffer: HandedOver) {
+    pub fn take_over(&mut self, buffer: MallocOwned) {
         self.bytes.take_over(buffer);
     }
 

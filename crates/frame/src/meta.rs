@@ -3,7 +3,7 @@
 //! See the contiguous frame format document, "Header" and "Trailer".
 
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, List, ToList};
+use oxiblosc_memory::{Collect, ToTryVec, TryVec};
 
 /// The longest name of a metalayer, in bytes.
 pub const NAME_MAXLEN: usize = 31;
@@ -15,9 +15,9 @@ pub const MAX_READ: usize = 8 * 1024;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Metalayer {
     /// The name, without a terminating 0.
-    pub name: List<u8>,
+    pub name: TryVec<u8>,
     /// The content.
-    pub content: List<u8>,
+    pub content: TryVec<u8>,
 }
 
 /// A borrowed metalayer: name and content.
@@ -42,12 +42,12 @@ const MAP_START: usize = 1 + 3 + 1 + 2;
 ///
 /// # Errors
 /// [`Error::FAILURE`] if a name is too long, or there are too many metalayers or bytes for the format; [`Error::MEMORY_ALLOC`].
-pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut List<u8>) -> Result<()> {
+pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut TryVec<u8>) -> Result<()> {
     let count = u16::try_from(metalayers.len()).map_err(|_| Error::FAILURE)?;
     let start = out.len();
     out.extend_from_slice(&[marker::ARRAY3, marker::UINT16, 0, 0, marker::MAP16])?;
     out.extend_from_slice(&count.to_be_bytes())?;
-    let mut slots = List::with_capacity(metalayers.len())?;
+    let mut slots = TryVec::with_capacity(metalayers.len())?;
     for (name, _) in metalayers {
         if name.len() > NAME_MAXLEN {
             return Err(Error::FAILURE);
@@ -85,7 +85,7 @@ fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
 /// # Errors
 /// [`Error::READ_BUFFER`] if a part lies outside of `bytes`; [`Error::DATA`] if the format is wrong, there are more than `max`
 /// metalayers, or the contents together are longer than `bytes`; [`Error::MEMORY_ALLOC`].
-pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<List<Metalayer>> {
+pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<TryVec<Metalayer>> {
     let mut at = start + MAP_START - 3;
     if take(bytes, &mut at, 1)?[0] != marker::MAP16 {
         return Err(Error::DATA);
@@ -95,7 +95,7 @@ pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<List<Metalayer>> {
     if count > max {
         return Err(Error::DATA);
     }
-    let mut metalayers = List::new();
+    let mut metalayers = TryVec::new();
     // Contents must not share bytes. Otherwise a short trailer could have thousands of long metalayers.
     let mut left = bytes.len();
     for _ in 0..count {
@@ -122,8 +122,8 @@ pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<List<Metalayer>> {
         // C programs see a name only up to its first 0.
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         metalayers.push(Metalayer {
-            name: name.to_list()?,
-            content: content.to_list()?,
+            name: name.to_try_vec()?,
+            content: content.to_try_vec()?,
         })?;
     }
     Ok(metalayers)
@@ -137,11 +137,11 @@ fn be_i32(bytes: &[u8]) -> i32 {
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].
-pub fn borrow(metalayers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
+pub fn borrow(metalayers: &[Metalayer]) -> Result<TryVec<MetalayerRef<'_>>> {
     metalayers
         .iter()
         .map(|layer| (&layer.name[..], &layer.content[..]))
-        .list()
+        .collect_vec()
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
             })
             .collect();
         for count in [0, 1, 16] {
-            let mut out = List::from(vec![0; 87]);
+            let mut out = TryVec::from(vec![0; 87]);
             write(&borrow(&layers[..count]).unwrap(), 0, &mut out).unwrap();
             assert_eq!(read(&out, 87, 16).unwrap(), layers[..count]);
             assert_eq!(read(&out, 87, 0).is_err(), count > 0);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn contents_do_not_share_bytes() {
-        let mut out = List::from(vec![0; 87]);
+        let mut out = TryVec::from(vec![0; 87]);
         write(
             &[(&b"a"[..], &[7; 200][..]), (&b"b"[..], &[8; 10][..])],
             0,
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn long_names_are_refused() {
-        let mut out = List::new();
+        let mut out = TryVec::new();
         assert_eq!(write(&[(&[b'x'; 31], b"")], 1, &mut out), Ok(()));
         assert_eq!(
             write(&[(&[b'x'; 32], b"")], 1, &mut out),

@@ -7,7 +7,7 @@ use super::header::{Extent, FrameKind};
 use super::runs::{Runs, Span, Spans};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, Sorted};
+use oxiblosc_memory::{Sorted, TryVec};
 use std::slice;
 
 /// Bytes of one offset.
@@ -90,14 +90,14 @@ pub enum Offsets {
         count: usize,
     },
     /// Any offsets.
-    List(List<i64>),
+    List(TryVec<i64>),
     /// Any offsets, if a list of them would be much larger than their frame.
     Runs(Runs),
 }
 
 impl Offsets {
     /// No chunks.
-    pub const EMPTY: Self = Self::List(List::new());
+    pub const EMPTY: Self = Self::List(TryVec::new());
 
     /// How many chunks there are.
     pub fn len(&self) -> usize {
@@ -147,7 +147,7 @@ impl Offsets {
     /// [`Error::MEMORY_ALLOC`].
     pub(super) fn sorted_places(&self) -> Result<Sorted<u64>> {
         // Most chunks lie in their order, and few elsewhere. So this is faster than sorting all.
-        let (mut rising, mut others) = (List::with_capacity(self.real().0)?, List::new());
+        let (mut rising, mut others) = (TryVec::with_capacity(self.real().0)?, TryVec::new());
         for place in self.places() {
             if rising.last().is_some_and(|last| *last > place) {
                 others.extend(rising.pop())?;
@@ -265,7 +265,7 @@ impl Offsets {
         if words > BASE_BUDGET / size_of::<u64>() {
             return Ok(false);
         }
-        let mut seen: List<u64> = List::filled(0, words)?;
+        let mut seen: TryVec<u64> = TryVec::filled(0, words)?;
         Ok(self.places().all(|place| {
             let (word, bit) = (&mut seen[(place / 64) as usize], 1 << (place % 64));
             let first = *word & bit == 0;
@@ -359,9 +359,9 @@ impl Offsets {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     #[inline(never)]
-    pub fn list_mut(&mut self) -> Result<&mut List<i64>> {
+    pub fn list_mut(&mut self) -> Result<&mut TryVec<i64>> {
         if !matches!(self, Self::List(_)) {
-            let mut list = List::with_capacity(self.len())?;
+            let mut list = TryVec::with_capacity(self.len())?;
             list.extend(self.iter())?;
             *self = Self::List(list);
         }
@@ -479,7 +479,7 @@ mod tests {
             count: 3,
         };
         let forms = [
-            (Offsets::List(List::of(list).unwrap()), &list[..]),
+            (Offsets::List(TryVec::of(list).unwrap()), &list[..]),
             (Offsets::Runs(runs), &list),
             (repeated, &[special; 3]),
         ];
@@ -506,7 +506,7 @@ mod tests {
         assert_eq!(repeated(2).are_different(), Ok(false));
         assert!(repeated(2).sorted_places().unwrap().iter().eq([5, 5]));
         for (list, different) in [([5, 7, -1, -1], true), ([7, 5, 8, 5], false)] {
-            let list = Offsets::List(List::of(list).unwrap());
+            let list = Offsets::List(TryVec::of(list).unwrap());
             assert_eq!(list.are_different(), Ok(different));
         }
     }

@@ -3,7 +3,7 @@
 use super::offsets::Offsets;
 use oxiblosc_error::Result;
 use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 
 /// A chunk that is replaced by another.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ impl Replaced<'_> {
 #[derive(Debug)]
 pub struct Replacement<'a> {
     /// In ascending order; no two overlap.
-    over: List<Replaced<'a>>,
+    over: TryVec<Replaced<'a>>,
     /// For each, the bytes between it and the next: where they begin and end, and by how much they move.
-    moves: List<(usize, usize, isize)>,
+    moves: TryVec<(usize, usize, isize)>,
 }
 
 impl<'a> Replacement<'a> {
@@ -36,9 +36,9 @@ impl<'a> Replacement<'a> {
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
-    pub fn new(mut over: List<Replaced<'a>>) -> Result<Option<Self>> {
+    pub fn new(mut over: TryVec<Replaced<'a>>) -> Result<Option<Self>> {
         sort_by_key(&mut over, |chunk| chunk.at);
-        let moves = List::with_capacity(over.len())?;
+        let moves = TryVec::with_capacity(over.len())?;
         let apart = over.windows(2).all(|two| two[0].end() <= two[1].at);
         Ok(apart.then_some(Self { over, moves }))
     }

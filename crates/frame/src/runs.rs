@@ -4,7 +4,7 @@
 //! other, a few runs hold all of them.
 
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use std::ops::Range;
 
 /// Chunks whose offsets are equal, or rise by the same step.
@@ -25,7 +25,7 @@ const WIDTH: usize = size_of::<OffsetRun>();
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Runs {
-    runs: List<OffsetRun>,
+    runs: TryVec<OffsetRun>,
     len: usize,
 }
 
@@ -36,7 +36,7 @@ impl Runs {
     /// [`Error::MEMORY_ALLOC`], also if `len` exceeds `u32::MAX`.
     pub fn rising(len: usize) -> Result<Self> {
         u32::try_from(len).map_err(|_| Error::MEMORY_ALLOC)?;
-        let mut runs = List::new();
+        let mut runs = TryVec::new();
         if len > 0 {
             runs.push(OffsetRun {
                 first: 0,

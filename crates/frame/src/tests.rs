@@ -14,7 +14,7 @@ use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::{CowBuffer, List, Shared, shared_dyn};
+use oxiblosc_memory::{CowBuffer, Shared, TryVec, shared_dyn};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

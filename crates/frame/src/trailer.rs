@@ -5,7 +5,7 @@
 use super::fingerprint;
 use super::meta::{self, Metalayer};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// Bytes at the end of a frame from which [`len`] gets the length of its trailer.
 pub const MIN_LEN: usize = 25;
@@ -24,11 +24,11 @@ const METALAYERS: usize = 2;
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a trailer of 2 GiB; those of [`meta::write`].
-pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<List<u8>> {
+pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<TryVec<u8>> {
     if metalayers.len() > MAX_METALAYERS {
         return Err(Error::INVALID_PARAM);
     }
-    let mut out = List::of([0x94, VERSION])?;
+    let mut out = TryVec::of([0x94, VERSION])?;
     meta::write(metalayers, 1, &mut out)?;
     let len = out.len() + 1 + LEN_TO_END;
     if len > i32::MAX as usize {
@@ -77,7 +77,7 @@ pub fn correct_len(bytes: &mut [u8]) -> Result<()> {
 ///
 /// # Errors
 /// Those of [`meta::read`].
-pub fn parse(bytes: &[u8]) -> Result<List<Metalayer>> {
+pub fn parse(bytes: &[u8]) -> Result<TryVec<Metalayer>> {
     meta::read(bytes, METALAYERS, MAX_METALAYERS)
 }
 
@@ -94,7 +94,7 @@ mod tests {
             },
             Metalayer {
                 name: b"b".to_vec().into(),
-                content: List::new(),
+                content: TryVec::new(),
             },
         ];
         let bytes = encode(&meta::borrow(&layers).unwrap()).unwrap();

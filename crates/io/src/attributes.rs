@@ -1,7 +1,7 @@
 //! Copies the user attributes and the access control list (ACL) of a file to the one that replaces it.
 
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use oxiblosc_system::attributes::{self, ACL};
 use std::ffi::CStr;
 use std::fs::File;
@@ -36,17 +36,17 @@ pub fn copy(old: &File, new: &File) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
-pub fn acl(file: &File) -> Result<Option<List<u8>>> {
+pub fn acl(file: &File) -> Result<Option<TryVec<u8>>> {
     Ok(match read(|room| attributes::value(file, ACL, room))? {
         AttributeValue::Bytes(acl) => Some(acl),
         AttributeValue::Absent => None,
-        AttributeValue::Unreadable => Some(List::new()),
+        AttributeValue::Unreadable => Some(TryVec::new()),
     })
 }
 
 /// The result of reading an attribute.
 enum AttributeValue {
-    Bytes(List<u8>),
+    Bytes(TryVec<u8>),
     Absent,
     Unreadable,
 }
@@ -59,7 +59,7 @@ fn read(get: impl Fn(&mut [u8]) -> io::Result<Option<usize>>) -> Result<Attribut
             Ok(None) => return Ok(AttributeValue::Absent),
             Err(_) => return Ok(AttributeValue::Unreadable),
         };
-        let mut bytes = List::filled(0, len)?;
+        let mut bytes = TryVec::filled(0, len)?;
         if len == 0 {
             return Ok(AttributeValue::Bytes(bytes));
         }

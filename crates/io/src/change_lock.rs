@@ -62,10 +62,10 @@ impl Pauses {
 
     /// Waits, and returns how long that took, which is longer than the pause on a busy machine.
     pub(crate) fn wait(&mut self) -> Duration {
-        const MOST: Duration = Duration::from_millis(1);
+        const MAX_PAUSE: Duration = Duration::from_millis(1);
         let since = Instant::now();
         std::thread::sleep(self.0);
-        self.0 = MOST.min(2 * self.0);
+        self.0 = MAX_PAUSE.min(2 * self.0);
         since.elapsed()
     }
 }

@@ -4,8 +4,8 @@
 use super::change_lock::ChangeLock;
 use super::{Backend, Exclusion, Mode, Storage, Version, Written};
 use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
-use oxiblosc_system::files::{self, How, NewFileAccess};
+use oxiblosc_memory::{Buffer, Shared, TryVec, shared_dyn};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
 use oxiblosc_system::locks::OwnFile;
 use std::ffi::CStr;
 use std::fs::File;
@@ -64,7 +64,7 @@ impl PlainFile {
     /// Opens the file at `path`.
     pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
         let file = match mode {
-            Mode::ReadWrite => files::open(path, How::CHANGE, NewFileAccess::All),
+            Mode::ReadWrite => files::open(path, OpenFlags::CHANGE, NewFileAccess::All),
             other => other.open(path),
         };
         let doing = match mode {
@@ -250,7 +250,7 @@ fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
         .map(|part| IoSlice::new(part));
     // Most writes have few parts, and need no allocation.
     let mut few = [IoSlice::new(&[]); FEW_PARTS];
-    let mut many = List::new();
+    let mut many = TryVec::new();
     let mut left = if parts.len() <= few.len() {
         let mut count = 0;
         for slice in slices {

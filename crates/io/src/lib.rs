@@ -15,9 +15,9 @@
 )]
 
 use oxiblosc_error::Result;
-use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
+use oxiblosc_memory::{Buffer, Shared, TryVec, shared_dyn};
 pub use oxiblosc_system::files::Written;
-use oxiblosc_system::files::{self, How, NewFileAccess};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
 use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub trait Storage: Send + Sync {
             [] => Ok(()),
             [part] => self.write_at(pos, part),
             parts => {
-                let mut whole = List::with_capacity(parts.iter().map(|part| part.len()).sum())?;
+                let mut whole = TryVec::with_capacity(parts.iter().map(|part| part.len()).sum())?;
                 parts
                     .iter()
                     .try_for_each(|part| whole.extend_from_slice(part))?;
@@ -207,10 +207,10 @@ impl Mode {
     /// Opens a file of the file system.
     fn open(self, path: &CStr) -> std::io::Result<File> {
         let how = match self {
-            Self::Read => How::READ,
-            Self::ReadWrite => How::READ_WRITE,
-            Self::Create => How::EMPTIED,
-            Self::New => How::NEW,
+            Self::Read => OpenFlags::READ,
+            Self::ReadWrite => OpenFlags::READ_WRITE,
+            Self::Create => OpenFlags::CREATE_EMPTY,
+            Self::New => OpenFlags::NEW,
         };
         files::open(path, how, NewFileAccess::All)
     }

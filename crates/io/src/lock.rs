@@ -10,7 +10,7 @@ use super::file::{read_at_least, write_up_to};
 use super::{change_lock, operation, turnstile};
 use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::CStrBuf;
-use oxiblosc_system::files::{self, How, NewFileAccess};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
 use oxiblosc_system::locks::{self, OwnFile};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
@@ -112,7 +112,7 @@ struct LockFile {
 
 impl LockFile {
     fn open(path: &CStr) -> Result<Self> {
-        let file = files::open(path, How::MADE, NewFileAccess::All);
+        let file = files::open(path, OpenFlags::OPEN_OR_CREATE, NewFileAccess::All);
         file.or_error(Error::LOCK)
             .doing(Doing::OpenLockFile)
             .and_then(Self::of)
@@ -120,11 +120,11 @@ impl LockFile {
 
     /// As [`Self::open`], for readers. None if the file system can only be read and has no such file: then nobody locks by it.
     fn open_to_share(path: &CStr) -> Result<Option<Self>> {
-        let made = files::open(path, How::MADE, NewFileAccess::All);
+        let made = files::open(path, OpenFlags::OPEN_OR_CREATE, NewFileAccess::All);
         let is_read_only =
             matches!(&made, Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem);
         let there = match is_read_only {
-            true => files::open(path, How::THERE, NewFileAccess::All),
+            true => files::open(path, OpenFlags::EXISTING, NewFileAccess::All),
             false => made,
         };
         match there {

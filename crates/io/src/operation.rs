@@ -142,15 +142,15 @@ impl Operations {
 /// [`Error::LOCK`] if the super-chunk cannot even be read: in a callback of its back end.
 #[inline]
 pub fn lock_level(id: usize) -> Result<Option<LockLevel>> {
-    Ok(match standing(id)? {
-        Standing::Within(level) => Some(level),
-        Standing::Idle | Standing::Elsewhere => None,
+    Ok(match nesting(id)? {
+        Nesting::Within(level) => Some(level),
+        Nesting::Idle | Nesting::Elsewhere => None,
     })
 }
 
 /// The operations that this thread is in, as seen by a super-chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Nesting {
     /// No operation.
     Idle,
     /// Operations on other super-chunks.
@@ -164,20 +164,20 @@ pub enum Standing {
 /// # Errors
 /// As for [`lock_level`].
 #[inline]
-pub fn standing(id: usize) -> Result<Standing> {
+pub fn nesting(id: usize) -> Result<Nesting> {
     let standing = CURRENT.with(|operations| {
         if operations.len.get() == 0 {
-            return Ok(Standing::Idle);
+            return Ok(Nesting::Idle);
         }
         let Some(at) = operations.position(id) else {
-            return Ok(Standing::Elsewhere);
+            return Ok(Nesting::Elsewhere);
         };
         match (operations.all[at].get().level, operations.callback_of(at)) {
             (_, Callback::Backend) | (LockLevel::Exclusive, Callback::Blocks) => Err(Error::LOCK),
-            (level, _) => Ok(Standing::Within(level)),
+            (level, _) => Ok(Nesting::Within(level)),
         }
     });
-    standing.unwrap_or(Ok(Standing::Idle))
+    standing.unwrap_or(Ok(Nesting::Idle))
 }
 
 /// How long this thread may wait for a lock: without a limit (none), unless an operation of this thread has locked something else. The `own`

@@ -1,9 +1,9 @@
 //! Operations on paths rather than on open files. Symbolic links are removed and renamed themselves, not followed.
 
 use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::{CStrBuf, List};
+use oxiblosc_memory::{CStrBuf, TryVec};
 pub use oxiblosc_system::files::path_bytes;
-use oxiblosc_system::files::{self, How, NewFileAccess, is_separator};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags, is_separator};
 use oxiblosc_system::folder::Folder;
 use std::ffi::CStr;
 use std::io::ErrorKind;
@@ -48,7 +48,7 @@ pub fn is_regular(name: &CStr) -> bool {
 /// form a loop.
 pub fn followed(name: &CStr) -> Result<CStrBuf> {
     let mut at = CStrBuf::copy_of(name)?;
-    let mut room = List::filled(0, files::MAX_PATH)?;
+    let mut room = TryVec::filled(0, files::MAX_PATH)?;
     for _ in 0..=MAX_LINKS {
         let Ok(len) = files::read_link(&at, &mut room) else {
             return Ok(at);
@@ -176,7 +176,7 @@ pub fn sync_dir(name: &CStr) -> Result<()> {
 /// directory. `Error::FILE_WRITE` if that fails. On Linux it is one system call, which syncs the whole file system.
 #[cfg(target_os = "linux")]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
-    files::open(name, How::READ, NewFileAccess::All)
+    files::open(name, OpenFlags::READ, NewFileAccess::All)
         .and_then(|directory| files::sync_file_system(&directory))
         .or_error(Error::FILE_WRITE)
         .doing(Doing::SyncFile)
@@ -194,7 +194,7 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
 fn sync_each_file(name: &CStr) -> Result<()> {
     let opened = opened(name)?;
     opened.each_entry(|entry| {
-        match opened.file(entry, How::SYNC, NewFileAccess::All) {
+        match opened.file(entry, OpenFlags::SYNC, NewFileAccess::All) {
             Ok(file) => file
                 .sync_all()
                 .or_error(Error::FILE_WRITE)

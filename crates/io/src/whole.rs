@@ -8,7 +8,7 @@ use super::file::write_all;
 use super::{Backend, Mode, StorageLock, attributes, paths};
 use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::{CStrBuf, Text};
-use oxiblosc_system::files::{self, How, NewFileAccess, Rights};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags, Rights};
 use oxiblosc_system::random;
 use std::ffi::CStr;
 use std::fs::File;
@@ -109,7 +109,7 @@ struct Old {
 /// A regular file that this process may write.
 fn writable(target: &CStr) -> Result<Old> {
     let open = || -> io::Result<Old> {
-        let file = files::open(target, How::WRITE_FILE, NewFileAccess::All)?;
+        let file = files::open(target, OpenFlags::WRITE_FILE, NewFileAccess::All)?;
         let rights = files::rights(&file)?;
         Ok(Old { file, rights })
     };
@@ -117,7 +117,7 @@ fn writable(target: &CStr) -> Result<Old> {
 }
 
 fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
-    let file = files::open(target, How::WRITE, NewFileAccess::All)
+    let file = files::open(target, OpenFlags::WRITE, NewFileAccess::All)
         .or_error(Error::FILE_OPEN)
         .doing(Doing::CreateFile)?;
     files::write_all(&file, bytes).or_error(Error::FILE_WRITE)
@@ -150,7 +150,7 @@ impl Temporary {
     fn beside(target: &CStr, access: NewFileAccess) -> Result<(Self, File)> {
         for _ in 0..NAMES {
             let name = temporary_name(target)?;
-            match files::open(&name, How::TEMPORARY, access) {
+            match files::open(&name, OpenFlags::TEMPORARY, access) {
                 Ok(file) => return Ok((Self(Some(name)), file)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => {

@@ -13,9 +13,9 @@ enum CowBytes {
 pub struct CowBuffer(CowBytes);
 
 /// A buffer whose ownership the program hands over to the library.
-pub struct HandedOver(*const u8);
+pub struct MallocOwned(*const u8);
 
-impl HandedOver {
+impl MallocOwned {
     /// The buffer that begins at `start`.
     ///
     /// # Safety
@@ -95,11 +95,11 @@ impl CowBuffer {
     }
 
     /// Takes ownership of the borrowed bytes without a copy, if they are the buffer that was handed over; otherwise does nothing.
-    pub fn take_over(&mut self, buffer: HandedOver) {
+    pub fn take_over(&mut self, buffer: MallocOwned) {
         if let CowBytes::Borrowed(bytes) = &mut self.0
             && bytes.as_ptr() == buffer.0
         {
-            // SAFETY: `HandedOver::at` requires that the memory came from `malloc` and that nothing else owns it. The bytes are initialised, since
+            // SAFETY: `MallocOwned::at` requires that the memory came from `malloc` and that nothing else owns it. The bytes are initialised, since
             // there is a slice of them, which this assignment ends.
             let own = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
             self.0 = CowBytes::Own(own);
@@ -156,10 +156,10 @@ mod tests {
         // SAFETY: it was given away, and only this uses it.
         let mut cow = unsafe { CowBuffer::borrow_raw(start, 2) };
         // SAFETY: that buffer is no longer used.
-        cow.take_over(unsafe { HandedOver::at(other.as_ptr()) });
+        cow.take_over(unsafe { MallocOwned::at(other.as_ptr()) });
         assert!(cow.owned_mut().is_none(), "it was another one");
         // SAFETY: it came from `malloc`, and only `cow` uses it.
-        cow.take_over(unsafe { HandedOver::at(start) });
+        cow.take_over(unsafe { MallocOwned::at(start) });
         assert_eq!(cow.owned_mut().unwrap()[..], [4, 5]);
         assert_eq!(cow.as_ptr(), start.cast_const());
     }

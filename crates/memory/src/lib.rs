@@ -1,7 +1,7 @@
 //! Memory: collections whose growth returns an error when there is no memory.
 //!
 //! The library uses these instead of the collections of the standard library, which abort the process then; `clippy.toml` refuses those.
-//! - [`List`]: a growable array, as `Vec`; [`Sorted`]: items in ascending order
+//! - [`TryVec`]: a growable array, as `Vec`; [`Sorted`]: items in ascending order
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
 //! - [`CStrBuf`]: an owned C string; [`Lossy`]: displays a C string; [`Stderr`]: writes lines to standard error; [`Text`]: a formatted text of limited
 //!   length, on the stack
@@ -29,8 +29,6 @@ mod buffer;
 mod cow;
 /// Vector instructions.
 pub mod cpu;
-/// An object pool.
-pub mod depot;
 /// Environment variables.
 pub mod env;
 mod field;
@@ -39,7 +37,8 @@ pub mod grid;
 mod heap;
 /// C strings with a value in front of them.
 pub mod labelled;
-mod list;
+/// An object pool.
+pub mod object_pool;
 /// Thread-local values.
 pub mod per_thread;
 mod published;
@@ -50,13 +49,13 @@ mod state_lock;
 mod text;
 /// Bytes that are needed until the end of a call.
 pub mod transient;
+mod try_vec;
 
 pub use aligned::AlignedBuffer;
 pub use buffer::{Buffer, Edit};
-pub use cow::{CowBuffer, HandedOver};
+pub use cow::{CowBuffer, MallocOwned};
 pub use field::{Field, Value};
 pub use heap::{boxed, boxed_uninit, on_c_heap};
-pub use list::{Collect, List, ToList};
 pub use published::{Published, PublishedTable};
 #[doc(hidden)]
 pub use shared::Counted;
@@ -65,3 +64,4 @@ pub use sorted::Sorted;
 pub use state_lock::{Exclusive, Reader, Reserved, StateLock};
 pub use text::{CStrBuf, Lossy, Stderr, Text};
 pub use transient::TransientBytes;
+pub use try_vec::{Collect, ToTryVec, TryVec};

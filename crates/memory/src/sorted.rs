@@ -1,6 +1,6 @@
 //! Sorted items, in pieces.
 
-use super::List;
+use super::TryVec;
 use super::sort::sort;
 use oxiblosc_error::Result;
 
@@ -12,14 +12,14 @@ const PIECE: usize = 256;
 #[derive(Debug)]
 pub struct Sorted<T> {
     /// The items: at least one and at most [`PIECE`] in each.
-    pieces: List<List<T>>,
+    pieces: TryVec<TryVec<T>>,
 }
 
 impl<T: Copy + Ord> Sorted<T> {
     /// No items, without an allocation.
     pub const fn new() -> Self {
         Self {
-            pieces: List::new(),
+            pieces: TryVec::new(),
         }
     }
 
@@ -27,11 +27,11 @@ impl<T: Copy + Ord> Sorted<T> {
     ///
     /// # Errors
     /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
-    pub fn of(mut items: List<T>) -> Result<Self> {
+    pub fn of(mut items: TryVec<T>) -> Result<Self> {
         sort(&mut items);
-        let mut pieces = List::with_capacity(items.len().div_ceil(PIECE / 2))?;
+        let mut pieces = TryVec::with_capacity(items.len().div_ceil(PIECE / 2))?;
         for piece in items.chunks(PIECE / 2) {
-            pieces.push(List::copy_of(piece)?)?;
+            pieces.push(TryVec::copy_of(piece)?)?;
         }
         Ok(Self { pieces })
     }
@@ -41,7 +41,7 @@ impl<T: Copy + Ord> Sorted<T> {
     /// # Errors
     /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
     pub fn try_clone(&self) -> Result<Self> {
-        let mut pieces = List::with_capacity(self.pieces.len())?;
+        let mut pieces = TryVec::with_capacity(self.pieces.len())?;
         for piece in &self.pieces {
             pieces.push(piece.try_clone()?)?;
         }
@@ -75,7 +75,7 @@ impl<T: Copy + Ord> Sorted<T> {
 
     /// The first item that is not less than `least`.
     pub fn first_from(&self, least: T) -> Option<T> {
-        let before = |piece: &List<T>| piece.last().is_some_and(|last| *last < least);
+        let before = |piece: &TryVec<T>| piece.last().is_some_and(|last| *last < least);
         let piece = self.pieces.get(self.pieces.partition_point(before))?;
         piece
             .get(piece.partition_point(|item| *item < least))
@@ -84,7 +84,7 @@ impl<T: Copy + Ord> Sorted<T> {
 
     /// The last item that is less than `end`.
     pub fn last_before(&self, end: T) -> Option<T> {
-        let begins = |piece: &List<T>| piece[0] < end;
+        let begins = |piece: &TryVec<T>| piece[0] < end;
         let behind = self.pieces.partition_point(begins);
         let piece = &self.pieces[behind.checked_sub(1)?];
         let at = piece.partition_point(|item| *item < end);
@@ -108,11 +108,11 @@ impl<T: Copy + Ord> Sorted<T> {
     /// [`oxiblosc_error::Error::MEMORY_ALLOC`]; then the items are as they were.
     pub fn insert(&mut self, item: T) -> Result<()> {
         if self.pieces.is_empty() {
-            return self.pieces.push(List::of([item])?);
+            return self.pieces.push(TryVec::of([item])?);
         }
         let mut number = self.piece_of(item);
         if self.pieces[number].len() >= PIECE {
-            let behind = List::copy_of(&self.pieces[number][PIECE / 2..])?;
+            let behind = TryVec::copy_of(&self.pieces[number][PIECE / 2..])?;
             self.pieces.insert(number + 1, behind)?;
             self.pieces[number].truncate(PIECE / 2);
             number = self.piece_of(item);
@@ -142,7 +142,7 @@ impl<T: Copy + Ord> Sorted<T> {
 impl<T> Default for Sorted<T> {
     fn default() -> Self {
         Self {
-            pieces: List::new(),
+            pieces: TryVec::new(),
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
                 let mut anew: Vec<u64> = model.clone();
                 anew.reverse();
                 assert_eq!(Sorted::of(anew.into()).unwrap(), sorted);
-                let full = |piece: &List<u64>| (1..=PIECE).contains(&piece.len());
+                let full = |piece: &TryVec<u64>| (1..=PIECE).contains(&piece.len());
                 assert!(sorted.pieces.iter().all(full));
             }
         }

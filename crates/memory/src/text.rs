@@ -1,7 +1,7 @@
 //! C strings, and formatted texts of limited length.
 
 use super::Buffer;
-use super::list::List;
+use super::try_vec::TryVec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::thread::without_signals;
 use std::ffi::{CStr, c_char, c_int};
@@ -13,7 +13,7 @@ use std::ops::Deref;
 #[derive(PartialEq, Eq)]
 pub struct CStrBuf {
     /// The bytes, with the only 0 at the end.
-    bytes: List<u8>,
+    bytes: TryVec<u8>,
 }
 
 impl CStrBuf {
@@ -26,7 +26,7 @@ impl CStrBuf {
             return Err(Error::INVALID_PARAM);
         }
         let len = pieces.iter().map(|piece| piece.len()).sum::<usize>();
-        let mut bytes = List::with_capacity(len + 1)?;
+        let mut bytes = TryVec::with_capacity(len + 1)?;
         for piece in pieces {
             bytes.extend_from_slice(piece)?;
         }
@@ -39,7 +39,7 @@ impl CStrBuf {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     pub fn copy_of(string: &CStr) -> Result<Self> {
-        let bytes = List::copy_of(string.to_bytes_with_nul())?;
+        let bytes = TryVec::copy_of(string.to_bytes_with_nul())?;
         Ok(Self { bytes })
     }
 

@@ -1,26 +1,26 @@
 //! Bytes that are needed until the end of a call, and the memory that is kept for them.
 
-use super::depot::{Borrowed, Depot};
-use super::{List, ToList};
+use super::object_pool::{Borrowed, ObjectPool};
+use super::{ToTryVec, TryVec};
 use oxiblosc_error::Result;
 use std::fmt;
 use std::ops::Deref;
 
 /// Fewer bytes than this come from the allocator, which is fast enough with them.
-const SMALL: usize = 4 << 10;
+const MIN_KEPT: usize = 4 << 10;
 /// Memory of more bytes than this is not kept.
 const LARGE: usize = 1 << 20;
 /// How many allocations are kept at most.
 const SLOTS: usize = 16;
-static DEPOT: Depot<List<u8>, SLOTS> = Depot::empty();
+static DEPOT: ObjectPool<TryVec<u8>, SLOTS> = ObjectPool::empty();
 
 /// Bytes that are needed until the end of a call, such as compressed blocks before they are put into their chunk. Their memory is kept for the next
 /// call: `malloc` may return it to the system each time, and the page faults of the next call take as long as compressing a block.
 pub struct TransientBytes(Memory);
 
 enum Memory {
-    Own(List<u8>),
-    Kept(Borrowed<List<u8>>),
+    Own(TryVec<u8>),
+    Kept(Borrowed<TryVec<u8>>),
 }
 
 impl TransientBytes {
@@ -29,15 +29,15 @@ impl TransientBytes {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
-        if bytes.len() < SMALL {
-            return Ok(bytes.to_list()?.into());
+        if bytes.len() < MIN_KEPT {
+            return Ok(bytes.to_try_vec()?.into());
         }
-        let mut list = DEPOT.borrow(List::new)?;
+        let mut list = DEPOT.borrow(TryVec::new)?;
         list.clear();
         if list.capacity() < bytes.len() {
             // Freed first, since `reserve_exact` would copy it. Rounded, as the next block is about as long.
-            *list = List::new();
-            list.reserve_exact(bytes.len().next_multiple_of(SMALL))?;
+            *list = TryVec::new();
+            list.reserve_exact(bytes.len().next_multiple_of(MIN_KEPT))?;
         }
         list.extend_from_slice(bytes)?;
         Ok(Self(Memory::Kept(list)))
@@ -49,8 +49,8 @@ pub fn release() {
     DEPOT.release();
 }
 
-impl From<List<u8>> for TransientBytes {
-    fn from(list: List<u8>) -> Self {
+impl From<TryVec<u8>> for TransientBytes {
+    fn from(list: TryVec<u8>) -> Self {
         Self(Memory::Own(list))
     }
 }
@@ -60,7 +60,7 @@ impl Drop for TransientBytes {
         if let Memory::Kept(list) = &mut self.0
             && list.capacity() > LARGE
         {
-            **list = List::new();
+            **list = TryVec::new();
         }
     }
 }
@@ -104,15 +104,15 @@ mod tests {
             }
         };
         release();
-        assert_eq!(place(&[1; SMALL - 1]), None);
-        let first = place(&[2; 3 * SMALL + 1]);
-        assert_eq!(first.unwrap().1, 4 * SMALL);
-        assert_eq!(place(&[3; SMALL]), first);
-        assert_eq!(place(&[4; 4 * SMALL]), first);
-        let larger = place(&[5; 9 * SMALL]);
-        assert_eq!(place(&[6; 5 * SMALL]), larger);
+        assert_eq!(place(&[1; MIN_KEPT - 1]), None);
+        let first = place(&[2; 3 * MIN_KEPT + 1]);
+        assert_eq!(first.unwrap().1, 4 * MIN_KEPT);
+        assert_eq!(place(&[3; MIN_KEPT]), first);
+        assert_eq!(place(&[4; 4 * MIN_KEPT]), first);
+        let larger = place(&[5; 9 * MIN_KEPT]);
+        assert_eq!(place(&[6; 5 * MIN_KEPT]), larger);
         place(&vec![7; LARGE + 1]);
-        assert_eq!(place(&[8; SMALL]).unwrap().1, SMALL);
+        assert_eq!(place(&[8; MIN_KEPT]).unwrap().1, MIN_KEPT);
         release();
     }
 }

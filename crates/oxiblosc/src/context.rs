@@ -13,7 +13,7 @@ use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -227,7 +227,7 @@ impl Decompressor {
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] for a chunk of another kind; [`Error::MEMORY_ALLOC`]; those of a damaged chunk.
-    pub fn decompress_vlblocks(&self, chunk: &[u8]) -> Result<List<Buffer>> {
+    pub fn decompress_vlblocks(&self, chunk: &[u8]) -> Result<TryVec<Buffer>> {
         decoding::decompress_vlblocks(self, &ChunkHeader::parse(chunk)?, chunk, usize::MAX)
     }
 

@@ -12,7 +12,7 @@ use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_error::{Context, Doing, Error, Result};
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 /// A context that decompresses.
 pub trait DecodeContext: Sync {
@@ -47,7 +47,7 @@ pub trait DecodeContext: Sync {
     ///
     /// # Errors
     /// [`Error::DATA`] for a mask of another length, [`Error::MEMORY_ALLOC`].
-    fn mask(&self, _nblocks: usize) -> Result<Option<List<bool>>> {
+    fn mask(&self, _nblocks: usize) -> Result<Option<TryVec<bool>>> {
         Ok(None)
     }
 
@@ -171,8 +171,8 @@ pub fn decompress_vlblocks(
     header: &ChunkHeader,
     src: &[u8],
     most: usize,
-) -> Result<List<Buffer>> {
-    let mut blocks = List::new();
+) -> Result<TryVec<Buffer>> {
+    let mut blocks = TryVec::new();
     with_vlchunk(ctx, header, src, &mut |chunk| {
         let (loaded, whole);
         let chunk = if chunk.is_lazy() {
@@ -188,7 +188,7 @@ pub fn decompress_vlblocks(
             return Err(Error::INVALID_PARAM);
         }
         let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
-        blocks = (0..nblocks).map(buffer).try_list()?;
+        blocks = (0..nblocks).map(buffer).try_collect_vec()?;
         let buffers = blocks.iter_mut().map(|block| &mut **block);
         let (workers, hooks) = (Pool::workers(ctx.nthreads()), ctx.functions(src));
         decode::decompress_blocks(chunk, buffers, mask.as_deref(), &hooks, workers)

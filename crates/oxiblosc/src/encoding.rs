@@ -10,7 +10,7 @@ use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_error::{Context, Doing, Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use std::time::Instant;
 
 /// The format of a chunk.
@@ -187,7 +187,7 @@ pub fn compress_vlblocks<'b, 'd>(
     dest: impl FnOnce() -> Result<&'d mut [u8]>,
     room: usize,
 ) -> Result<usize> {
-    let (mut all, mut total, mut largest) = (List::new(), 0, 0);
+    let (mut all, mut total, mut largest) = (TryVec::new(), 0, 0);
     all.reserve_exact(blocks.size_hint().0)?;
     for block in blocks {
         let block = block?;
@@ -258,10 +258,10 @@ pub fn special_chunk(
     typesize: i32,
     (kind, value): (Special, &[u8]),
     nbytes: i32,
-) -> Result<List<u8>> {
+) -> Result<TryVec<u8>> {
     let room = EXTENDED_HEADER_LENGTH + value.len();
     check_special(typesize, nbytes, value.len(), room)?;
-    let mut chunk = List::filled(0, room)?;
+    let mut chunk = TryVec::filled(0, room)?;
     make_special(ctx, (kind, value), nbytes as usize, Ok(&mut chunk), room)?;
     Ok(chunk)
 }

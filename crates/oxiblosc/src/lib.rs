@@ -5,7 +5,7 @@
 //! - [`Array`]: an n-dimensional array
 //!
 //! All of them may be shared by threads: reading takes a shared reference, and so does changing; changes wait for each other. No input
-//! makes them panic. Errors are those of the C API ([`Error`]). Results are in a [`Buffer`] or a [`List`], which dereference to slices: growing them
+//! makes them panic. Errors are those of the C API ([`Error`]). Results are in a [`Buffer`] or a [`TryVec`], which dereference to slices: growing them
 //! returns an error where a vector would abort the process.
 //!
 //! ```no_run
@@ -67,7 +67,7 @@ pub use b2nd::shape::Shape;
 pub use context::{Compressor, Decompressor};
 pub use oxiblosc_chunk::header::{Special, filter_id as filter};
 pub use oxiblosc_error::{Doing, Error, ErrorKind, Result};
-pub use oxiblosc_memory::{Buffer, List};
+pub use oxiblosc_memory::{Buffer, TryVec};
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;
 pub use schunk::open::{Place, Protection, StorageParams};

@@ -20,7 +20,7 @@
 mod python;
 
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{CStrBuf, Collect, List, Lossy, Published, boxed};
+use oxiblosc_memory::{CStrBuf, Collect, Lossy, Published, TryVec, boxed};
 use oxiblosc_system::library::{self, PLUGIN};
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
@@ -28,7 +28,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The functions of a plugin, in the order of their names in its `info` structure.
-pub type Functions = List<*const c_void>;
+pub type Functions = TryVec<*const c_void>;
 
 /// Takes messages about failures.
 type Trace<'a> = &'a dyn Fn(fmt::Arguments);
@@ -41,14 +41,14 @@ enum PluginState {
     /// Nothing yet.
     Nothing,
     /// Addresses of its functions.
-    Loaded(List<usize>),
+    Loaded(TryVec<usize>),
     /// It was not found, and is not looked for again before this time.
     Missing(Instant),
 }
 
 /// The name of a plugin, and its state, which is locked while the plugin is looked for.
 struct Plugin {
-    name: List<u8>,
+    name: TryVec<u8>,
     known: &'static Mutex<PluginState>,
 }
 
@@ -56,7 +56,7 @@ struct Plugin {
 struct Plugins {
     /// The process, as [`oxiblosc_pool::process`] numbers it.
     process: u32,
-    entries: Mutex<List<Plugin>>,
+    entries: Mutex<TryVec<Plugin>>,
 }
 
 static PLUGINS: Published<Plugins> = Published::empty();
@@ -66,7 +66,7 @@ fn plugins() -> Result<&'static Plugins> {
     let process = oxiblosc_pool::process();
     let new = || Plugins {
         process,
-        entries: Mutex::new(List::new()),
+        entries: Mutex::new(TryVec::new()),
     };
     match PLUGINS.get() {
         Some(plugins) if plugins.process == process => return Ok(plugins),
@@ -86,7 +86,7 @@ fn entry(name: &str) -> Result<&'static Mutex<PluginState>> {
     if let Some(plugin) = there.find(|plugin| plugin.name == name.as_bytes()) {
         return Ok(plugin.known);
     }
-    let name = List::copy_of(name.as_bytes())?;
+    let name = TryVec::copy_of(name.as_bytes())?;
     plugins.reserve(1)?;
     let known = Box::leak(boxed(Mutex::new(PluginState::Nothing))?);
     plugins.push(Plugin { name, known })?;
@@ -128,7 +128,10 @@ pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functi
 }
 
 fn pointers(addresses: &[usize]) -> Result<Functions> {
-    addresses.iter().map(|at| *at as *const c_void).list()
+    addresses
+        .iter()
+        .map(|at| *at as *const c_void)
+        .collect_vec()
 }
 
 /// Whether a name is safe as part of a file name and of a line of Python.
@@ -137,12 +140,12 @@ fn is_valid(name: &str) -> bool {
 }
 
 /// Loads a plugin, whose name is valid. Returns the addresses of its functions.
-fn load(name: &str, count: usize, trace: Trace) -> Result<Option<List<usize>>> {
+fn load(name: &str, count: usize, trace: Trace) -> Result<Option<TryVec<usize>>> {
     // Plugins may call this library.
     let own: fn(&str) -> bool = is_valid;
     library::show_to_all(own as *const c_void);
     // Allocated first, so that no allocation fails while the library is open.
-    let mut functions = List::with_capacity(count)?;
+    let mut functions = TryVec::with_capacity(count)?;
     let (front, back) = PLUGIN;
     let direct = CStrBuf::concat(&[front, name, back].map(str::as_bytes))?;
     let mut library = library::open(&direct);
@@ -175,7 +178,12 @@ fn trace_loader(trace: Trace) {
 
 /// Looks up the `count` functions that are named in the structure `info`, an array of pointers to C strings. Puts their addresses into
 /// `functions`, which has room for them. Returns whether the library has all of them.
-fn look_up(library: *mut c_void, count: usize, trace: Trace, functions: &mut List<usize>) -> bool {
+fn look_up(
+    library: *mut c_void,
+    count: usize,
+    trace: Trace,
+    functions: &mut TryVec<usize>,
+) -> bool {
     // SAFETY: an open library.
     let symbol = |name: &CStr| unsafe { library::symbol(library, name) };
     let info = symbol(c"info").cast::<*const c_char>();
@@ -321,7 +329,7 @@ mod tests {
         };
         let system = library::open(of_the_system);
         assert!(!system.is_null(), "there is always one");
-        let mut functions = List::with_capacity(2).unwrap();
+        let mut functions = TryVec::with_capacity(2).unwrap();
         assert!(!look_up(system, 2, &|_| {}, &mut functions));
         assert!(library::open(c"/nowhere/libblosc2_x.so").is_null());
     }

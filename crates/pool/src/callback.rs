@@ -2,7 +2,7 @@
 
 use super::{Job, job_slots};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, List, Published};
+use oxiblosc_memory::{Collect, Published, TryVec};
 use oxiblosc_system::float::FloatState;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,7 +107,7 @@ pub unsafe fn run(
         tid,
         done: AtomicBool::new(false),
     };
-    let mut shares: List<Share> = (0..nthreads).map(share).list()?;
+    let mut shares: TryVec<Share> = (0..nthreads).map(share).collect_vec()?;
     let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
     // SAFETY: by `# Safety` the callback does what `Callback` says: it uses `numjobs` elements of this size, and only until it returns.
     unsafe { callback(data, Some(run_share), numjobs, size, first) };

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 use oxiblosc_memory::Text;
 #[cfg(target_os = "linux")]
-use oxiblosc_system::files::{self, How, NewFileAccess};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
 use oxiblosc_system::thread::processors;
 #[cfg(target_os = "linux")]
 use std::ffi::CStr;
@@ -105,7 +105,7 @@ fn allowance(line: &[u8]) -> Option<usize> {
 /// Reads the start of a file, as much as fits into `buffer`.
 #[cfg(target_os = "linux")]
 fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    let file = files::open(path, How::READ, NewFileAccess::All).ok()?;
+    let file = files::open(path, OpenFlags::READ, NewFileAccess::All).ok()?;
     let got = files::read_at(&file, buffer, 0).ok()?;
     buffer.get(..got)
 }

@@ -7,7 +7,7 @@ use super::job_slots::{self, JobSlots, MAX_JOINED};
 use super::sync::{AtomicUsize, Ordering};
 use super::thread::{self, Thread};
 use oxiblosc_error::Error;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use oxiblosc_system::thread::SignalsBlocked;
 
 /// The stack size of a worker thread in bytes. It is what the main thread usually has, since users' codecs and filters run on it.
@@ -24,7 +24,7 @@ pub struct ThreadPool {
     /// How many threads may run. It is lowered when the system refuses a thread, so that not every run tries again.
     limit: AtomicUsize,
     /// Locked to start or stop threads, never while a job runs.
-    threads: Mutex<List<Thread>>,
+    threads: Mutex<TryVec<Thread>>,
 }
 
 impl ThreadPool {
@@ -37,7 +37,7 @@ impl ThreadPool {
             slots: JobSlots::new(cores),
             started: AtomicUsize::new(0),
             limit: AtomicUsize::new(max_threads(nthreads)),
-            threads: Mutex::new(List::new()),
+            threads: Mutex::new(TryVec::new()),
         }
     }
 
@@ -91,7 +91,7 @@ impl ThreadPool {
     }
 
     /// Makes all threads end after the job they are in. The caller is to join the returned threads.
-    pub fn stop(&self) -> List<Thread> {
+    pub fn stop(&self) -> TryVec<Thread> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         self.started.store(0, Ordering::Relaxed);
         self.limit

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// If there is no memory for as few bytes as this, the program ends. Nothing useful can be done without them, and the collections of the
 /// standard library would abort. Larger requests fail, which most of those who make them expect.
-const SMALL: usize = 64 << 10;
+const MAX_VITAL: usize = 64 << 10;
 
 /// The function of [`when_memory_lacks`].
 static END: OnceLock<fn()> = OnceLock::new();
@@ -73,7 +73,7 @@ pub fn exit_now(code: i32) -> ! {
 /// Called when there is no memory for `size` bytes.
 #[cold]
 fn lacking(size: usize) {
-    let Some(end) = END.get().filter(|_| size <= SMALL) else {
+    let Some(end) = END.get().filter(|_| size <= MAX_VITAL) else {
         return;
     };
     if ENDS_HERE.get() {

@@ -6,7 +6,7 @@ use crate::capi::schunk::storage::Storage;
 use oxiblosc::b2nd::geometry::{self, lengths};
 use oxiblosc::b2nd::{Dims, MAX_DIM};
 use oxiblosc_frame::meta::MetalayerRef;
-use oxiblosc_memory::{CStrBuf, Collect, List, Text, boxed};
+use oxiblosc_memory::{CStrBuf, Collect, Text, TryVec, boxed};
 
 /// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
 /// inside, so it is laid out as that one is.
@@ -55,13 +55,13 @@ impl Params {
     ///
     /// # Safety
     /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
-    pub unsafe fn others<'a>(&self) -> Result<List<MetalayerRef<'a>>> {
+    pub unsafe fn others<'a>(&self) -> Result<TryVec<MetalayerRef<'a>>> {
         let count = room(self.nmetalayers).min(B2ND_MAX_METALAYERS);
         let layers = self.metalayers[..count].iter().map(|layer| {
             let content = unsafe_granted!(content_of(layer.content, layer.content_len));
             Ok((unsafe_granted!(name_of(layer.name)?), content?))
         });
-        layers.try_list()
+        layers.try_collect_vec()
     }
 
     /// The shapes of the array, of its chunks and of their blocks.

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::CHUNK_APPEND))
 }
 
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     copy: bool,
 ) -> i64 {
     let place = Position::Before(size(nchunk)?);
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     put(schunk, place, chunk, copy).map_err(unwritten(Error::CHUNK_INSERT))
 }
 
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     let place = schunk.place_over(index(nchunk))?;
     put(schunk, place, chunk, copy).map_err(unwritten(Error::CHUNK_UPDATE))
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> i64 {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     let deleted = schunk.delete_chunk(index(nchunk));
     // As in the reference; no code says that a chunk could not be deleted.
     deleted.map_err(unwritten(Error::CHUNK_UPDATE))
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     src: *const c_void,
     nbytes: i32,
 ) -> i64 {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     let nbytes = usize::try_from(nbytes).map_err(|_| Error::MAX_BUFSIZE_EXCEEDED)?;
     let input = match src.is_null() && nbytes > 0 {
         true => ChunkInput::Generated(nbytes),
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     dest: *mut c_void,
     nbytes: i32,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     // Where there is no place, there must be nothing to write.
     let room = if dest.is_null() { 0 } else { room(nbytes) };
     schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
@@ -148,7 +148,7 @@ unsafe fn get(
         give(chunk, null_mut());
         give(needs_free, false);
     });
-    let schunk = &unsafe_granted!(Through::from_c(schunk))?;
+    let schunk = &unsafe_granted!(ViewedSchunk::from_c(schunk))?;
     let (state, nchunk) = (schunk.read()?, index(nchunk));
     state.check_index(nchunk)?;
     schunk.set_current(nchunk);

@@ -9,7 +9,7 @@ use oxiblosc::coder::Host;
 use oxiblosc::schunk::State;
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{List, boxed, boxed_uninit};
+use oxiblosc_memory::{TryVec, boxed, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
@@ -51,7 +51,7 @@ struct SchunkView {
     /// Kept alive by the view.
     base: *mut Handle,
     /// The metalayer of the array that the view is.
-    metalayers: List<Metalayer>,
+    metalayers: TryVec<Metalayer>,
     /// Shows it.
     _layer: Box<Layer>,
     /// Threads that read through the same view write its public fields one after the other.
@@ -206,7 +206,7 @@ impl Handle {
         mut view: Unfinished,
         metalayer: Metalayer,
     ) -> Result<*mut blosc2_schunk> {
-        let mut metalayers = List::new();
+        let mut metalayers = TryVec::new();
         metalayers.push(metalayer)?;
         let mut layer = boxed(Layer::default())?;
         let c = view.fields();
@@ -260,9 +260,9 @@ impl Handle {
 }
 
 /// The super-chunk that has the chunks, reached through a handle which, if it is a view, shows what was changed when this goes.
-pub struct Through<'a>(&'a Handle);
+pub struct ViewedSchunk<'a>(&'a Handle);
 
-impl<'a> Through<'a> {
+impl<'a> ViewedSchunk<'a> {
     /// The super-chunk that has the chunks, reached through the pointer that C holds.
     ///
     /// # Safety
@@ -277,7 +277,7 @@ impl<'a> Through<'a> {
     }
 }
 
-impl Deref for Through<'_> {
+impl Deref for ViewedSchunk<'_> {
     type Target = SuperChunk;
 
     fn deref(&self) -> &SuperChunk {
@@ -285,7 +285,7 @@ impl Deref for Through<'_> {
     }
 }
 
-impl Drop for Through<'_> {
+impl Drop for ViewedSchunk<'_> {
     fn drop(&mut self) {
         if self.0.is_view()
             && let Ok(_unchanged) = self.0.core().peek()

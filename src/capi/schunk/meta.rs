@@ -12,13 +12,13 @@ use oxiblosc_frame::meta::NAME_MAXLEN;
 unsafe fn named<'a>(
     schunk: *mut blosc2_schunk,
     layer: *const c_char,
-) -> Result<(Through<'a>, &'a [u8])> {
+) -> Result<(ViewedSchunk<'a>, &'a [u8])> {
     not_null!(schunk; INVALID_PARAM)?;
-    unsafe_granted!(Ok((Through::from_c(schunk)?, name_of(layer)?)))
+    unsafe_granted!(Ok((ViewedSchunk::from_c(schunk)?, name_of(layer)?)))
 }
 
 /// Refuses views, whose fixed-length metalayers are made with them.
-fn check_not_view(schunk: &Through) -> Result<()> {
+fn check_not_view(schunk: &ViewedSchunk) -> Result<()> {
     match schunk.shown().is_view() {
         true => Err(Error::INVALID_PARAM),
         false => Ok(()),
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     let name = name_of(name)?;
     if name.len() > NAME_MAXLEN {
         return Err(Error::INVALID_PARAM);
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     schunk: *mut blosc2_schunk,
     name: *const c_char,
 ) -> c_int {
-    Through::from_c(schunk)?.delete_vlmetalayer(name_of(name)?)
+    ViewedSchunk::from_c(schunk)?.delete_vlmetalayer(name_of(name)?)
 }
 
 /// Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     schunk: *mut blosc2_schunk,
     names: *mut *mut c_char,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     let (shown, base) = (schunk.shown(), schunk.shown().base());
     let state = schunk.peek()?;
     let layers = &(*base.as_c()).vlmetalayers;

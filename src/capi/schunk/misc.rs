@@ -5,7 +5,7 @@ use crate::capi::context::compression;
 use crate::capi::prelude::*;
 use oxiblosc::encoding::special_chunk;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_memory::{Collect, HandedOver, List, on_c_heap};
+use oxiblosc_memory::{Collect, MallocOwned, TryVec, on_c_heap};
 
 /// Gives parameters of a super-chunk in a struct that the program frees.
 ///
@@ -58,10 +58,10 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     schunk: *mut blosc2_schunk,
     offsets_order: *mut i64,
 ) -> c_int {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     schunk.reorder_by(|nchunks| {
         let order = items(offsets_order, nchunks)?;
-        order.iter().map(|from| index(*from)).list()
+        order.iter().map(|from| index(*from)).collect_vec()
     })
 }
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 /// `schunk` is valid.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
-    Through::from_c(schunk)?.frame_len()
+    ViewedSchunk::from_c(schunk)?.frame_len()
 }
 
 /// Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,
@@ -87,14 +87,14 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     special_value: c_int,
     chunksize: i32,
 ) -> i64 {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     let (nitems, kind) = (size(nitems)?, Special::fillable(special_value));
     let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
     schunk.fill_special(nitems as u64, kind, room(chunksize), &sample)
 }
 
 /// A chunk of special values, as the super-chunk's own parameters have it.
-pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>> {
+pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<TryVec<u8>> {
     // SAFETY: the operation that calls this keeps other threads from writing the structure. The pointers in the parameters are null, but for that to the
     // super-chunk.
     let (cparams, ctx) = unsafe {
@@ -111,7 +111,7 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>
 /// `schunk` is valid.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.lock()
+    ViewedSchunk::from_c(schunk)?.lock()
 }
 
 /// Ends what `blosc2_schunk_lock` began. Returns 0, or a negative error code.
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int
 /// `schunk` is valid.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.unlock()
+    ViewedSchunk::from_c(schunk)?.unlock()
 }
 
 /// Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
 /// `schunk` is NULL or valid.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_int {
-    Through::from_c(schunk)?.refresh()
+    ViewedSchunk::from_c(schunk)?.refresh()
 }
 
 /// Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
 /// `schunk` is valid.
 #[export]
 pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) -> *mut i64 {
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     numbers_for_c(schunk.offsets()?.iter().copied())
 }
 
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn blosc2_schunk_avoid_cframe_free(
         if !avoid_cframe_free {
             let _ = handle.core().with_memory(|memory| {
                 if let Some(start) = memory.borrowed() {
-                    memory.take_over(HandedOver::at(start));
+                    memory.take_over(MallocOwned::at(start));
                 }
             });
         }

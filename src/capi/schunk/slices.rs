@@ -16,7 +16,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, for which the buffer is long enough.
-    Through::from_c(schunk)?.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
+    ViewedSchunk::from_c(schunk)?.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
 }
 
 /// Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     // `len` is the size of the items from `start` to before `stop`, which the buffer holds.
-    let schunk = &Through::from_c(schunk)?;
+    let schunk = &ViewedSchunk::from_c(schunk)?;
     schunk
         .write_items(start, stop, |len| bytes(buffer.cast(), len))
         .map_err(unwritten(Error::CHUNK_UPDATE))

@@ -7,8 +7,8 @@ use super::index::{MISPLACED, SalvagedIndex, would_fit};
 use super::order::arrange;
 use super::scan::{Scan, cut_at, header_from, mended, plausible, scan};
 use super::{
-    ChunkFinder, ChunkLocation, HEADER, PartStates, RolledBackFile, Salvage, Told, UsualFields,
-    shortfall, specials, start,
+    ChunkFinder, ChunkHints, ChunkLocation, HEADER, PartStates, RolledBackFile, Salvage,
+    UsualFields, shortfall, specials, start,
 };
 use crate::failure::Result;
 use crate::faults::Faults;
@@ -392,7 +392,7 @@ fn lead_to_chunks(
     for (nchunk, pos) in doubtful {
         let next = starts.partition_point(|start| *start <= pos);
         let room = starts.get(next).map_or(0, |next| next - pos);
-        let told = Told {
+        let told = ChunkHints {
             parameters: &header.parameters,
             usual: &usual,
             nbytes: nbytes_of(header, nchunk),

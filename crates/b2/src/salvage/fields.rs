@@ -83,7 +83,7 @@ impl UsualFields {
 }
 
 /// What is known of a chunk without its header.
-pub struct Told<'a> {
+pub struct ChunkHints<'a> {
     /// The parameters of its frame.
     pub parameters: &'a Parameters,
     /// What the other chunks have.
@@ -103,7 +103,7 @@ pub struct Correction {
     pub what: String,
 }
 
-impl Told<'_> {
+impl ChunkHints<'_> {
     /// The headers that differ from `front` in one field, for which another value is known. The surest ones come first.
     pub fn corrections(&self, front: &Front) -> Vec<Correction> {
         let parameters = self.parameters;
@@ -187,7 +187,7 @@ mod tests {
         right[12..16].copy_from_slice(&300i32.to_le_bytes());
         right[21] = 1;
         let usual = UsualFields::among(&[right; 3]);
-        let told = Told {
+        let told = ChunkHints {
             parameters: &parameters,
             usual: &usual,
             nbytes: Some(1000),
@@ -210,7 +210,7 @@ mod tests {
         }
         // A single chunk is known by its frame alone.
         let usual = UsualFields::among(&[]);
-        let told = Told {
+        let told = ChunkHints {
             usual: &usual,
             ..told
         };

@@ -10,7 +10,7 @@ use oxiblosc_frame::header::{Extent, Header, MARK, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 
 /// The most bytes of a header that are searched for metalayers.
-const MOST: usize = 1 << 20;
+const MAX_SEARCHED: usize = 1 << 20;
 
 /// The failure if nothing can be salvaged.
 pub fn nothing() -> Failure {
@@ -72,9 +72,9 @@ impl SalvagedHeader {
         front[16..24].copy_from_slice(&u64::from(len).to_be_bytes());
         let mut header = image.faults.readable(Header::parse(&front))?;
         let len = extent
-            .map_or(MOST, |extent| extent.header_len as usize)
-            .min(MOST);
-        let len = len.min(usize::try_from(image.size).unwrap_or(MOST));
+            .map_or(MAX_SEARCHED, |extent| extent.header_len as usize)
+            .min(MAX_SEARCHED);
+        let len = len.min(usize::try_from(image.size).unwrap_or(MAX_SEARCHED));
         let array = image.read(0, len).and_then(|bytes| array_in(&bytes));
         image.faults.readable(header.metalayers.extend(array))?;
         notes.push(if header.metalayers.is_empty() {

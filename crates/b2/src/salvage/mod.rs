@@ -33,7 +33,7 @@ pub use agree::{Sizes, agree};
 pub use chunks::{ChunkFinder, is_proven, templates};
 pub use contiguous::contiguous;
 pub use directory::sparse;
-pub use fields::{Front, Told, UsualFields};
+pub use fields::{ChunkHints, Front, UsualFields};
 pub use rolled_back::RolledBackFile;
 pub use scan::is_sound;
 

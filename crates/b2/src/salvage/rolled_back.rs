@@ -7,7 +7,7 @@ use crate::faults::Faults;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::journal::{Patch, Record, overlay};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 
 /// A file as it was before an uncommitted change.
 pub struct RolledBackFile<'a> {
@@ -16,7 +16,7 @@ pub struct RolledBackFile<'a> {
     /// Its length in bytes.
     pub(super) size: u64,
     /// The bytes that the change overwrote, from the undo record.
-    pending: List<Patch>,
+    pending: TryVec<Patch>,
     /// Errors of reading it that show no damage.
     pub(super) faults: Faults,
 }
@@ -30,7 +30,7 @@ impl<'a> RolledBackFile<'a> {
         let mut image = Self {
             file: Some(file),
             size,
-            pending: List::new(),
+            pending: TryVec::new(),
             faults: faults.clone(),
         };
         let record = faults.readable(Record::find(file, size, Some(0)));
@@ -50,7 +50,7 @@ impl<'a> RolledBackFile<'a> {
         Self {
             file: None,
             size: 0,
-            pending: List::new(),
+            pending: TryVec::new(),
             faults: faults.clone(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::budget::ScanBudget;
 use super::index::SalvagedIndex;
-use super::{Front, HEADER, RolledBackFile, Told, UsualFields, start};
+use super::{ChunkHints, Front, HEADER, RolledBackFile, UsualFields, start};
 use crate::library::SuperChunk;
 use oxiblosc_chunk::checksum::TableLayout;
 use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
@@ -10,7 +10,7 @@ use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_frame::parameters::Parameters;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// Bytes that are searched at a time: at first, and after a long search.
 const WINDOWS: [usize; 2] = [1 << 10, 1 << 20];
@@ -65,7 +65,7 @@ pub(super) fn mended(
     image: &RolledBackFile,
     pos: u64,
     frame: &Header,
-    told: &Told,
+    told: &ChunkHints,
     budget: &mut ScanBudget,
 ) -> Option<ChunkHeader> {
     let front: Front = image.read(pos, HEADER)?.first_chunk().copied()?;
@@ -275,7 +275,7 @@ impl Scan {
         };
         let mut rooms = [u64::from(said), limit - pos].into_iter();
         let room = rooms.find(|room| *room <= limit - pos && leads_on(*room))?;
-        let told = Told {
+        let told = ChunkHints {
             parameters: &frame.parameters,
             usual: &UsualFields::among(&[before]),
             // It is one between others.
@@ -328,6 +328,6 @@ pub(super) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Optio
         nthreads_d: 1,
         has_vlmetalayers: false,
         vlblocks: first.has_vlblocks(),
-        metalayers: List::new(),
+        metalayers: TryVec::new(),
     })
 }

@@ -4,7 +4,7 @@ use oxiblosc_frame::header::MIN_LEN;
 use std::collections::{HashMap, HashSet};
 
 /// The longest header, in bytes.
-const MOST: u64 = 1 << 20;
+const MAX_HEADER_LEN: u64 = 1 << 20;
 /// How many of the lowest and of the highest offsets propose ends of the header.
 const SAMPLE: usize = 16;
 /// The most ends of the header that are tried.
@@ -31,7 +31,7 @@ pub(super) fn find(
         let first = chunks.partition_point(|(pos, _)| *pos < from);
         let near = chunks[first..]
             .iter()
-            .take_while(|(pos, _)| *pos <= place + MOST);
+            .take_while(|(pos, _)| *pos <= place + MAX_HEADER_LEN);
         for (pos, _) in near {
             *votes.entry(pos - place).or_default() += 1;
         }

@@ -5,7 +5,7 @@ use crate::msgpack;
 use crate::source::{Frame, vlmeta_content};
 
 /// The most bytes of a metalayer that says what a frame is.
-const MOST: usize = 1 << 10;
+const MAX_LAYER_LEN: usize = 1 << 10;
 
 /// What a frame is for python-blosc2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ fn is_manifest(frame: &Frame) -> bool {
         return false;
     };
     let contexts = frame.contexts(1);
-    let content = contexts.and_then(|contexts| vlmeta_content(&contexts, layer, MOST));
+    let content = contexts.and_then(|contexts| vlmeta_content(&contexts, layer, MAX_LAYER_LEN));
     let content = frame.faults.readable(content);
     content.is_some_and(|content| msgpack::show(&content) == Json::from("ctable"))
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The variable-length metalayer with keys and places.
 const MAP: &[u8] = b"estore_metadata";
 /// The most bytes of it: about two million keys.
-const MOST: usize = 64 << 20;
+const MAX_MAP_LEN: usize = 64 << 20;
 /// The most bytes of it for each compressed one, above a minimum: decoded values take many times the memory of their bytes.
 const MOST_RATIO: usize = 256;
 const FREE: usize = 1 << 20;
@@ -44,7 +44,7 @@ impl Embedded {
         let contexts = frame.contexts(1).map_err(told)?;
         let mut members = Vec::new();
         if let Some(layer) = frame.vlmetalayers.iter().find(|layer| layer.name == MAP) {
-            let most = MOST.min(FREE.max(MOST_RATIO * layer.content.len()));
+            let most = MAX_MAP_LEN.min(FREE.max(MOST_RATIO * layer.content.len()));
             let content = vlmeta_content(&contexts, layer, most).map_err(told)?;
             members = list(&content, frame.header.nbytes.max(0) as u64)
                 .ok_or("the list of embedded keys makes no sense")?;

@@ -6,7 +6,7 @@ use crate::encode_block::write_raw;
 use crate::header::{Blocks, ChunkHeader, MAX_FILTERS, Special, flags, flags2, i32_at, version};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 /// The chunk with checksums. None if it has checksums already, or cannot have them: chunks of Blosc 1, and those that would become too long.
 ///
@@ -177,13 +177,14 @@ pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
 
 impl Chunk<'_> {
     /// Start and end of each block in the chunk, ascending.
-    fn blocks_in_order(&self) -> Result<List<(usize, usize)>> {
+    fn blocks_in_order(&self) -> Result<TryVec<(usize, usize)>> {
         let span = |nblock: usize| {
             let streams = self.block_streams(nblock)?;
             let start = usize::try_from(self.start(nblock)).map_err(|_| Error::DATA)?;
             Ok((start, start + streams.len()))
         };
-        let mut blocks: List<(usize, usize)> = (0..self.header().nblocks).map(span).try_list()?;
+        let mut blocks: TryVec<(usize, usize)> =
+            (0..self.header().nblocks).map(span).try_collect_vec()?;
         sort(&mut blocks);
         Ok(blocks)
     }

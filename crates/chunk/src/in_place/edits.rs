@@ -8,7 +8,7 @@ use crate::header::ChunkHeader;
 use crate::patch::Touched;
 use oxiblosc_error::Result;
 use oxiblosc_memory::sort::{sort, sort_by_key};
-use oxiblosc_memory::{Edit, List, ToList, TransientBytes};
+use oxiblosc_memory::{Edit, ToTryVec, TransientBytes, TryVec};
 use std::ops::Range;
 
 /// In a file at most one byte in this many is overwritten. Overwritten bytes are written twice (to the undo record, too), so beyond that a new chunk
@@ -22,15 +22,15 @@ const WASTE: usize = 64;
 #[derive(Default)]
 struct BlockEdits {
     /// Writes of blocks that fit into their rooms.
-    overwrites: List<Edit>,
+    overwrites: TryVec<Edit>,
     /// Changes of the table of block starts, for the other blocks.
-    starts: List<Edit>,
+    starts: TryVec<Edit>,
     /// The bytes of those other blocks, which are appended to the chunk.
-    appended: List<u8>,
+    appended: TryVec<u8>,
     /// The starts of the appended blocks before the change, ascending.
-    old_starts: List<usize>,
+    old_starts: TryVec<usize>,
     /// The starts of the appended blocks after the change, ascending.
-    new_starts: List<usize>,
+    new_starts: TryVec<usize>,
     /// Whether the length of any block changes.
     resized: bool,
 }
@@ -87,7 +87,7 @@ impl PatchTarget<'_> {
         chunk: &Chunk,
         touched: &[Touched],
         changed: &[Option<TransientBytes>],
-    ) -> Result<Option<List<Edit>>> {
+    ) -> Result<Option<TryVec<Edit>>> {
         let header = self.header;
         let Some(mut blocks) = self.block_edits(chunk, touched, changed)? else {
             return Ok(None);
@@ -110,9 +110,9 @@ impl PatchTarget<'_> {
         if in_memory && blocks.resized && !self.is_dense(chunk, touched, changed, cbytes) {
             return Ok(None);
         }
-        let mut edits = List::new();
+        let mut edits = TryVec::new();
         if grows {
-            let mut front = self.bytes()[..header.overhead()].to_list()?;
+            let mut front = self.bytes()[..header.overhead()].to_try_vec()?;
             ChunkHeader { cbytes, ..*header }.write(&mut front);
             edits.push(Edit {
                 at: 0,
@@ -206,7 +206,7 @@ impl PatchTarget<'_> {
         &self,
         touched: &[Touched],
         changed: &[Option<TransientBytes>],
-        edits: &mut List<Edit>,
+        edits: &mut TryVec<Edit>,
     ) -> Result<()> {
         let changed = touched.iter().zip(changed);
         let changed = changed.filter_map(|(t, new)| Some((t.nblock, new.as_ref()?)));
@@ -217,7 +217,7 @@ impl PatchTarget<'_> {
         let front = self.front();
         let begin = layout.place(first).start;
         let from = checksums_at(self.header) + begin;
-        let mut tail = front[from..].to_list()?;
+        let mut tail = front[from..].to_try_vec()?;
         let place = |nblock| {
             let place = layout.place(nblock);
             place.start - begin..place.end - begin
@@ -232,7 +232,7 @@ impl PatchTarget<'_> {
                     u32::from_le_bytes(*sum) ^ checksum::difference(was, sums)
                 }
                 false => {
-                    let mut head = front[..from].to_list()?;
+                    let mut head = front[..from].to_try_vec()?;
                     for edit in edits.iter() {
                         head[edit.at..][..edit.len].copy_from_slice(&edit.new);
                     }
@@ -252,9 +252,9 @@ const ONE_PIECE: usize = 1024;
 /// Adds edits for the changed ranges `places`, ascending, of `tail`, the end of a table of checksums, and for the checksum of the front at its end.
 /// `tail` is at `at` in the chunk.
 pub(in super::super) fn push_edits(
-    edits: &mut List<Edit>,
+    edits: &mut TryVec<Edit>,
     at: usize,
-    tail: List<u8>,
+    tail: TryVec<u8>,
     places: impl Iterator<Item = Range<usize>>,
 ) -> Result<()> {
     let edit = |at: usize, new: TransientBytes| Edit {

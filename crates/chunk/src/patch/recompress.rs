@@ -10,7 +10,7 @@ use crate::work_stealing::StealingQueue;
 use crate::workers::Workers;
 use oxiblosc_error::Result;
 use oxiblosc_filters::shuffle::shuffle;
-use oxiblosc_memory::{Collect, List, TransientBytes};
+use oxiblosc_memory::{Collect, TransientBytes, TryVec};
 use std::ops::Range;
 
 impl Patcher<'_> {
@@ -21,7 +21,7 @@ impl Patcher<'_> {
         encoder: &BlockEncoder,
         touched: &[Touched],
         change: &DataChange,
-    ) -> Result<List<Option<TransientBytes>>> {
+    ) -> Result<TryVec<Option<TransientBytes>>> {
         let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
             let bsize = self.chunk.block_nbytes(t.nblock)?;
             let pos = BlockPos {
@@ -45,9 +45,12 @@ impl Patcher<'_> {
         let nworkers = workers.for_job(touched.len(), nbytes, false);
         if nworkers <= 1 {
             let mut scratch = scratch::borrow()?;
-            return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
+            return touched
+                .iter()
+                .map(|t| one(*t, 0, &mut scratch))
+                .try_collect_vec();
         }
-        let mut blocks = List::new();
+        let mut blocks = TryVec::new();
         blocks.resize_with(touched.len(), || None)?;
         let pieces = touched.iter().zip(blocks.iter_mut());
         let queue = StealingQueue::new(pieces, touched.len(), nworkers)?;
@@ -63,8 +66,8 @@ impl Patcher<'_> {
     }
 
     /// The streams of a block, as they are in the chunk.
-    fn streams(&self, nblock: usize) -> Result<List<&[u8]>> {
-        let mut streams = List::new();
+    fn streams(&self, nblock: usize) -> Result<TryVec<&[u8]>> {
+        let mut streams = TryVec::new();
         let mut kept = Ok(());
         self.chunk.compressed(nblock, |stream| {
             kept = kept.and_then(|()| streams.push(stream));
@@ -108,7 +111,9 @@ impl Patcher<'_> {
         let new = encoder.filtered(pos, block, bufs, None)?;
         let neblock = bsize / before.len();
         let streams = new.chunks_exact(neblock).zip(old.chunks_exact(neblock));
-        let changed = streams.map(|(new, old)| difference(new, old)).list()?;
+        let changed = streams
+            .map(|(new, old)| difference(new, old))
+            .collect_vec()?;
         encoder.encode_again(new, &before, &changed, codec, out)
     }
 
@@ -149,7 +154,7 @@ impl Patcher<'_> {
         decoder.decode_streams(t.nblock, data, &mut bufs.input, codec)?;
         let before = self.streams(t.nblock)?;
         let neblock = bsize / before.len();
-        let mut changed = List::filled(0..0, before.len())?;
+        let mut changed = TryVec::filled(0..0, before.len())?;
         let shuffled = bufs.ping.ensure(new.len())?;
         put_shuffled(
             &mut data[..row * planes],

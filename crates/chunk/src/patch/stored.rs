@@ -8,7 +8,7 @@ use crate::header::ChunkHeader;
 use crate::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList, TransientBytes};
+use oxiblosc_memory::{Buffer, Collect, Edit, ToTryVec, TransientBytes, TryVec};
 
 impl Patcher<'_> {
     /// Changes a chunk whose data are stored uncompressed.
@@ -32,7 +32,7 @@ impl Patcher<'_> {
                     (at, new) = part_of(start, bytes, t.nblock * blocksize, old.len());
                 }
                 DataChange::Blocks(change) => {
-                    let mut block = old.to_list()?;
+                    let mut block = old.to_try_vec()?;
                     change(t.nblock, &mut block);
                     kept = block;
                     (at, new) = (0, &kept[..]);
@@ -49,7 +49,7 @@ impl Patcher<'_> {
             }))
         };
         let edits = touched.iter().enumerate().map(edit);
-        let edits = edits.filter_map(Result::transpose).try_list()?;
+        let edits = edits.filter_map(Result::transpose).try_collect_vec()?;
         let mut bytes = match mode {
             PatchMode::Edits => return Ok(Patched::Edits(edits)),
             PatchMode::InPlace(target) if target.may_overwrite(&edits) => {
@@ -79,8 +79,8 @@ impl Patcher<'_> {
         let (table, front) = (checksums_at(header), stored.front);
         let first_page = (start - first.nblock * blocksize) / PAGE;
         let from = table + layout.page_place(first.nblock, first_page);
-        let mut tail = front[from..].to_list()?;
-        let (mut changed, mut data_edits) = (0, List::new());
+        let mut tail = front[from..].to_try_vec()?;
+        let (mut changed, mut data_edits) = (0, TryVec::new());
         for (i, t) in touched.iter().enumerate() {
             let bsize = blocksize_of(header, t.nblock);
             let (begin, new) = part_of(start, new, t.nblock * blocksize, bsize);
@@ -107,7 +107,7 @@ impl Patcher<'_> {
             let behind = before.len() - changed;
             *sum = (u32::from_le_bytes(*sum) ^ shifted(sums, behind)).to_le_bytes();
         }
-        let mut edits = List::new();
+        let mut edits = TryVec::new();
         push_edits(&mut edits, from, tail, std::iter::once(0..changed))?;
         sort_by_key(&mut data_edits, |edit| edit.at);
         edits.extend(data_edits)?;

@@ -11,7 +11,7 @@ pub(super) fn lengths<const N: usize>(frequencies: &[u32], limit: usize, lengths
 }
 
 /// Frequencies below this one are sorted by counting.
-const FEW: usize = 64;
+const MAX_COUNTED: usize = 64;
 
 /// A Huffman code of an alphabet of at most `N` symbols, whose lengths are not limited yet.
 pub(super) struct HuffmanCode<const N: usize> {
@@ -39,9 +39,9 @@ impl<const N: usize> HuffmanCode<N> {
 
     /// Fills `leaves`. Most frequencies are low, so counting them is faster than comparing.
     fn sort(&mut self, frequencies: &[u32]) {
-        let class = |frequency: u32| (frequency as usize).min(FEW);
+        let class = |frequency: u32| (frequency as usize).min(MAX_COUNTED);
         // How many symbols each class has, and from the loop below on where its next leaf belongs.
-        let mut places = [0u16; FEW + 1];
+        let mut places = [0u16; MAX_COUNTED + 1];
         for frequency in frequencies {
             places[class(*frequency)] += 1;
         }
@@ -51,7 +51,7 @@ impl<const N: usize> HuffmanCode<N> {
             (*place, end) = (end, end + *place);
         }
         self.len = end.into();
-        let high = places[FEW].into();
+        let high = places[MAX_COUNTED].into();
         for (symbol, &frequency) in frequencies.iter().enumerate() {
             if frequency > 0 {
                 let place = &mut places[class(frequency)];

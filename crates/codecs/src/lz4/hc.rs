@@ -2,7 +2,7 @@
 
 use super::{chain, lazy, mid};
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// Data to compress, preceded by the dictionary that matches may refer to. (The LZ4 library calls a dictionary in this place a prefix.)
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ pub(crate) struct HcCompressor {
     chains: chain::Tables,
     mid: mid::Tables,
     /// A dictionary and the data behind it.
-    prefixed: List<u8>,
+    prefixed: TryVec<u8>,
 }
 
 impl HcCompressor {

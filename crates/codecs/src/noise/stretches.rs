@@ -1,7 +1,7 @@
 //! Stretches of a stream that are compressed alike, and how short ones adapt to their neighbours.
 
 use super::PIECE;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// How to compress a stretch, from the most effort to the least.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,7 +46,7 @@ pub(super) fn adapt_short(stretches: &mut [Stretch]) {
 }
 
 /// Joins adjacent stretches with the same method.
-pub(super) fn merge(stretches: &mut List<Stretch>) {
+pub(super) fn merge(stretches: &mut TryVec<Stretch>) {
     stretches.dedup_by(|next, stretch| {
         let same = next.method == stretch.method;
         if same {

@@ -3,7 +3,7 @@
 use super::{HASH_FACTOR, PIECE};
 use crate::table::KNUTH_MULTIPLIER;
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// The longest word in bytes.
 const MAX_WORD: u32 = 8;
@@ -14,7 +14,7 @@ const MAX_LOG: u32 = 22;
 /// A table that holds the last word for each hash: 15 other bits of its hash, and a bit that is set. It is small, since most of the time is spent in
 /// waiting for it.
 #[derive(Default)]
-pub(super) struct WordTable(List<u16>);
+pub(super) struct WordTable(TryVec<u16>);
 
 impl WordTable {
     /// How many words of `word_len` bytes (4 to 8) of a stream occur a second time, at most about `window` bytes from each other. It stops when it has

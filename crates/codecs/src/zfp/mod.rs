@@ -28,7 +28,7 @@ use coder::{BaselineCoder, PlaneCoder};
 use number::Real;
 use oxiblosc_cells::{BlockShape, Cell, Cells};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// The number of items of a cell along a dimension.
 const SIDE: usize = 4;
@@ -324,7 +324,7 @@ fn with_coefficients<T>(dims: usize, body: impl FnOnce(&mut [u64]) -> T) -> Resu
     if dims < MAX_CELL_DIM {
         return Ok(body(&mut [0; 64]));
     }
-    Ok(body(&mut List::filled(0, 256)?))
+    Ok(body(&mut TryVec::filled(0, 256)?))
 }
 
 /// Checks that the items are floats or doubles in 1 to 4 dimensions. Returns the number of dimensions.

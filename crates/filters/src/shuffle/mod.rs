@@ -43,7 +43,7 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 }
 
 /// Up to this many elements [`join_part`] copies byte by byte.
-const FEW: usize = 8;
+const MAX_BYTEWISE: usize = 8;
 
 /// The largest number of streams that [`join`] accepts.
 pub const MAX_JOINED: usize = generic::MAX_JOINED;
@@ -62,7 +62,7 @@ pub fn join_part(typesize: usize, src: &[u8], first: usize, dst: &mut [u8]) -> b
     let (all, n) = (src.len() / typesize, dst.len() / typesize);
     assert!(all * typesize == src.len() && n * typesize == dst.len());
     let stream = |j: usize| &src[j * all..][first..first + n];
-    if n <= FEW {
+    if n <= MAX_BYTEWISE {
         for j in 0..typesize {
             let bytes = dst[j..].iter_mut().step_by(typesize);
             bytes.zip(stream(j)).for_each(|(to, from)| *to = *from);

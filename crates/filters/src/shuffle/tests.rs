@@ -113,7 +113,7 @@ fn a_part_is_that_of_the_whole() {
             let mut out = vec![0xa5; part.len()];
             match join_part(typesize, &shuffled, first, &mut out) {
                 true => assert!(out == part, "typesize {typesize}, {n} from {first}"),
-                false => assert!(out.iter().all(|byte| *byte == 0xa5) && n > FEW),
+                false => assert!(out.iter().all(|byte| *byte == 0xa5) && n > MAX_BYTEWISE),
             }
         }
     }

@@ -47,7 +47,7 @@ impl Disk {
     /// What binds the chunks as they lie now.
     pub(super) fn bound(&mut self) -> Result<Binding> {
         let mut bound = Binding::EMPTY;
-        for place in self.view.offsets.places().list()? {
+        for place in self.view.offsets.places().collect_vec()? {
             bound.add(place, self.front_at(place)?);
         }
         Ok(bound)

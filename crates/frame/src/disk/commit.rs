@@ -12,7 +12,7 @@ use crate::trailer;
 use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Collect, List, ToList};
+use oxiblosc_memory::{Collect, ToTryVec, TryVec};
 
 /// The smallest page size of any system. A write within one page is not interrupted by a signal that kills the process.
 const PAGE: u64 = 4 << 10;
@@ -47,9 +47,9 @@ impl Metadata<'_> {
 /// The header and the trailer of a frame after a change.
 pub struct EncodedMetadata {
     /// The header, by [`Header::encode`].
-    pub header: List<u8>,
+    pub header: TryVec<u8>,
     /// The trailer, by [`trailer::encode`]. None if it does not change.
-    pub trailer: Option<List<u8>>,
+    pub trailer: Option<TryVec<u8>>,
     /// Bytes of all chunks; used for a sparse frame only.
     pub cbytes: u64,
 }
@@ -61,7 +61,7 @@ pub struct Overwrite<'a> {
     /// The new bytes. Those behind the end of the old frame overwrite nothing.
     pub new: &'a [u8],
     /// The old bytes, if they are known.
-    pub old: Option<List<u8>>,
+    pub old: Option<TryVec<u8>>,
 }
 
 impl<'a> Overwrite<'a> {
@@ -76,11 +76,11 @@ impl<'a> Overwrite<'a> {
 #[derive(Default)]
 pub struct Writes<'a> {
     /// Bytes where the old frame uses none: in its free space, or behind its end.
-    pub dead: List<FileWrite<'a>>,
+    pub dead: TryVec<FileWrite<'a>>,
     /// Bytes over those of the old frame. They do not overlap each other.
-    pub live: List<Overwrite<'a>>,
+    pub live: TryVec<Overwrite<'a>>,
     /// The whole new header, with its sizes.
-    pub header: List<u8>,
+    pub header: TryVec<u8>,
     /// Whether only sizes in header and index are overwritten, no offset and no chunk.
     pub is_append: bool,
 }
@@ -95,9 +95,9 @@ impl<'a> Writes<'a> {
 
 /// A change that is ready to be written.
 struct PreparedChange<'a> {
-    dead: List<FileWrite<'a>>,
+    dead: TryVec<FileWrite<'a>>,
     /// In the order in which they are written: the header is last.
-    live: List<FileWrite<'a>>,
+    live: TryVec<FileWrite<'a>>,
     /// The first byte of what may look like a frame behind the old one. It is written after all others: if it lies where the old frame ends, it
     /// makes the record invalid.
     last: Option<FileWrite<'a>>,
@@ -154,7 +154,7 @@ impl Disk {
         prepared: &PreparedChange,
         header: &[u8],
         frame_len: u64,
-    ) -> Result<Option<(u64, List<u8>)>> {
+    ) -> Result<Option<(u64, TryVec<u8>)>> {
         // The sizes of a directory's index follow the header.
         let (at, sizes) = match *prepared.live {
             [(at, _)] => (at, &[][..]),
@@ -175,7 +175,7 @@ impl Disk {
         if !is_possible {
             return Ok(None);
         }
-        let mut new = front.to_list()?;
+        let mut new = front.to_try_vec()?;
         new.extend_from_slice(sizes)?;
         Ok(Some((self.base + at, new)))
     }
@@ -247,13 +247,13 @@ impl Disk {
     }
 
     /// The last bytes of the frame, which a durable change truncates. They are needed if it has to be undone after that.
-    fn cut_off(&self, file: &dyn Storage, new_len: u64) -> Result<List<u8>> {
+    fn cut_off(&self, file: &dyn Storage, new_len: u64) -> Result<TryVec<u8>> {
         match self.view.extent.frame_len.checked_sub(new_len) {
             Some(len) if self.options.durable && len > 0 => {
                 let len = usize::try_from(len).map_err(|_| Error::MEMORY_ALLOC)?;
                 self.old_bytes(file, new_len, len)
             }
-            _ => Ok(List::new()),
+            _ => Ok(TryVec::new()),
         }
     }
 
@@ -269,7 +269,7 @@ impl Disk {
         let old_header = &self.view.header;
         let changed = changed_part(old_header, header);
         let mut dead = writes.dead;
-        let (mut live, mut patches) = (List::new(), List::new());
+        let (mut live, mut patches) = (TryVec::new(), TryVec::new());
         let count = writes.live.len() + 1;
         live.reserve_exact(count)?;
         patches.reserve_exact(count)?;
@@ -309,7 +309,7 @@ impl Disk {
         }
         // If the header becomes shorter or longer, the record has the changed bytes in the part that both headers have.
         let both = changed.start..changed.end.min(old_header.len());
-        let changed = header.get(both.clone()).unwrap_or_default().to_list()?;
+        let changed = header.get(both.clone()).unwrap_or_default().to_try_vec()?;
         Ok(PreparedChange {
             dead,
             live,
@@ -329,11 +329,11 @@ impl Disk {
     }
 
     /// Bytes of the frame as they are before the change.
-    fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
+    fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<TryVec<u8>> {
         if let Some(known) = self.view.known(pos, len) {
-            return known.to_list();
+            return known.to_try_vec();
         }
-        let mut bytes = List::filled(0, len)?;
+        let mut bytes = TryVec::filled(0, len)?;
         file.read_at(self.base + pos, &mut bytes)?;
         Ok(bytes)
     }
@@ -346,7 +346,7 @@ impl Disk {
                 // Most writes are by themselves, and need no list.
                 [(at, new)] => file.write_at(self.base + at, new)?,
                 run => {
-                    let news = run.iter().map(|(_, new)| *new).list()?;
+                    let news = run.iter().map(|(_, new)| *new).collect_vec()?;
                     file.write_all_at(self.base + run[0].0, &news)?;
                 }
             }

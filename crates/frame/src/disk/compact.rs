@@ -7,7 +7,7 @@
 use super::edit::ChunkChange;
 use super::places::ChunkWrite;
 use super::writer::Survey;
-use super::{Disk, SMALL};
+use super::{Disk, MAX_COMPACT_LEN, Share};
 use crate::binding::{Binding, front_of};
 use crate::change::Delta;
 use crate::free_list::FreeList;
@@ -17,7 +17,7 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 /// When a large frame is closed, its holes are closed only if they have more bytes than the chunks' bytes divided by this.
 const MIN_FREE: u64 = 256;
@@ -25,9 +25,13 @@ const MIN_FREE: u64 = 256;
 const MIN_SAVED: usize = 64;
 /// About so many bytes of packed chunks are written in one change, since with `BLOSC_DURABLE` each change waits for the disk.
 const PACKED_AT_ONCE: usize = 8 << 20;
-/// Before the chunks of a large frame move down, the first ones move behind all others, so that each step has many free bytes: chunks of the
-/// bytes of all divided by the first number, and at least of the second number of bytes.
-const STEPS: (u64, u64) = (16, 1 << 20);
+/// Before the chunks of a large frame move down, the first ones move behind all others, so that each step has many free bytes: chunks of this
+/// part of the bytes of all.
+const STEPS: Share = Share {
+    divisor: 16,
+    least: 1 << 20,
+    most: u64::MAX,
+};
 
 /// A chunk that is moved: its place and its length.
 type Moving = (u64, u64);
@@ -40,16 +44,16 @@ pub(super) fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
 
 /// What [`Disk::tighten`] has moved.
 #[derive(Default)]
-pub(super) struct Tight {
+pub(super) struct ClosedHoles {
     /// The place of the first byte that changes.
     pub(super) first: u64,
     /// All bytes of chunks from there on.
-    pub(super) bytes: List<u8>,
+    pub(super) bytes: TryVec<u8>,
     /// The old and the new place of each chunk there.
-    pub(super) moved: List<(u64, u64)>,
+    pub(super) moved: TryVec<(u64, u64)>,
 }
 
-impl Tight {
+impl ClosedHoles {
     /// What binds the chunks after the moves, if `binding` did before.
     pub(super) fn bind(&self, binding: Binding) -> Option<Binding> {
         self.moved.iter().try_fold(binding, |binding, (from, to)| {
@@ -80,10 +84,10 @@ impl Disk {
         if self.kind == FrameKind::Contiguous {
             self.pack_chunks(&*file)?;
             let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
-            if end > SMALL && free > end / MIN_FREE && !self.free_list().is_fixed() {
+            if end > MAX_COMPACT_LEN && free > end / MIN_FREE && !self.free_list().is_fixed() {
                 self.compact(&*file)?;
             }
-            if end > SMALL {
+            if end > MAX_COMPACT_LEN {
                 holes = u64::MAX;
                 if !self.view.has_gap {
                     return Ok(());
@@ -100,10 +104,10 @@ impl Disk {
             Some(space) => std::mem::take(&mut space.loose),
             None => return Ok(()),
         };
-        let (mut packed, mut bytes) = (List::new(), 0);
+        let (mut packed, mut bytes) = (TryVec::new(), 0);
         let places = self.places()?;
         let used = loose.iter().filter(|place| places.contains(*place));
-        for place in used.list()? {
+        for place in used.collect_vec()? {
             let chunk = self.stored_at(place)?.whole()?;
             if self.is_other_between(place, place + chunk.len() as u64)? {
                 continue;
@@ -132,7 +136,7 @@ impl Disk {
         }
         self.survey()?;
         let over = packed.iter().map(|(place, _, new)| (*place, 0, &new[..]));
-        let over: List<ChunkWrite> = over.list()?;
+        let over: TryVec<ChunkWrite> = over.collect_vec()?;
         let mut binding = self.view.binding;
         for (place, _, new) in &over {
             if let Some(known) = binding {
@@ -158,7 +162,7 @@ impl Disk {
         free: &mut FreeList,
         offsets: &mut Offsets,
         parts: &[(u64, &[u8])],
-    ) -> Result<Option<Tight>> {
+    ) -> Result<Option<ClosedHoles>> {
         let (Some(first), end) = (free.first(), free.end()) else {
             return Ok(None);
         };
@@ -166,7 +170,7 @@ impl Disk {
             return Ok(None);
         }
         let len = usize::try_from(end - first).map_err(|_| Error::MEMORY_ALLOC)?;
-        let mut bytes = List::filled(0, len)?;
+        let mut bytes = TryVec::filled(0, len)?;
         let there = self.free_list().end().clamp(first, end) - first;
         let data = self.base + u64::from(self.view.extent.header_len);
         file.read_at(data + first, &mut bytes[..there as usize])?;
@@ -175,10 +179,13 @@ impl Disk {
                 bytes[at as usize..at as usize + new.len()].copy_from_slice(new);
             }
         }
-        let mut places = offsets.places().filter(|place| *place >= first).list()?;
+        let mut places = offsets
+            .places()
+            .filter(|place| *place >= first)
+            .collect_vec()?;
         places.sort_unstable();
         places.dedup();
-        let mut moved = List::with_capacity(places.len())?;
+        let mut moved = TryVec::with_capacity(places.len())?;
         let mut to = 0;
         let ends = places.iter().skip(1).map(|next| (next - first) as usize);
         for (place, end) in places.iter().zip(ends.chain([len])) {
@@ -196,7 +203,7 @@ impl Disk {
         bytes.truncate(to);
         offsets.map_places(|place| follow(&moved, place))?;
         *free = FreeList::packed(first + to as u64);
-        Ok(Some(Tight {
+        Ok(Some(ClosedHoles {
             first,
             bytes,
             moved,
@@ -213,10 +220,9 @@ impl Disk {
             return Ok(());
         }
         let moving = self.chunks_from(first)?;
-        let (part, least) = STEPS;
         let end = self.free_list().end();
         let longest = moving.iter().map(|(_, len)| *len).max().unwrap_or(0);
-        let most = least.max(end / part).max(longest);
+        let most = STEPS.of(end).max(longest);
         // The first chunks move behind all others, and from there to their places last.
         let mut step = 0;
         let away = moving.iter().take_while(|(_, len)| {
@@ -232,7 +238,7 @@ impl Disk {
         let returning = leading
             .iter()
             .map(|(place, len)| (follow(&moved, *place), *len));
-        let moving = kept.iter().copied().chain(returning).list()?;
+        let moving = kept.iter().copied().chain(returning).collect_vec()?;
         let mut to = first;
         let mut rest = &moving[..];
         while let Some((place, _)) = rest.first() {
@@ -260,13 +266,13 @@ impl Disk {
     }
 
     /// The chunks at `first` or behind it, in the order of their places.
-    fn chunks_from(&mut self, first: u64) -> Result<List<Moving>> {
+    fn chunks_from(&mut self, first: u64) -> Result<TryVec<Moving>> {
         let places = self.view.offsets.places();
-        let mut places = places.filter(|place| *place >= first).list()?;
+        let mut places = places.filter(|place| *place >= first).collect_vec()?;
         places.sort_unstable();
         places.dedup();
         let chunk = |place: u64| Ok((place, self.stored_at(place)?.header()?.cbytes as u64));
-        places.into_iter().map(chunk).try_list()
+        places.into_iter().map(chunk).try_collect_vec()
     }
 
     /// Copies chunks to free space, one behind the other from `to` on, and changes their offsets. Returns the old and the new place of each.
@@ -275,11 +281,11 @@ impl Disk {
         file: &dyn Storage,
         moving: &[Moving],
         to: u64,
-    ) -> Result<List<(u64, u64)>> {
+    ) -> Result<TryVec<(u64, u64)>> {
         const PIECE: usize = 1 << 20;
         let data = self.base + u64::from(self.view.extent.header_len);
-        let mut piece = List::filled(0, PIECE)?;
-        let mut moved = List::with_capacity(moving.len())?;
+        let mut piece = TryVec::filled(0, PIECE)?;
+        let mut moved = TryVec::with_capacity(moving.len())?;
         let mut end = to;
         let mut binding = self.view.binding;
         for (place, len) in moving {
@@ -301,7 +307,7 @@ impl Disk {
             Ok(place) => follow(&moved, place) as i64,
             Err(_) => offset,
         };
-        let delta = Delta::From(0, self.view.offsets.iter().map(offset).list()?);
+        let delta = Delta::From(0, self.view.offsets.iter().map(offset).collect_vec()?);
         let unchanged = self.unchanged()?;
         self.write_edit(file, delta, (&[], &[]), unchanged, binding)?;
         if let Some(space) = &mut self.space {

@@ -3,7 +3,7 @@
 use super::commit::{EncodedMetadata, Overwrite, Writes, changed_part};
 use super::growing_index::new_offsets;
 use super::places::{ChunkWrite, place_each};
-use super::{Disk, FEW, SMALL};
+use super::{Disk, MAX_COMPACT_CHUNKS, MAX_COMPACT_LEN, Share};
 use crate::binding::Binding;
 use crate::change::{Change, ChangedChunk, Delta};
 use crate::fingerprint;
@@ -14,17 +14,24 @@ use crate::offsets::{Offsets, special_offset};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{Collect, List, ToList};
+use oxiblosc_memory::{Collect, ToTryVec, TryVec};
 
-/// The free space for chunks before an uncompressed index: the chunks' bytes divided by the first number, at least the second, at most the
-/// third.
-const SLACK: (u64, u64, u64) = (64, 16 << 10, 16 << 20);
+/// The free space for chunks before an uncompressed index, of the chunks' bytes.
+const SLACK: Share = Share {
+    divisor: 64,
+    least: 16 << 10,
+    most: 16 << 20,
+};
 /// A trailer longer than the chunks' bytes divided by this is not moved with every change.
 const LONG_TRAILER: u64 = 32;
-/// In a large frame, holes are closed when more bytes are free than the chunks' bytes divided by the first number, and more than the second.
-const HOLES: (u64, u64) = (16, 64 << 10);
+/// In a large frame, holes are closed when more bytes are free than this part of the chunks' bytes.
+const HOLES: Share = Share {
+    divisor: 16,
+    least: 64 << 10,
+    most: u64::MAX,
+};
 /// Special chunks, until now only offsets, that get bytes in the frame before a change: their positions before the change, and the bytes.
-pub type Specials = [(usize, List<u8>)];
+pub type Specials = [(usize, TryVec<u8>)];
 
 /// A change of chunks, and what it adds to the file and removes from it.
 #[derive(Clone, Copy)]
@@ -58,7 +65,7 @@ impl<'a> ChunkChange<'a> {
 }
 
 /// The new offsets of the chunks in [`Change::items`]. `places` are the places of those that are stored; edited ones keep their offsets.
-fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List<i64>> {
+fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<TryVec<i64>> {
     let mut places = places.iter();
     let offset = |(i, item): (usize, ChangedChunk)| match (item, change) {
         (ChangedChunk::Special(kind), _) => Some(special_offset(kind)),
@@ -66,7 +73,7 @@ fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List
         (ChangedChunk::Edited(_), Change::Update(items)) => offsets.get(items[i].0),
         (ChangedChunk::Edited(_), _) => None,
     };
-    change.items().enumerate().filter_map(offset).list()
+    change.items().enumerate().filter_map(offset).collect_vec()
 }
 
 /// Whether there may be free bytes between the blocks of a chunk: in one with streams.
@@ -77,8 +84,7 @@ fn may_have_gaps(chunk: &[u8]) -> bool {
 
 /// The free space, in bytes, before the index of a large frame whose chunks end at `end`.
 pub(super) fn slack(end: u64) -> u64 {
-    let (part, least, most) = SLACK;
-    (end / part).clamp(least, most)
+    SLACK.of(end)
 }
 
 impl Disk {
@@ -112,10 +118,9 @@ impl Disk {
 
     /// Closes the holes of a large frame if they have many bytes, and moves its index down if there is much free space before it.
     fn limit_room(&mut self) -> Result<()> {
-        let (part, least) = HOLES;
         let list = self.free_list();
         let in_order = !self.view.has_gap;
-        if list.free_bytes() > least.max(list.end() / part) {
+        if list.free_bytes() > HOLES.of(list.end()) {
             let file = self.prepare()?;
             self.compact(&*file)?;
             // The moves may have left free space before the index. If there was none before, it is removed.
@@ -185,19 +190,19 @@ impl Disk {
     }
 
     /// The number of bytes that may stay free between the chunks of a frame without free space before its index. If its chunks have more
-    /// than [`SMALL`] bytes, any: holes are closed as in a large frame, since to close one now could move all chunks behind it. Otherwise none.
+    /// than [`MAX_COMPACT_LEN`] bytes, any: holes are closed as in a large frame, since to close one now could move all chunks behind it. Otherwise none.
     fn max_free_bytes(&self, change: ChunkChange) -> u64 {
         let new = change.new_chunks().map(|chunk| chunk.len() as u64);
         let chunks = self.free_list().end() + new.sum::<u64>();
         let free =
             self.free_list().free_bytes() + change.leaves.iter().map(|(_, len)| len).sum::<u64>();
-        match chunks.saturating_sub(free) > SMALL {
+        match chunks.saturating_sub(free) > MAX_COMPACT_LEN {
             true => u64::MAX,
             false => 0,
         }
     }
 
-    /// Whether the frame is compact after the change: it has less than [`SMALL`] bytes or a long trailer, and at most [`FEW`] chunks. If a chunk grows
+    /// Whether the frame is compact after the change: it has less than [`MAX_COMPACT_LEN`] bytes or a long trailer, and at most [`MAX_COMPACT_CHUNKS`] chunks. If a chunk grows
     /// into its tail, which only chunks of large frames have, the frame stays large for this change even if it became shorter.
     fn stays_small(&self, change: ChunkChange, next: &EncodedMetadata) -> bool {
         if !self.view.offsets.is_listable() {
@@ -220,8 +225,8 @@ impl Disk {
         let trailer = trailer.unwrap_or(self.view.trailer()).len() as u64;
         let len = chunks + next.header.len() as u64 + trailer;
         // A large frame writes a new trailer behind the last one with every change, which would take much space if it is long.
-        let is_small = len <= SMALL || trailer > chunks / LONG_TRAILER;
-        is_small && count <= FEW
+        let is_small = len <= MAX_COMPACT_LEN || trailer > chunks / LONG_TRAILER;
+        is_small && count <= MAX_COMPACT_CHUNKS
     }
 
     /// Header and trailer, unchanged.
@@ -246,7 +251,7 @@ impl Disk {
             leaves,
             ..
         } = chunk_change;
-        let chunks = chunk_change.new_chunks().list()?;
+        let chunks = chunk_change.new_chunks().collect_vec()?;
         let tails = self.tails(change, &chunks)?;
         let bytes = chunks.iter().map(|chunk| chunk.len() as u64);
         let bytes = bytes.sum::<u64>() + tails.iter().sum::<u64>();
@@ -301,9 +306,9 @@ impl Disk {
         }: ChunkChange,
         (chunks, places): (&[&[u8]], &[u64]),
         next: EncodedMetadata,
-    ) -> Result<List<u64>> {
+    ) -> Result<TryVec<u64>> {
         let delta = self.delta(change, specials, places)?;
-        let mut added: List<ChunkWrite> = List::new();
+        let mut added: TryVec<ChunkWrite> = TryVec::new();
         if self.kind == FrameKind::Contiguous {
             let placed = places.iter().zip(chunks);
             added.extend(placed.map(|(place, chunk)| (*place, 0, *chunk)))?;
@@ -311,7 +316,7 @@ impl Disk {
         let new = added.len();
         let over = self.edited(change, Some(&mut added))?;
         let edited = over.iter().chain(&added[new..]).map(|(place, ..)| *place);
-        let mut loose = edited.list()?;
+        let mut loose = edited.collect_vec()?;
         if matches!(change, Change::Update(_)) {
             let new = chunks.iter().zip(places).skip(specials.len());
             let new = new.filter(|(chunk, _)| may_have_gaps(chunk));
@@ -380,12 +385,12 @@ impl Disk {
             writes.live.push(Overwrite {
                 pos: self.index_pos() + changed.start as u64,
                 new: &front[changed.clone()],
-                old: Some(old[changed].to_list()?),
+                old: Some(old[changed].to_try_vec()?),
             })?;
         }
         let mut trailer = match next.trailer {
             Some(trailer) => trailer,
-            None => self.view.trailer().to_list()?,
+            None => self.view.trailer().to_try_vec()?,
         };
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
         let cbytes = match self.kind {

@@ -1,8 +1,8 @@
 //! The uncompressed index of a large frame, with free space behind it, and where the trailers behind it are written.
 
-use super::Disk;
 use super::commit::{Overwrite, Writes};
 use super::edit::slack;
+use super::{Disk, Share};
 use crate::binding::Binding;
 use crate::change::Delta;
 use crate::fingerprint;
@@ -12,17 +12,25 @@ use oxiblosc_chunk::checksum::{crc32c, extended};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{ToTryVec, TryVec};
 
-/// An index has free space for more offsets: their number divided by the first number, and at least the second.
-const CAPACITY: (usize, usize) = (32, 64);
-/// Each new trailer is written behind the last one, until they occupy the chunks' bytes divided by the first number, at least the second, at
-/// most the third. Then the next one is written near the index again.
-const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
+/// An index has free space for so many more offsets, of their number.
+const SPARE_OFFSETS: Share = Share {
+    divisor: 32,
+    least: 64,
+    most: u64::MAX,
+};
+/// Each new trailer is written behind the last one, until they occupy this part of the chunks' bytes. Then the next one is written near the
+/// index again.
+const TRAILERS: Share = Share {
+    divisor: 256,
+    least: 4 << 10,
+    most: 1 << 20,
+};
 
 /// Offsets in the format of an index.
-fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
-    let mut bytes = List::with_capacity(offsets.size_hint().0.saturating_mul(WIDTH))?;
+fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<TryVec<u8>> {
+    let mut bytes = TryVec::with_capacity(offsets.size_hint().0.saturating_mul(WIDTH))?;
     for offset in offsets {
         bytes.extend_from_slice(&offset.to_le_bytes())?;
     }
@@ -30,11 +38,11 @@ fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
 }
 
 /// The offsets that a change writes into an index of `count` offsets: the position of the first one, and their bytes.
-pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8>)> {
+pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, TryVec<u8>)> {
     Ok(match delta {
-        Delta::Same => (count, List::new()),
-        Delta::Push(offset) => (count, offset.to_le_bytes().to_list()?),
-        Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_list()?),
+        Delta::Same => (count, TryVec::new()),
+        Delta::Push(offset) => (count, offset.to_le_bytes().to_try_vec()?),
+        Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_try_vec()?),
         Delta::From(from, list) => (*from, to_le_bytes(list.iter().copied())?),
         Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::FAILURE),
     })
@@ -69,13 +77,12 @@ impl Disk {
         let header_len = u64::from(self.view.extent.header_len);
         let mut index = self.view.offsets.encode_stored()?;
         Binding::write(self.view.binding, &mut index);
-        let (part, least) = CAPACITY;
-        let capacity = count + (count / part).max(least);
+        let capacity = count + SPARE_OFFSETS.of(count as u64) as usize;
         let mut writes = Writes {
             header: self.view.header.try_clone()?,
             ..Writes::default()
         };
-        let mut trailer = self.view.trailer().to_list()?;
+        let mut trailer = self.view.trailer().to_try_vec()?;
         let trailer_len = trailer.len() as u64;
         let (pos, trailer_pos) = self.places_of_index(capacity, trailer_len, len);
         let new = &index[..];
@@ -146,7 +153,7 @@ impl Disk {
         if pos.saturating_add(len as u64) > self.view.extent.frame_len {
             return Err(Error::INVALID_HEADER);
         }
-        let mut index = List::filled(0, len)?;
+        let mut index = TryVec::filled(0, len)?;
         file.read_at(self.base + pos, &mut index)?;
         Ok(fingerprint::of_index(&index))
     }
@@ -209,8 +216,7 @@ impl Disk {
         };
         let first = self.index_pos() + (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
         let last = extent.frame_len - self.view.trailer_len as u64;
-        let (part, least, most) = TRAILERS;
-        let bytes = (extent.cbytes / part).clamp(least, most);
+        let bytes = TRAILERS.of(extent.cbytes);
         let restart = first + (count as u64 * 13 + extent.frame_len) % (bytes / 2);
         if last > first + bytes + len && restart + len <= last {
             // This depends on the state, so that the frame seldom has a length that a reader remembers from an earlier state.

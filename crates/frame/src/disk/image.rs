@@ -5,14 +5,14 @@ use crate::fingerprint::{self, ChecksumScope, Stamp};
 use crate::header::{Extent, set_extent};
 use crate::offsets::Offsets;
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// A compact frame without its chunks.
 pub struct Image {
     /// The header.
-    pub header: List<u8>,
+    pub header: TryVec<u8>,
     /// Index and trailer.
-    pub body: List<u8>,
+    pub body: TryVec<u8>,
     /// Where they begin, in bytes from the start of the frame.
     pub body_pos: u64,
     /// Bytes of the trailer, which is the end of the body.
@@ -28,14 +28,14 @@ impl Image {
     /// # Errors
     /// Those of [`Offsets::encode`]; [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
     pub fn new(
-        mut header: List<u8>,
+        mut header: TryVec<u8>,
         trailer: &[u8],
         offsets: &Offsets,
         data_len: u64,
         cbytes: u64,
     ) -> Result<Self> {
         let mut body = if offsets.is_empty() {
-            List::new()
+            TryVec::new()
         } else {
             offsets.encode()?
         };

@@ -13,7 +13,7 @@ use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Storage, StorageLock};
-use oxiblosc_memory::{List, Shared};
+use oxiblosc_memory::{Shared, TryVec};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -36,14 +36,14 @@ struct FrameFile<'a> {
 }
 
 impl FrameFile<'_> {
-    fn read(&self, pos: u64, len: u64) -> Result<List<u8>> {
+    fn read(&self, pos: u64, len: u64) -> Result<TryVec<u8>> {
         // This is checked before memory is allocated, so that no more is allocated than the file has bytes.
         let end = pos.checked_add(len).filter(|end| *end <= self.size);
         if end.is_none() {
             return Err(Error::FILE_READ);
         }
         let len = usize::try_from(len).map_err(|_| Error::MEMORY_ALLOC)?;
-        let mut bytes = List::filled(0, len)?;
+        let mut bytes = TryVec::filled(0, len)?;
         let read = self.file.read_at(self.base + pos, &mut bytes);
         noted(self.failed, read)?;
         overlay(patches(&self.pending), pos, &mut bytes);
@@ -213,7 +213,7 @@ fn read_header(
     source: &FrameFile,
     kind: FrameKind,
     front: &[u8],
-) -> Result<(Extent, List<u8>, Header)> {
+) -> Result<(Extent, TryVec<u8>, Header)> {
     let extent = Extent::parse(front)?;
     if extent.frame_len > source.size {
         return Err(Error::INVALID_HEADER);
@@ -231,7 +231,7 @@ fn read_trailer(
     source: &FrameFile,
     extent: &Extent,
     header: &Header,
-) -> Result<(u64, List<u8>, List<Metalayer>)> {
+) -> Result<(u64, TryVec<u8>, TryVec<Metalayer>)> {
     let (frame_len, header_len) = (extent.frame_len, u64::from(extent.header_len));
     let end = frame_len.checked_sub(trailer::MIN_LEN as u64);
     let end = source.read(end.ok_or(Error::INVALID_HEADER)?, trailer::MIN_LEN as u64)?;

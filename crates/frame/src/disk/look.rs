@@ -40,7 +40,7 @@ pub(super) fn is_written_since(file: &dyn Storage, moment: Option<Written>) -> b
 }
 
 /// What a thread needs for the check.
-pub struct Look {
+pub struct CurrencyCheck {
     backend: Shared<dyn Backend>,
     path: Shared<CStrBuf>,
     file: Shared<dyn Storage>,
@@ -58,7 +58,7 @@ pub struct Look {
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Currency {
     /// The frame is as it was last read.
     Current,
     /// It is as it was last read, but its path was removed since the last check, or is there again: see [`Disk::set_missing`].
@@ -67,16 +67,16 @@ pub enum Seen {
     Other,
 }
 
-impl Look {
+impl CurrencyCheck {
     /// Does the check.
-    pub fn take(&self) -> Seen {
+    pub fn take(&self) -> Currency {
         if !self.file.is_open() {
-            return Seen::Other;
+            return Currency::Other;
         }
         let named = match self.backend.version(&self.path) {
             Some(version) if Some(version.identity) == self.identity => Named::Same,
             None => Named::Nothing,
-            Some(_) => return Seen::Other,
+            Some(_) => return Currency::Other,
         };
         let file = &*self.file;
         let (pos, fingerprint) = &self.fingerprint;
@@ -85,20 +85,20 @@ impl Look {
             || !is_there(&self.pending, file)
             || !has_bytes(file, self.base, patches(&self.pending), marks)
         {
-            return Seen::Other;
+            return Currency::Other;
         }
         let missing = named.is_there().err();
         if missing == self.missing {
-            Seen::Current
+            Currency::Current
         } else {
-            Seen::Moved(missing)
+            Currency::Moved(missing)
         }
     }
 }
 
 impl Disk {
     /// What a thread needs for the check. None if the frame has to be read again anyway, no file is kept open, or the header is too long.
-    pub fn look(&self) -> Option<Look> {
+    pub fn look(&self) -> Option<CurrencyCheck> {
         let reader = self.reader.as_ref()?;
         let [(_, known), (pos, fingerprint)] = self.view.state_marks();
         let stale = self.stale || self.news.is_some();
@@ -108,7 +108,7 @@ impl Disk {
         let mut header = [0; MAX_HEADER];
         header[..known.len()].copy_from_slice(known);
         let fingerprint = (pos, *fingerprint.last_chunk()?);
-        Some(Look {
+        Some(CurrencyCheck {
             backend: self.options.backend.clone(),
             path: self.file.clone(),
             file: reader.file.clone(),
@@ -123,7 +123,7 @@ impl Disk {
         })
     }
 
-    /// Records the result of a check ([`Seen::Moved`]): the error with which changes of the frame fail, if there is one.
+    /// Records the result of a check ([`Currency::Moved`]): the error with which changes of the frame fail, if there is one.
     pub fn set_missing(&mut self, missing: Option<Error>) {
         self.missing = missing;
     }

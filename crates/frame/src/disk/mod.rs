@@ -4,7 +4,7 @@
 //! frame: if the header on disk, or the fingerprint at the end of the trailer, is a different one. The header alone is not enough, since after
 //! several changes it may be the same as before. [`Disk::commit`] changes the frame.
 //!
-//! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks is always compact, as in the format's documents: header, chunks,
+//! A frame of less than [`MAX_COMPACT_LEN`] bytes and at most [`MAX_COMPACT_CHUNKS`] chunks is always compact, as in the format's documents: header, chunks,
 //! compressed index and trailer, one behind the other. The first change of a larger one moves the index and stores it uncompressed, with
 //! free space before it for chunks and behind it for offsets. Then an append writes only a chunk, an offset and a new trailer. Closing the
 //! handle makes the frame compact again. Every reader of the format understands both layouts, and between two changes the file ends
@@ -48,15 +48,31 @@ pub use new::NewFrame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::{Backend, Mode, Storage, Written};
-use oxiblosc_memory::{CStrBuf, List, Shared, Sorted};
+use oxiblosc_memory::{CStrBuf, Shared, Sorted, TryVec};
 use std::ffi::CStr;
 
 /// How often a frame is read while another process changes it, and the pause between two attempts in milliseconds.
 const RETRIES: (usize, u64) = (50, 1);
-/// A frame of fewer bytes and at most [`FEW`] chunks is always compact.
-const SMALL: u64 = 1 << 20;
+/// A part of a number of bytes or offsets.
+struct Share {
+    /// The number is divided by this.
+    divisor: u64,
+    /// It is at least so many,
+    least: u64,
+    /// and at most so many.
+    most: u64,
+}
+
+impl Share {
+    fn of(&self, whole: u64) -> u64 {
+        (whole / self.divisor).clamp(self.least, self.most)
+    }
+}
+
+/// A frame of fewer bytes and at most [`MAX_COMPACT_CHUNKS`] chunks is always compact.
+const MAX_COMPACT_LEN: u64 = 1 << 20;
 /// The most chunks of a frame whose index is compressed and written as a whole with each change.
-pub(crate) const FEW: usize = 8 << 10;
+pub(crate) const MAX_COMPACT_CHUNKS: usize = 8 << 10;
 
 /// How a frame on disk is to be treated.
 #[derive(Clone)]
@@ -72,10 +88,10 @@ pub struct Options {
 /// A frame as this handle knows it.
 struct FrameView {
     /// The bytes of the header on disk.
-    header: List<u8>,
+    header: TryVec<u8>,
     extent: Extent,
     /// The last bytes of the frame: the trailer, and before it the index if this handle wrote both at once.
-    tail: List<u8>,
+    tail: TryVec<u8>,
     /// The number of bytes of the trailer.
     trailer_len: usize,
     offsets: Offsets,
@@ -163,7 +179,7 @@ pub struct Loaded {
     /// The header.
     pub header: Header,
     /// The variable-length metalayers.
-    pub vlmetalayers: List<Metalayer>,
+    pub vlmetalayers: TryVec<Metalayer>,
     /// The parts whose checksums were compared and are right.
     pub coverage: Coverage,
 }

@@ -2,7 +2,7 @@
 
 use crate::header::FrameKind;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{CStrBuf, List};
+use oxiblosc_memory::{CStrBuf, TryVec};
 use std::ffi::CStr;
 
 pub(super) fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
@@ -11,13 +11,13 @@ pub(super) fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
 
 /// The paths of the chunk files in a directory. Only [`Self::in_directory`] allocates memory, so that created files can be removed even if there
 /// is none.
-pub(super) struct ChunkPaths(List<u8>);
+pub(super) struct ChunkPaths(TryVec<u8>);
 
 impl ChunkPaths {
     /// The paths in the directory at `path`.
     pub(super) fn in_directory(path: &CStr) -> Result<Self> {
         let (path, name) = (path.to_bytes(), b"/00000000.chunk\0");
-        let mut paths = List::with_capacity(path.len() + name.len())?;
+        let mut paths = TryVec::with_capacity(path.len() + name.len())?;
         paths.extend_from_slice(path)?;
         paths.extend_from_slice(name)?;
         Ok(Self(paths))

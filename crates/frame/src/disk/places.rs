@@ -2,7 +2,7 @@
 
 use super::paths::ChunkPaths;
 use super::writer::Survey;
-use super::{Disk, SMALL};
+use super::{Disk, MAX_COMPACT_LEN};
 use crate::change::{Change, ChangedChunk};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -10,7 +10,7 @@ use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Mode, Storage, paths};
-use oxiblosc_memory::{Collect, List, Shared, Sorted};
+use oxiblosc_memory::{Collect, Shared, Sorted, TryVec};
 use std::ffi::CStr;
 
 /// In frames with more chunks than this, free space that others have left between chunks is not searched for.
@@ -42,8 +42,8 @@ pub(super) fn place_each(
     chunks: &[&[u8]],
     limit: u64,
     tails: &[u64],
-) -> Result<List<u64>> {
-    let mut places = List::with_capacity(chunks.len())?;
+) -> Result<TryVec<u64>> {
+    let mut places = TryVec::with_capacity(chunks.len())?;
     for (i, chunk) in chunks.iter().enumerate() {
         let (len, tail) = (chunk.len() as u64, tails.get(i).copied().unwrap_or(0));
         let place = free.find(len + tail, limit).ok_or(Error::FAILURE)?;
@@ -56,11 +56,11 @@ pub(super) fn place_each(
 impl Disk {
     /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that was changed once is often changed again. One
     /// that replaces a special chunk is written for the first time, and gets none. The list is empty if no chunk gets any.
-    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
+    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<TryVec<u64>> {
         let (FrameKind::Contiguous, Change::Update(items)) = (self.kind, change) else {
-            return Ok(List::new());
+            return Ok(TryVec::new());
         };
-        let mut tails = List::filled(0, chunks.len())?;
+        let mut tails = TryVec::filled(0, chunks.len())?;
         let list = self.free_list();
         let mut left = (list.end() / MAX_TAILS).saturating_sub(list.free_bytes());
         let stored = items
@@ -102,9 +102,9 @@ impl Disk {
     pub(super) fn edited<'a>(
         &mut self,
         change: &Change<'a>,
-        mut added: Option<&mut List<ChunkWrite<'a>>>,
-    ) -> Result<List<ChunkWrite<'a>>> {
-        let mut over = List::new();
+        mut added: Option<&mut TryVec<ChunkWrite<'a>>>,
+    ) -> Result<TryVec<ChunkWrite<'a>>> {
+        let mut over = TryVec::new();
         let Change::Update(items) = *change else {
             return Ok(over);
         };
@@ -153,7 +153,11 @@ impl Disk {
     }
 
     /// Writes chunks into new files of a directory. Returns the numbers of the files. After the change, all chunks together have `cbytes` bytes.
-    pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<List<u64>> {
+    pub(super) fn write_chunk_files(
+        &mut self,
+        chunks: &[&[u8]],
+        cbytes: u64,
+    ) -> Result<TryVec<u64>> {
         let places = self.numbers(chunks.len(), cbytes)?;
         let mut paths = self.chunk_paths()?;
         let mut made = 0;
@@ -193,15 +197,15 @@ impl Disk {
 
     /// Numbers for `count` new files: those behind all others, or the lowest free ones if the reference would refuse those. It checks numbers as
     /// if they were offsets within the bytes of all chunks, `cbytes`.
-    fn numbers(&mut self, count: usize, cbytes: u64) -> Result<List<u64>> {
+    fn numbers(&mut self, count: usize, cbytes: u64) -> Result<TryVec<u64>> {
         let used = self.places()?;
         let first = used.last().map_or(0, |number| number.saturating_add(1));
         let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         if first.saturating_add(count as u64) <= most {
-            return (first..).take(count).list();
+            return (first..).take(count).collect_vec();
         }
         let free = (0..).filter(|number| !used.contains(*number));
-        free.take(count).list()
+        free.take(count).collect_vec()
     }
 
     /// Writes chunks to files with lower numbers, if the reference would refuse their numbers after other chunks were removed: see
@@ -214,8 +218,8 @@ impl Disk {
         let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
         let offsets = self.view.offsets.iter().enumerate();
         let high = offsets.filter(|(_, offset)| is_high(*offset));
-        let mut chunks = List::new();
-        for nchunk in high.map(|(nchunk, _)| nchunk).list()? {
+        let mut chunks = TryVec::new();
+        for nchunk in high.map(|(nchunk, _)| nchunk).collect_vec()? {
             if let Found::Stored(stored) = self.find(nchunk)? {
                 chunks.push((nchunk, stored.whole()?))?;
             }
@@ -226,7 +230,7 @@ impl Disk {
         let items = chunks
             .iter()
             .map(|(nchunk, chunk)| (*nchunk, ChangedChunk::Stored(chunk)))
-            .list()?;
+            .collect_vec()?;
         let next = self.unchanged()?;
         self.change(&Change::Update(&items), &[], next)
     }
@@ -241,8 +245,8 @@ impl Disk {
 
     /// The places of the chunks that the change removes or replaces, and their lengths; 0 for files, and for chunks that cannot be read, whose
     /// space is not reused.
-    pub(super) fn leaves(&mut self, change: &Change) -> Result<List<(u64, u64)>> {
-        let mut left = List::new();
+    pub(super) fn leaves(&mut self, change: &Change) -> Result<TryVec<(u64, u64)>> {
+        let mut left = TryVec::new();
         for nchunk in change.leaves() {
             let ChunkPlace::At(place) = self.view.offsets.place(nchunk)? else {
                 continue;
@@ -290,7 +294,7 @@ impl Disk {
             return Ok(());
         }
         let count = list.len();
-        let is_large = self.view.extent.frame_len > SMALL && count > MANY;
+        let is_large = self.view.extent.frame_len > MAX_COMPACT_LEN && count > MANY;
         if is_large
             && self.has_distinct_places()
             && (count > MAX_SURVEYED || self.seems_packed()?)
@@ -332,8 +336,8 @@ impl Disk {
         if self.space.as_ref().map(|space| space.survey) == Some(Survey::Whole) {
             return Ok(());
         }
-        let places = self.places()?.iter().list()?;
-        let mut chunks = List::with_capacity(places.len())?;
+        let places = self.places()?.iter().collect_vec()?;
+        let mut chunks = TryVec::with_capacity(places.len())?;
         let mut readable = true;
         for place in places {
             let Ok(header) = self.stored_at(place)?.header() else {

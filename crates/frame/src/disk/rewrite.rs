@@ -2,7 +2,7 @@
 
 use super::Disk;
 use super::commit::{EncodedMetadata, Writes};
-use super::compact::{Tight, follow};
+use super::compact::{ClosedHoles, follow};
 use super::edit::ChunkChange;
 use super::image::Image;
 use super::places::place_each;
@@ -14,7 +14,7 @@ use crate::offsets::Offsets;
 use oxiblosc_error::Result;
 use oxiblosc_io::Storage;
 use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, TryVec};
 
 impl Disk {
     /// Applies a change and makes the frame compact, with at most `holes` free bytes between its chunks. An empty frame must always be compact,
@@ -27,7 +27,7 @@ impl Disk {
         holes: u64,
     ) -> Result<()> {
         let ChunkChange { change, leaves, .. } = chunk_change;
-        let chunks = chunk_change.new_chunks().list()?;
+        let chunks = chunk_change.new_chunks().collect_vec()?;
         let mut free = FreeList::default();
         let places = match self.kind {
             FrameKind::Contiguous => {
@@ -74,10 +74,10 @@ impl Disk {
         let mut offsets = self.view.offsets.try_clone()?;
         self.delta(change, specials, places)?.apply(&mut offsets)?;
         let header_len = next.header.len() as u64;
-        let mut parts: List<(u64, &[u8])> = List::new();
+        let mut parts: TryVec<(u64, &[u8])> = TryVec::new();
         let edits = self.edited(change, None)?;
-        let loose = edits.iter().map(|(place, ..)| *place).list()?;
-        let mut tight = Tight::default();
+        let loose = edits.iter().map(|(place, ..)| *place).collect_vec()?;
+        let mut tight = ClosedHoles::default();
         if self.kind == FrameKind::Contiguous {
             let added = chunks.iter().zip(places);
             parts.extend(added.map(|(chunk, place)| (*place, *chunk)))?;

@@ -1,6 +1,6 @@
 //! Finds and reads the bytes of chunks on disk.
 
-use super::{Disk, Pending, SMALL, patches};
+use super::{Disk, MAX_COMPACT_LEN, Pending, patches};
 use crate::fingerprint::ChecksumScope;
 use crate::header::FrameKind;
 use crate::journal::overlay;
@@ -180,7 +180,7 @@ impl Disk {
             max_len: extent.cbytes.saturating_sub(place),
             expected: None,
             tail: None,
-            slack: self.view.extent.frame_len > SMALL,
+            slack: self.view.extent.frame_len > MAX_COMPACT_LEN,
             base: self.base,
             pending: self.view.pending.clone(),
             checksums: self.view.checksums,

@@ -63,7 +63,7 @@ impl SpaceInFile {
     /// Notes that chunks were moved: `moved` gives the new place for an old one. As for [`Self::note`].
     pub(super) fn note_moves(&mut self, moved: impl Fn(u64) -> u64) {
         self.places = None;
-        let loose = self.loose.iter().map(moved).list();
+        let loose = self.loose.iter().map(moved).collect_vec();
         if let Ok(loose) = loose.and_then(Sorted::of) {
             self.loose = loose;
         }

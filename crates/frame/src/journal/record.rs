@@ -13,7 +13,7 @@
 use super::Patch;
 use crate::leftovers::{FileWrite, has_magic_in};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, List, ToList};
+use oxiblosc_memory::{Collect, ToTryVec, TryVec};
 
 const FRONT_MAGIC: &[u8; 8] = b"oxb2jnl\x02";
 /// The magic of a masked record.
@@ -55,9 +55,9 @@ pub struct Record {
     /// Position of the bytes that change in the header, from the start of the frame.
     pub changed_pos: u32,
     /// These bytes after the change.
-    pub changed: List<u8>,
+    pub changed: TryVec<u8>,
     /// The bytes that are overwritten: in ascending order, not overlapping, none empty.
-    pub patches: List<Patch>,
+    pub patches: TryVec<Patch>,
 }
 
 /// A hash that detects changed bytes. It does not resist deliberate collisions.
@@ -153,9 +153,9 @@ impl<'a> Parser<'a> {
 /// A record as bytes. Long old bytes are not copied.
 pub struct EncodedRecord<'a> {
     /// The other bytes.
-    own: List<u8>,
+    own: TryVec<u8>,
     /// The long old bytes, and before which of `own` each comes.
-    old_bytes: List<(usize, &'a [u8])>,
+    old_bytes: TryVec<(usize, &'a [u8])>,
 }
 
 impl EncodedRecord<'_> {
@@ -184,13 +184,13 @@ impl EncodedRecord<'_> {
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    pub fn writes_at(&self, pos: u64) -> Result<List<FileWrite<'_>>> {
+    pub fn writes_at(&self, pos: u64) -> Result<TryVec<FileWrite<'_>>> {
         let places = self.parts().scan(pos, |end, part| {
             let at = *end;
             *end += part.len() as u64;
             Some((at, part))
         });
-        places.list()
+        places.collect_vec()
     }
 }
 
@@ -233,8 +233,8 @@ impl Record {
         let separate: usize = separate.map(|patch| patch.bytes.len()).sum();
         let size = MIN_LEN + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
         let size32 = u32::try_from(size).map_err(|_| Error::TWO_GB_LIMIT)?;
-        let mut old_bytes = List::new();
-        let mut out = List::with_capacity(size - separate)?;
+        let mut old_bytes = TryVec::new();
+        let mut out = TryVec::with_capacity(size - separate)?;
         out.extend_from_slice(mask.map_or(FRONT_MAGIC, |_| MASKED_MAGIC))?;
         out.extend_from_slice(&size32.to_le_bytes())?;
         let (device, inode) = self.identity.unwrap_or((0, 0));
@@ -288,7 +288,7 @@ impl Record {
         let Some(mut record) = Self::decode_front(&mut body, bytes.len()) else {
             return Ok(None);
         };
-        let mut unmasked = List::new();
+        let mut unmasked = TryVec::new();
         if bytes.starts_with(MASKED_MAGIC) {
             let Some(mask) = body.u64() else {
                 return Ok(None);
@@ -300,7 +300,7 @@ impl Record {
         let (Some((changed_len, count)), size) = (Self::counts(&mut body), body.0.len()) else {
             return Ok(None);
         };
-        record.changed = changed_len.to_list()?;
+        record.changed = changed_len.to_try_vec()?;
         // Every patch has some bytes, so memory for `count` of them is in proportion to the record.
         if count as usize > size / PATCH_FRONT {
             return Ok(None);
@@ -313,7 +313,7 @@ impl Record {
             let Some(bytes) = body.take(len as usize) else {
                 return Ok(None);
             };
-            let bytes = bytes.to_list()?;
+            let bytes = bytes.to_try_vec()?;
             record.patches.push(Patch { pos, bytes })?;
         }
         Ok(body.0.is_empty().then_some(record))
@@ -334,8 +334,8 @@ impl Record {
             header_len: body.u32()?,
             header_hash: body.u64()?,
             changed_pos: body.u32()?,
-            changed: List::new(),
-            patches: List::new(),
+            changed: TryVec::new(),
+            patches: TryVec::new(),
         })
     }
 

@@ -6,7 +6,7 @@ use crate::offsets::{ChunkPlace, special_offset};
 use crate::replace::{Replaced, Replacement};
 use oxiblosc_chunk::checked::CheckedChunks;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 impl Memory {
     /// Applies a change, and sets header and trailer (none: it stays); see [`Disk::commit`](crate::disk::Disk::commit). If it fails, the frame is as
@@ -18,9 +18,9 @@ impl Memory {
     pub fn commit(
         &mut self,
         change: &Change,
-        specials: &[(usize, List<u8>)],
-        header: List<u8>,
-        trailer: Option<List<u8>>,
+        specials: &[(usize, TryVec<u8>)],
+        header: TryVec<u8>,
+        trailer: Option<TryVec<u8>>,
     ) -> Result<()> {
         if header.len() != self.header_len && change.keeps_stored(&self.offsets) {
             return Err(Error::INVALID_PARAM);
@@ -89,7 +89,7 @@ impl Memory {
     }
 
     /// Forgets which checksums were compared, for chunks that a change replaces or moves. If the change fails, they are only compared again.
-    fn forget_checked(&mut self, change: &Change, specials: &[(usize, List<u8>)]) {
+    fn forget_checked(&mut self, change: &Change, specials: &[(usize, TryVec<u8>)]) {
         match change {
             Change::Nothing if specials.is_empty() => {}
             Change::Append(_) if specials.is_empty() => self.checked.append(),
@@ -105,7 +105,7 @@ impl Memory {
     }
 
     /// How the offsets change if the chunks of `specials`, and then the new ones, are appended to the others.
-    fn delta(&self, change: &Change, specials: &[(usize, List<u8>)]) -> Result<Delta> {
+    fn delta(&self, change: &Change, specials: &[(usize, TryVec<u8>)]) -> Result<Delta> {
         let mut end = self.data_len;
         let mut next = |len: usize| {
             let at = end as i64;
@@ -115,13 +115,13 @@ impl Memory {
         let placed = specials
             .iter()
             .map(|(nchunk, chunk)| (*nchunk, next(chunk.len())))
-            .list()?;
+            .collect_vec()?;
         let new = change.items().map(|item| match item {
             ChangedChunk::Stored(chunk) => Ok(next(chunk.len())),
             ChangedChunk::Special(kind) => Ok(special_offset(kind)),
             ChangedChunk::Edited(_) => Err(Error::INVALID_PARAM),
         });
-        let new = new.try_list()?;
+        let new = new.try_collect_vec()?;
         change.delta_with(&self.offsets, placed.iter().copied(), &new)
     }
 
@@ -139,7 +139,7 @@ impl Memory {
         &mut self,
         items: &[(usize, ChangedChunk<'a>)],
     ) -> Result<Option<Replacement<'a>>> {
-        let mut over = List::with_capacity(items.len())?;
+        let mut over = TryVec::with_capacity(items.len())?;
         for (nchunk, item) in items {
             let ChunkPlace::At(place) = self.offsets.place(*nchunk)? else {
                 continue;

@@ -8,7 +8,7 @@ use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{ToTryVec, TryVec};
 
 /// The index that `bytes` begin with; empty if there is none.
 fn index_bytes(bytes: &[u8]) -> &[u8] {
@@ -45,7 +45,7 @@ fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<O
 
 /// Parses a frame. Returns its sizes, header and metalayers, the offsets, the bytes of the trailer,
 /// and what binds the chunks to their places.
-pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>, Option<Binding>)> {
+pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, TryVec<u8>, Option<Binding>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::INVALID_HEADER);
     }
@@ -64,12 +64,12 @@ pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>, Option<
         .ok_or(Error::INVALID_HEADER)?;
     let trailer_len = trailer::len(&bytes[end..], extent.frame_len, header_len)?;
     let mut trailer_pos = bytes.len() - trailer_len;
-    let mut trailer = bytes[trailer_pos..].to_list()?;
+    let mut trailer = bytes[trailer_pos..].to_try_vec()?;
     let vlmetalayers = match trailer::parse(&trailer) {
         // The length in it is wrong; the trailer then begins right behind the header.
         Err(error) if header.tolerates(error) => {
             trailer_pos = extent.header_len as usize;
-            trailer = bytes[trailer_pos..].to_list()?;
+            trailer = bytes[trailer_pos..].to_try_vec()?;
             trailer::correct_len(&mut trailer)?;
             trailer::parse(&trailer)?
         }

@@ -105,8 +105,8 @@ fn a_change_of_metalayers_does_not_hide_damage_of_the_index() {
     bytes[at.unwrap()] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     let layer = Metalayer {
-        name: List::of(*b"layer").unwrap(),
-        content: List::filled(7, 100).unwrap(),
+        name: TryVec::of(*b"layer").unwrap(),
+        content: TryVec::filled(7, 100).unwrap(),
     };
     commit(&mut disk, &mut model, Step::VlMeta(layer));
     let open = || Disk::open(plain(), &c_path(&path), 0, kind);

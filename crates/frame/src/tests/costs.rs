@@ -1,7 +1,7 @@
 //! The cost of operations: how time, calls and bytes grow with the number of chunks.
 
 use super::*;
-use crate::disk::FEW;
+use crate::disk::MAX_COMPACT_CHUNKS;
 use crate::header::MIN_LEN;
 use crate::index::ENCODED;
 use crate::leftovers::has_frame;
@@ -381,7 +381,11 @@ fn an_edit_of_a_chunk_that_lies_changes_no_other() {
 #[test]
 fn an_append_compresses_few_offsets() {
     let folder = Folder::new("appends");
-    let count = if cfg!(miri) { 20 } else { FEW + 100 };
+    let count = if cfg!(miri) {
+        20
+    } else {
+        MAX_COMPACT_CHUNKS + 100
+    };
     for (kind, len) in [
         (FrameKind::Contiguous, None),
         (FrameKind::Contiguous, Some(1)),
@@ -401,7 +405,10 @@ fn an_append_compresses_few_offsets() {
             disk.commit(&step.change(&step.items()), &[], next).unwrap();
             most = most.max(ENCODED.get());
         }
-        assert!(most <= FEW, "{kind:?}, {len:?}: {most} at once");
+        assert!(
+            most <= MAX_COMPACT_CHUNKS,
+            "{kind:?}, {len:?}: {most} at once"
+        );
         disk.close().unwrap();
         let (mut disk, _) = Disk::open(plain(), &name, 0, kind).unwrap();
         assert_same(&content(&mut disk).unwrap(), &model.chunks, "appended");
@@ -548,7 +555,7 @@ fn a_frame_with_a_record_is_read_as_others_are() {
             assert!(disk.refresh().unwrap().is_none() && disk.is_current());
             assert_eq!(
                 disk.look().unwrap().take(),
-                super::super::disk::look::Seen::Current
+                super::super::disk::look::Currency::Current
             );
         }
         costs.push(counting.take());

@@ -45,7 +45,7 @@ pub fn header(model: &Model, kind: FrameKind) -> Header {
         nthreads_d: 1,
         has_vlmetalayers: !model.vlmetalayers.is_empty(),
         vlblocks: false,
-        metalayers: List::new(),
+        metalayers: TryVec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! One axis of a grid: which positions along it belong to which part.
 
 use super::runs::{Part, Run};
-use crate::List;
+use crate::TryVec;
 use oxiblosc_error::{Error, Result};
 use std::ops::Range;
 
@@ -48,9 +48,9 @@ impl Even {
 /// Positions in any order.
 struct Listed {
     /// They contain every position once.
-    runs: List<Run>,
+    runs: TryVec<Run>,
     /// The index of the first run of each part, then the number of runs.
-    firsts: List<usize>,
+    firsts: TryVec<usize>,
     len: usize,
 }
 
@@ -66,7 +66,7 @@ fn are_all(runs: &[Run], len: usize) -> Result<bool> {
     if ascend {
         return Ok(true);
     }
-    let mut seen = List::filled(0u64, len.div_ceil(64))?;
+    let mut seen = TryVec::filled(0u64, len.div_ceil(64))?;
     for run in runs {
         if run.at > len || run.len > len - run.at {
             return Ok(false);
@@ -112,7 +112,7 @@ impl Axis {
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] for other runs or parts, and for empty ones; [`Error::MEMORY_ALLOC`].
-    pub fn listed(runs: List<Run>, firsts: List<usize>) -> Result<Self> {
+    pub fn listed(runs: TryVec<Run>, firsts: TryVec<usize>) -> Result<Self> {
         let len = runs.iter().try_fold(0usize, |len, run| {
             let len = len.checked_add(run.len);
             len.filter(|len| run.len > 0 && *len <= isize::MAX as usize)

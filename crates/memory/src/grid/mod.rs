@@ -7,7 +7,7 @@
 mod axis;
 mod runs;
 
-use crate::{Collect, List};
+use crate::{Collect, TryVec};
 pub use axis::Axis;
 use oxiblosc_error::{Error, Result};
 pub use runs::{Part, Run, StridedCopy, as_box, walk};
@@ -21,7 +21,7 @@ pub const MAX_AXES: usize = 16;
 struct Claims {
     /// The bits of a grid of few tiles, which needs no allocation.
     few: AtomicU64,
-    many: List<AtomicU64>,
+    many: TryVec<AtomicU64>,
 }
 
 impl Claims {
@@ -29,7 +29,7 @@ impl Claims {
         let words = if tiles <= 64 { 0 } else { tiles.div_ceil(64) };
         Ok(Self {
             few: AtomicU64::new(0),
-            many: (0..words).map(|_| AtomicU64::new(0)).list()?,
+            many: (0..words).map(|_| AtomicU64::new(0)).collect_vec()?,
         })
     }
 

@@ -16,7 +16,7 @@ use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
-use oxiblosc_memory::{AlignedBuffer, Collect, List};
+use oxiblosc_memory::{AlignedBuffer, Collect, TryVec};
 
 /// The index of the metalayer that makes a super-chunk an array.
 pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
@@ -34,11 +34,11 @@ pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
 }
 
 /// All metalayers except `b2nd`, which a copy with other shapes gets anew.
-fn other_metalayers(layers: &[Metalayer]) -> Result<List<MetalayerRef<'_>>> {
+fn other_metalayers(layers: &[Metalayer]) -> Result<TryVec<MetalayerRef<'_>>> {
     let others = layers.iter().filter(|layer| *layer.name != *NAME);
     others
         .map(|layer| (&layer.name[..], &layer.content[..]))
-        .list()
+        .collect_vec()
 }
 
 /// Parses the metalayer of an array, and checks it against the chunks of the super-chunk.
@@ -67,7 +67,7 @@ pub enum CopyPlan<'a> {
 pub struct ItemCopy<'a> {
     src: &'a ArrayRef<'a>,
     /// The metalayers of the copy besides `b2nd`.
-    pub metalayers: List<MetalayerRef<'a>>,
+    pub metalayers: TryVec<MetalayerRef<'a>>,
 }
 
 impl ItemCopy<'_> {
@@ -103,7 +103,7 @@ impl SuperChunk {
         state: &State,
         layers: &[Metalayer],
         bounds: impl FnOnce(usize) -> Result<(&'a [i64], &'a [i64])>,
-    ) -> Result<List<usize>> {
+    ) -> Result<TryVec<usize>> {
         let Some(at) = find_metalayer(layers) else {
             let (start, stop) = bounds(1)?;
             let typesize = i64::from(state.parameters().typesize);
@@ -327,7 +327,7 @@ impl<'a> ArrayRef<'a> {
     }
 
     /// Changes chunks, as one change. Other threads can read while `make` makes the updates.
-    pub(super) fn change(&self, make: impl FnOnce(&State) -> Result<List<Update>>) -> Result<()> {
+    pub(super) fn change(&self, make: impl FnOnce(&State) -> Result<TryVec<Update>>) -> Result<()> {
         let mut changing = self.schunk.reserve()?;
         let updates = make(&*changing.state()?)?;
         changing.commit(|state| state.update(self.schunk.host(), updates))
@@ -443,12 +443,12 @@ impl<'a> ArrayRef<'a> {
             let (start, stop) = Self::chunk_box(geometry, nchunk);
             let (from, to) = (shift(&start)?, shift(&stop)?);
             let Some((shape, buffer)) = src.read_box(&from, &to, &mut scratch.data)? else {
-                return Ok(List::new());
+                return Ok(TryVec::new());
             };
             let (start, stop) = (&start[..ndim], &stop[..ndim]);
             let selection = Selection::slice(geometry, start, stop, &shape[..ndim])?;
             let Some(selection) = selection else {
-                return Ok(List::new());
+                return Ok(TryVec::new());
             };
             let writing = SelectionWrite {
                 selection: &selection,
@@ -467,7 +467,7 @@ impl<'a> ArrayRef<'a> {
         while !chunks_left.is_empty() {
             self.change(|state| {
                 let chunks = StoredChunks::new(self.schunk, state)?;
-                let (mut batch, mut nbytes): (List<Update>, _) = (List::new(), 0);
+                let (mut batch, mut nbytes): (TryVec<Update>, _) = (TryVec::new(), 0);
                 let mut scratch = scratch::borrow()?;
                 while nbytes < COPY_BATCH
                     && let Some(nchunk) = chunks_left.next()

@@ -2,7 +2,7 @@
 
 use super::runs::Run;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use oxiblosc_memory::grid::{self, Part};
 
 /// The items that are selected along one dimension.
@@ -32,9 +32,9 @@ pub(super) struct IndexList {
     /// Their positions in the buffer, by block.
     places: grid::Axis,
     /// For each touched block, its number in its chunk.
-    blocks: List<i64>,
+    blocks: TryVec<i64>,
     /// For each touched chunk, its number and the index of its first block in `blocks`. The last entry marks the end of `blocks`.
-    chunks: List<(i64, usize)>,
+    chunks: TryVec<(i64, usize)>,
 }
 
 /// The items of a block that are selected, along one dimension.
@@ -95,13 +95,13 @@ impl Range {
 
 impl IndexList {
     pub(super) fn new(indices: &[i64], chunk: i64, block: i64) -> Result<Self> {
-        let mut order: List<(i64, usize)> = List::new();
+        let mut order: TryVec<(i64, usize)> = TryVec::new();
         order.reserve_exact(indices.len())?;
         order.extend(indices.iter().copied().zip(0..))?;
         order.sort_unstable();
-        let (mut runs, mut firsts) = (List::<Run>::new(), List::new());
-        let mut blocks = List::new();
-        let mut chunks: List<(i64, usize)> = List::new();
+        let (mut runs, mut firsts) = (TryVec::<Run>::new(), TryVec::new());
+        let mut blocks = TryVec::new();
+        let mut chunks: TryVec<(i64, usize)> = TryVec::new();
         for (index, at) in order {
             let (nchunk, item) = (index / chunk, index % chunk);
             let (nblock, inside) = (item / block, (item % block) as usize);

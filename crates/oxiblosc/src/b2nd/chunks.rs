@@ -1,6 +1,6 @@
 //! Access to the chunks of an array.
 
-use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
+use crate::schunk::parsed::{ReadExtent, with_bytes, with_stored};
 use crate::schunk::{Location, WholeChunk};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
@@ -70,7 +70,11 @@ pub fn with_chunk<T>(
             with_bytes(&bytes, Checked::NEVER, of_size)
         }
         Location::File(stored) => {
-            let wanted = if most { Wanted::Most } else { Wanted::Some };
+            let wanted = if most {
+                ReadExtent::MostBlocks
+            } else {
+                ReadExtent::FewBlocks
+            };
             with_stored(stored, wanted, of_size)
         }
     }

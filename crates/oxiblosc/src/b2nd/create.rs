@@ -91,7 +91,7 @@ impl ArrayRef<'_> {
         let chunk = special_chunk(ctx, self.typesize, (Special::Value, item), nbytes as i32)?;
         self.change(|state: &State| {
             let copy = |nchunk| Ok((nchunk, ChunkUpdate::Whole(Buffer::copy_of(&chunk)?)));
-            (0..state.nchunks()).map(copy).try_list()
+            (0..state.nchunks()).map(copy).try_collect_vec()
         })
     }
 

@@ -6,7 +6,7 @@
 use super::geometry::Geometry;
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, Text};
+use oxiblosc_memory::{Text, TryVec};
 use std::fmt::{self, Display};
 
 /// The metalayer's name.
@@ -164,10 +164,10 @@ impl<'a> Meta<'a> {
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    pub fn describe(&self) -> Result<List<u8>> {
+    pub fn describe(&self) -> Result<TryVec<u8>> {
         let ndim = self.ndim;
         let (shape, chunkshape) = (&self.shape[..ndim], &self.chunkshape[..ndim]);
-        let mut text = List::new();
+        let mut text = TryVec::new();
         let mut add = |part: fmt::Arguments| -> Result<()> {
             text.extend_from_slice(Text::<1024>::of(part).as_bytes())
         };
@@ -193,14 +193,14 @@ impl<'a> Meta<'a> {
     ///
     /// # Errors
     /// [`Error::FAILURE`] if the format of the dtype is negative, or the dtype has 2 GiB or more.
-    pub fn serialize(&self) -> Result<List<u8>> {
+    pub fn serialize(&self) -> Result<TryVec<u8>> {
         let dtype = self.dtype.unwrap_or(DEFAULT_DTYPE);
         let len = i32::try_from(dtype.len()).map_err(|_| Error::FAILURE)?;
         if self.dtype_format < 0 || self.ndim > MAX_DIM {
             return Err(Error::FAILURE);
         }
         let ndim = self.ndim as u8;
-        let mut out = List::of([marker::FIXARRAY + 7, VERSION, ndim])?;
+        let mut out = TryVec::of([marker::FIXARRAY + 7, VERSION, ndim])?;
         out.push(marker::FIXARRAY + ndim)?;
         for dim in &self.shape[..self.ndim] {
             out.push(marker::INT64)?;

@@ -19,7 +19,7 @@ use crate::schunk::{State, SuperChunk};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::MetalayerRef;
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{ToTryVec, TryVec};
 use std::path::Path;
 
 /// The shapes of an array, its chunks and its blocks, all in items, and the type of an item. The default is an array without dimensions and
@@ -205,10 +205,10 @@ impl Array {
     ///
     /// # Errors
     /// As for [`Self::shape`]; [`Error::MEMORY_ALLOC`].
-    pub fn dtype(&self) -> Result<Option<List<u8>>> {
+    pub fn dtype(&self) -> Result<Option<TryVec<u8>>> {
         let state = self.schunk.read()?;
         let (meta, _) = Meta::parse(metalayer(state.metalayers())?, true)?;
-        meta.dtype.map(|dtype| dtype.to_list()).transpose()
+        meta.dtype.map(|dtype| dtype.to_try_vec()).transpose()
     }
 }
 

@@ -14,7 +14,7 @@ use oxiblosc_memory::grid::{Grid, Tile};
 use std::ops::Range;
 
 /// If no more than one in this many items of a block is selected, items are decompressed one by one.
-const FEW: usize = 16;
+const SPARSE: usize = 16;
 
 /// Reads a selection.
 pub struct SelectionRead<'a> {
@@ -120,7 +120,7 @@ impl SelectionRead<'_> {
         }
         let (count, first, len) = self.selection.extent(block);
         let (first, len) = (first * item, len * item);
-        if count * item <= size / FEW {
+        if count * item <= size / SPARSE {
             // For a few items it would be slower to undo the filters of the whole block.
             let parts = (&mut *bufs, &mut *codec);
             let span = (first, first + len, item);

@@ -12,7 +12,7 @@ use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, TryVec};
 
 /// The change of one dimension's length: the chunks from `from` up to but not including `to` are added (`grows`) or removed.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl AxisChange {
 pub struct Reshape<'a> {
     old: &'a Geometry,
     new: &'a Geometry,
-    along: List<AxisChange>,
+    along: TryVec<AxisChange>,
 }
 
 /// The position along each dimension at which items are added or removed: the end, or the one in `start`.
@@ -124,7 +124,7 @@ impl<'a> Reshape<'a> {
         let starts = starts(old, &new.shape, start)?;
         let along = (0..old.ndim).map(|d| AxisChange::new(old, new, d, starts[d]));
         Ok(Self {
-            along: along.try_list()?,
+            along: along.try_collect_vec()?,
             old,
             new,
         })
@@ -177,8 +177,8 @@ impl<'a> Reshape<'a> {
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read or compressed.
-    pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<Update>> {
-        let mut changing = List::new();
+    pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<TryVec<Update>> {
+        let mut changing = TryVec::new();
         for nchunk in self.unchanged()..self.new.nchunks()? {
             if let Some(old) = self.origin(nchunk)
                 && let Some((had, has)) = self.differs(nchunk, old)
@@ -220,7 +220,7 @@ impl<'a> Reshape<'a> {
     }
 
     /// The data of a block, with zeros outside of the first `keeps` items of the chunk along each dimension.
-    fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<List<u8>> {
+    fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<TryVec<u8>> {
         let ndim = self.old.ndim;
         let origin = self.origin_of(nblock);
         let mut runs = [Run::default(); MAX_DIM];
@@ -229,7 +229,7 @@ impl<'a> Reshape<'a> {
             runs[d].len = len as usize;
         }
         let strides = self.old.strides.item_block.map(|stride| stride as usize);
-        let mut kept = List::filled(0, data.len())?;
+        let mut kept = TryVec::filled(0, data.len())?;
         if let Some(both) = StridedCopy::new(&runs[..ndim], &strides[..ndim], &strides[..ndim]) {
             both.each(&mut |run| {
                 let part = run.inside * item..(run.inside + run.len) * item;
@@ -261,11 +261,11 @@ impl<'a> Reshape<'a> {
         old: usize,
         had: &Dims,
         has: &Dims,
-    ) -> Result<(List<Touched>, Dims)> {
+    ) -> Result<(TryVec<Touched>, Dims)> {
         let sizes = rewriter.sizes;
         let ndim = self.old.ndim;
         let found = rewriter.chunks.find(old)?;
-        let mut dirty = List::new();
+        let mut dirty = TryVec::new();
         let mut keeps = *had;
         with_chunk(&found, sizes, false, |chunk, front| {
             let repeats = chunk.is_special();

@@ -15,10 +15,10 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change};
-use oxiblosc_memory::{Buffer, Collect, List, ToList, boxed};
+use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec, boxed};
 
 /// Makes the chunks that have new items.
-type Write<'a> = dyn Fn(&Resizing) -> Result<List<Update>> + 'a;
+type Write<'a> = dyn Fn(&Resizing) -> Result<TryVec<Update>> + 'a;
 
 /// A change of the shape in progress.
 struct Resizing<'a> {
@@ -29,7 +29,7 @@ struct Resizing<'a> {
 
 impl Resizing<'_> {
     /// The updates that write a selection of the array with its new shape.
-    fn write(&self, selection: &Selection, buffer: &[u8]) -> Result<List<Update>> {
+    fn write(&self, selection: &Selection, buffer: &[u8]) -> Result<TryVec<Update>> {
         let writing = SelectionWrite {
             selection,
             rewriter: self.rewriter,
@@ -140,7 +140,7 @@ impl ArrayRef<'_> {
             let (start, stop) = (&start[..ndim], &stop[..ndim]);
             match Selection::slice(&new, start, stop, &buffershape[..ndim])? {
                 Some(slice) => resizing.write(&slice, buffer),
-                None => Ok(List::new()),
+                None => Ok(TryVec::new()),
             }
         };
         let start = (!at_end).then_some(&start[..ndim]);
@@ -215,7 +215,7 @@ impl ArrayRef<'_> {
         let aligned = other.is_cut_into(chunks, blocks) && begin == first * i64::from(chunks[axis]);
         let size = self.sizes()?.chunk;
         let write = |resizing: &Resizing| {
-            let mut updates: List<Update> = List::new();
+            let mut updates: TryVec<Update> = TryVec::new();
             let mut scratch = scratch::borrow()?;
             let state = src.schunk.read()?;
             let mut budget = Budget::of(&state);
@@ -258,7 +258,7 @@ impl ArrayRef<'_> {
         state: &mut State,
         geometry: &Geometry,
         reshape: &Reshape,
-        updates: List<Update>,
+        updates: TryVec<Update>,
     ) -> Result<()> {
         let count = state.store.nchunks();
         let sizes = self.sizes()?;
@@ -268,14 +268,14 @@ impl ArrayRef<'_> {
         let nchunks = geometry.nchunks()?;
         let kept = reshape.unchanged();
         let changing = count.checked_sub(kept).ok_or(Error::FAILURE)?;
-        let mut gone = List::filled(true, changing)?;
-        let mut slots = List::new();
+        let mut gone = TryVec::filled(true, changing)?;
+        let mut slots = TryVec::new();
         slots.reserve_exact(nchunks.saturating_sub(kept))?;
-        let mut coming = List::new();
+        let mut coming = TryVec::new();
         let mut new = whole_chunks(state, updates)?;
         // Without a frame, new chunks are moved into the store. Then the slots only say where.
         let separate = !state.store.is_frame();
-        let mut owned = List::new();
+        let mut owned = TryVec::new();
         let mut next = new.iter_mut().peekable();
         for nchunk in kept..nchunks {
             let made = next.next_if(|(other, _)| *other == nchunk);
@@ -303,7 +303,9 @@ impl ArrayRef<'_> {
             };
             slots.push(slot)?;
         }
-        let left: List<usize> = (kept..count).filter(|old| gone[*old - kept]).list()?;
+        let left: TryVec<usize> = (kept..count)
+            .filter(|old| gone[*old - kept])
+            .collect_vec()?;
         let (at, content) = metalayer_with(state, geometry, self.dtype)?;
         let plan = PlannedChange {
             counts: counts_after(state, &left, &coming, size)?,
@@ -320,7 +322,7 @@ impl ArrayRef<'_> {
 }
 
 /// The chunks of updates, none of which has edits, with checksums if the frame has them.
-fn whole_chunks(state: &State, updates: List<Update>) -> Result<List<(usize, Buffer)>> {
+fn whole_chunks(state: &State, updates: TryVec<Update>) -> Result<TryVec<(usize, Buffer)>> {
     let whole = updates.into_iter().map(|(nchunk, update)| match update {
         ChunkUpdate::Whole(chunk) => {
             let chunk = state.with_checksums(&chunk)?.unwrap_or(chunk);
@@ -328,7 +330,7 @@ fn whole_chunks(state: &State, updates: List<Update>) -> Result<List<(usize, Buf
         }
         ChunkUpdate::Edits(_) => Err(Error::FAILURE),
     });
-    whole.try_list()
+    whole.try_collect_vec()
 }
 
 /// The counters after the chunks `left` were removed and the chunks `coming` added. `size` is the size of the array's chunks in bytes.
@@ -352,13 +354,13 @@ fn metalayer_with(
     state: &State,
     geometry: &Geometry,
     dtype: Option<(&[u8], i8)>,
-) -> Result<(usize, List<u8>)> {
+) -> Result<(usize, TryVec<u8>)> {
     /// The offset of the first length, after the marker of the array, version, number of dimensions, and the markers of list and number.
     const FIRST: usize = 5;
     /// The distance between two lengths: a marker and eight bytes.
     const STEP: usize = 9;
     let at = find_metalayer(&state.metalayers).ok_or(Error::METALAYER_NOT_FOUND)?;
-    let mut content = state.metalayers[at].content.to_list()?;
+    let mut content = state.metalayers[at].content.to_try_vec()?;
     for (d, len) in geometry.shape[..geometry.ndim].iter().enumerate() {
         let from = FIRST + STEP * d;
         let number = content.get_mut(from..from + 8).ok_or(Error::FAILURE)?;

@@ -7,12 +7,12 @@ use super::runs::{Run, StridedCopy, strides};
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{Grid, Part, Tile, as_box, walk};
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, TryVec};
 
 /// Items of an array, and the position of each in a buffer. No two have the same position there.
 pub struct Selection<'a> {
     geometry: &'a Geometry,
-    axes: List<AxisSelection>,
+    axes: TryVec<AxisSelection>,
     /// The number of touched chunks.
     nchunks: usize,
     /// Strides in a block, in items.
@@ -86,7 +86,7 @@ impl<'a> Selection<'a> {
             Range::new(start, stop, geometry.shape[d], (chunk.into(), block.into()))
                 .map(AxisSelection::Range)
         });
-        Self::new(geometry, axes.try_list()?, &buffershape[..ndim]).map(Some)
+        Self::new(geometry, axes.try_collect_vec()?, &buffershape[..ndim]).map(Some)
     }
 
     /// The indices of the chunks that have items from `start` up to but not including `stop`, which may be outside of the array.
@@ -97,7 +97,7 @@ impl<'a> Selection<'a> {
         geometry: &'a Geometry,
         start: &[i64],
         stop: &[i64],
-    ) -> Result<List<usize>> {
+    ) -> Result<TryVec<usize>> {
         let (mut to, mut lens) = (Dims::default(), Dims::default());
         for (d, (start, stop)) in start.iter().zip(stop).enumerate() {
             if *start < 0 {
@@ -105,16 +105,16 @@ impl<'a> Selection<'a> {
             }
             to[d] = (*stop).min(geometry.shape[d]);
             if to[d] <= *start {
-                return Ok(List::new());
+                return Ok(TryVec::new());
             }
             lens[d] = to[d] - start;
         }
         match Self::slice(geometry, start, &to, &lens)? {
             Some(slice) => {
                 let nchunk = |i| slice.chunk(i).nchunk;
-                (0..slice.nchunks()).map(nchunk).list()
+                (0..slice.nchunks()).map(nchunk).collect_vec()
             }
-            None => Ok(List::new()),
+            None => Ok(TryVec::new()),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> Selection<'a> {
         if indices.iter().any(|indices| indices.is_empty()) {
             return Ok(None);
         }
-        let mut axes = List::new();
+        let mut axes = TryVec::new();
         for (d, indices) in indices.iter().enumerate() {
             let (chunk, block) = (geometry.chunkshape[d], geometry.blockshape[d]);
             axes.push(AxisSelection::IndexList(IndexList::new(
@@ -154,7 +154,11 @@ impl<'a> Selection<'a> {
         Self::new(geometry, axes, buffershape).map(Some)
     }
 
-    fn new(geometry: &'a Geometry, axes: List<AxisSelection>, buffershape: &[i64]) -> Result<Self> {
+    fn new(
+        geometry: &'a Geometry,
+        axes: TryVec<AxisSelection>,
+        buffershape: &[i64],
+    ) -> Result<Self> {
         let nchunks = axes
             .iter()
             .try_fold(1usize, |product, axis| product.checked_mul(axis.nchunks()));

@@ -7,7 +7,7 @@ use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, TryVec};
 
 /// The location of an item, and its destination.
 struct SparseItem<'a> {
@@ -54,7 +54,7 @@ pub fn read(
     if item == 0 || needed.is_none_or(|needed| needed > buffer.len()) {
         return Err(Error::INVALID_PARAM);
     }
-    let mut entries: List<SparseItem> = List::new();
+    let mut entries: TryVec<SparseItem> = TryVec::new();
     entries.reserve_exact(coords.len())?;
     for (coord, dest) in coords.iter().zip(buffer.chunks_exact_mut(item)) {
         if !(0..geometry.nitems).contains(coord) {
@@ -65,7 +65,7 @@ pub fn read(
     entries.sort_unstable_by_key(|entry| (entry.nchunk, entry.inside));
     let nbytes = entries.len().saturating_mul(sizes.block);
     let groups = entries.chunk_by_mut(|a, b| a.nchunk == b.nchunk);
-    let groups: List<&mut [SparseItem]> = groups.list()?;
+    let groups: TryVec<&mut [SparseItem]> = groups.collect_vec()?;
     let nthreads = if chunks.is_shared() {
         workers.nthreads
     } else {

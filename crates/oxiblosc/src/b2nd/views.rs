@@ -5,7 +5,7 @@ use super::geometry::Geometry;
 use super::meta::{Meta, NAME};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::ToList;
+use oxiblosc_memory::ToTryVec;
 
 /// Checks that an array has no metalayer besides its own, as another one might depend on its dimensions.
 ///
@@ -77,7 +77,7 @@ impl Geometry {
     /// Those of [`Meta::serialize`].
     pub fn metalayer(&self, dtype: Option<&[u8]>, dtype_format: i8) -> Result<Metalayer> {
         Ok(Metalayer {
-            name: NAME.to_list()?,
+            name: NAME.to_try_vec()?,
             content: self.meta(dtype, dtype_format).serialize()?,
         })
     }

@@ -17,7 +17,7 @@ use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touch
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Buffer, Collect, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec};
 use std::sync::Mutex;
 
 /// The data of a chunk that is to be compressed.
@@ -88,8 +88,8 @@ impl Rewriter<'_> {
         count: usize,
         workers: Workers,
         one: &(dyn Fn(usize, Workers) -> Result<Option<Update>> + Sync),
-    ) -> Result<List<Update>> {
-        let new: Mutex<List<Update>> = Mutex::new(List::new());
+    ) -> Result<TryVec<Update>> {
+        let new: Mutex<TryVec<Update>> = Mutex::new(TryVec::new());
         let keep = |made: Option<Update>| lock(&new).extend(made);
         let done = if self.is_shared() && workers.nthreads > 1 && count >= workers.at_once() {
             let nbytes = count.saturating_mul(self.sizes.chunk);
@@ -123,7 +123,7 @@ impl Rewriter<'_> {
         {
             let patched = patch_stored(
                 stored,
-                |header| self.fits(header).then(|| touched.to_list()).transpose(),
+                |header| self.fits(header).then(|| touched.to_try_vec()).transpose(),
                 |chunk, front, mode| {
                     let decoding = self.chunks.hooks(old, front)?;
                     self.patched((chunk, &*decoding), mode, change, workers)
@@ -166,7 +166,7 @@ impl Rewriter<'_> {
         change: BlockChange,
         workers: Workers,
     ) -> Result<ChunkUpdate> {
-        let mut data = List::new();
+        let mut data = TryVec::new();
         data.reserve_exact(self.sizes.chunk)?;
         data.resize(self.sizes.chunk, 0)?;
         decompress(chunk, &mut data, None, decoding, workers)?;
@@ -257,7 +257,7 @@ impl SelectionWrite<'_> {
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read or compressed.
-    pub fn chunks(&self, workers: Workers) -> Result<List<Update>> {
+    pub fn chunks(&self, workers: Workers) -> Result<TryVec<Update>> {
         let items = self.selection.buffer_items()?;
         let needed = items.checked_mul(self.rewriter.sizes.item);
         if needed.is_none_or(|needed| needed > self.buffer.len()) {
@@ -327,7 +327,7 @@ impl SelectionWrite<'_> {
             let made = maker.make(nchunk, ChunkData::Contiguous(data), workers)?;
             return Ok((nchunk, ChunkUpdate::Whole(made)));
         }
-        let touched: List<Touched> = (0..chunk.nblocks)
+        let touched: TryVec<Touched> = (0..chunk.nblocks)
             .map(|j| {
                 let block = self.selection.block(&chunk, j);
                 Touched {
@@ -335,7 +335,7 @@ impl SelectionWrite<'_> {
                     whole: block.whole,
                 }
             })
-            .list()?;
+            .collect_vec()?;
         let old = match chunk.whole {
             true => None,
             false => (self.origin)(nchunk),

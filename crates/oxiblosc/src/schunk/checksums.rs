@@ -9,7 +9,7 @@ use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::checksum;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 
 /// Chunks get checksums in batches of about this many bytes, each of which is one change of the frame.
 const BATCH: usize = 16 << 20;
@@ -74,7 +74,7 @@ impl SuperChunk {
     fn add_to_chunks(&self, state: &mut State) -> Result<()> {
         let (mut nchunk, mut all) = (0, true);
         while nchunk < state.nchunks() {
-            let (mut updates, mut len) = (List::new(), 0);
+            let (mut updates, mut len) = (TryVec::new(), 0);
             while nchunk < state.nchunks() && len < BATCH {
                 if !self.has_own(state, nchunk)? {
                     let chunk = state.chunk(nchunk)?;

@@ -1,6 +1,6 @@
 //! Reading and changing whole chunks.
 
-use super::parsed::{Wanted, with_bytes, with_stored};
+use super::parsed::{ReadExtent, with_bytes, with_stored};
 use super::rules::ChunkInfo;
 use super::state::{PlannedChange, State};
 use super::store::Location;
@@ -15,7 +15,7 @@ use oxiblosc_chunk::repack::repack;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 use std::ops::Deref;
 
 /// Chunks with at most this many bytes of data are compressed into scratch memory and then copied: a buffer of their own would have to be
@@ -127,7 +127,7 @@ impl State {
     pub(crate) fn with_chunk<T>(
         &self,
         nchunk: usize,
-        wanted: Wanted,
+        wanted: ReadExtent,
         body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
     ) -> Result<T> {
         let (mut header, mut place) = (ChunkHeader::EMPTY, None);
@@ -152,7 +152,7 @@ impl State {
         schunk: &SuperChunk,
         place: Position,
         (bytes, info): (&[u8], ChunkInfo),
-        owned: &mut List<Buffer>,
+        owned: &mut TryVec<Buffer>,
     ) -> Result<usize> {
         let with_checksums = self.with_checksums(bytes)?;
         let (bytes, info) = match &with_checksums {
@@ -225,7 +225,7 @@ impl SuperChunk {
         } else {
             chunk
         };
-        changing.commit(|state| state.put(self, place, (chunk, info), &mut List::new()))
+        changing.commit(|state| state.put(self, place, (chunk, info), &mut TryVec::new()))
     }
 
     /// As [`Self::put_chunk`], but the buffer of the chunk may be moved into the super-chunk.
@@ -249,9 +249,9 @@ impl SuperChunk {
             if state.store.is_frame() {
                 let bytes = chunk.as_deref().unwrap_or_default();
                 let bytes = bytes.get(..header.cbytes).unwrap_or_default();
-                return state.put(self, place, (bytes, info), &mut List::new());
+                return state.put(self, place, (bytes, info), &mut TryVec::new());
             }
-            let mut owned = List::new();
+            let mut owned = TryVec::new();
             owned.reserve_exact(1)?;
             if let Some(chunk) = chunk.take() {
                 owned.push_within_capacity(chunk);
@@ -286,7 +286,7 @@ impl SuperChunk {
     /// [`Error::DATA`] unless `order` has every index once; those of output.
     pub fn reorder(&self, order: &[usize]) -> Result<()> {
         let count = order.len();
-        let mut used = List::filled(false, count)?;
+        let mut used = TryVec::filled(false, count)?;
         for from in order {
             let used = used.get_mut(*from).ok_or(Error::DATA)?;
             if std::mem::replace(used, true) {
@@ -311,7 +311,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of `order`; [`Error::DATA`] for a frame without chunks; as for [`Self::reorder`].
-    pub fn reorder_by(&self, order: impl FnOnce(usize) -> Result<List<usize>>) -> Result<()> {
+    pub fn reorder_by(&self, order: impl FnOnce(usize) -> Result<TryVec<usize>>) -> Result<()> {
         let (nchunks, is_frame) = {
             let state = self.peek()?;
             (state.counts.nchunks, state.is_frame())
@@ -341,7 +341,7 @@ impl SuperChunk {
         };
         self.set_current(nchunks);
         let nbytes = source.nbytes();
-        let (place, mut owned) = (Position::End, List::new());
+        let (place, mut owned) = (Position::End, TryVec::new());
         if nbytes <= MAX_COPIED || framed {
             let mut scratch = scratch::borrow()?;
             let room = scratch.out.ensure(room_for(nbytes, checksums)?)?;
@@ -406,7 +406,7 @@ impl SuperChunk {
         let state = self.read()?;
         state.check_index(nchunk)?;
         self.set_current(nchunk);
-        state.with_chunk(nchunk, Wanted::Some, |chunk, front| {
+        state.with_chunk(nchunk, ReadExtent::FewBlocks, |chunk, front| {
             let header = chunk.header();
             state.check_size(nchunk, header.nbytes)?;
             if !header.has_vlblocks() {
@@ -431,7 +431,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::FRAME_TYPE`] without a frame, and in a transaction; [`Error::DATA`] if there are not as many as chunks.
-    pub fn offsets(&self) -> Result<List<i64>> {
+    pub fn offsets(&self) -> Result<TryVec<i64>> {
         let state = self.read_known()?;
         let offsets = state.store.offsets()?;
         if offsets.len() != state.counts.nchunks {

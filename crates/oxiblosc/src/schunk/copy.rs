@@ -14,7 +14,7 @@ use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, List, boxed};
+use oxiblosc_memory::{Buffer, TryVec, boxed};
 
 /// A frame with more special chunks than this, and than its size explains, is copied as a frame: a few bytes of index can stand for millions of
 /// chunks.
@@ -152,7 +152,7 @@ impl SuperChunk {
 
     /// Copies the chunks out of a frame, each into a buffer of its own. Returns false, and changes nothing, if they have more bytes than the frame.
     fn separate(&mut self) -> Result<bool> {
-        let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
+        let (mut chunks, mut nbytes, mut blocksize) = (TryVec::new(), 0, None);
         let (mut counts, nchunks) = {
             let state = self.state_mut();
             (state.counts, state.store.nchunks())
@@ -193,7 +193,7 @@ impl SuperChunk {
     /// Replaces the frame by these chunks.
     fn become_separate(
         &mut self,
-        chunks: List<Buffer>,
+        chunks: TryVec<Buffer>,
         change: impl FnOnce(&mut State),
     ) -> Result<()> {
         self.change(|state| {

@@ -12,7 +12,7 @@ use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, List, boxed};
+use oxiblosc_memory::{Buffer, Collect, TryVec, boxed};
 
 /// The offset of the second flags byte in an extended header.
 const FLAGS2: usize = 31;
@@ -204,17 +204,18 @@ fn parse_lazy<'a, 's>(
 }
 
 /// The size of each compressed block: the bytes up to the block that is stored next, which may be any in the table.
-fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<List<i32>> {
+fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<TryVec<i32>> {
     if header.is_memcpyed() {
         let blocksize = header.blocksize_field();
         let blocks = (0..header.nblocks)
             .map(|nblock| blocksize.min(header.nbytes - nblock * blocksize) as i32);
-        return blocks.list();
+        return blocks.collect_vec();
     }
     let start = |nblock: usize| i64::from(i32_at(table, 4 * nblock));
-    let mut order: List<(i64, usize)> = (0..header.nblocks).map(|n| (start(n), n)).list()?;
+    let mut order: TryVec<(i64, usize)> =
+        (0..header.nblocks).map(|n| (start(n), n)).collect_vec()?;
     sort(&mut order);
-    let mut sizes = List::filled(0, header.nblocks)?;
+    let mut sizes = TryVec::filled(0, header.nblocks)?;
     for (i, (start, nblock)) in order.iter().enumerate() {
         let next = order.get(i + 1).map_or(header.cbytes as i64, |next| next.0);
         sizes[*nblock] = (next - start) as i32;

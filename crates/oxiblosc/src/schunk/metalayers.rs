@@ -11,7 +11,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
-use oxiblosc_memory::{Buffer, Collect, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec};
 
 /// The maximum number of fixed-length metalayers, and of variable-length ones in a frame, as in the reference.
 pub const MAX_METALAYERS: usize = oxiblosc_frame::header::MAX_METALAYERS;
@@ -30,8 +30,8 @@ fn find(layers: &[Metalayer], name: &[u8]) -> Result<usize> {
 
 fn layer(name: &[u8], content: &[u8]) -> Result<Metalayer> {
     Ok(Metalayer {
-        name: name.to_list()?,
-        content: content.to_list()?,
+        name: name.to_try_vec()?,
+        content: content.to_try_vec()?,
     })
 }
 
@@ -82,7 +82,7 @@ impl State {
             self.write_metalayers(host, edit)?;
         }
         // Nothing fails from here on.
-        let mut old = List::new();
+        let mut old = TryVec::new();
         match (edit, new) {
             (MetalayerEdit::AddFixed(..), Some(layer)) => {
                 self.metalayers.push_within_capacity(layer)
@@ -197,7 +197,7 @@ impl SuperChunk {
             if content.len() > old.len() {
                 return Ok(at);
             }
-            let mut new = old.to_list()?;
+            let mut new = old.to_try_vec()?;
             new[..content.len()].copy_from_slice(content);
             (at, new)
         };
@@ -299,18 +299,18 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`]; [`Error::INVALID_PARAM`] for a name that is too long.
-    pub fn metalayer(&self, name: &[u8]) -> Result<List<u8>> {
+    pub fn metalayer(&self, name: &[u8]) -> Result<TryVec<u8>> {
         let state = self.read()?;
         state.metalayers[state.find_metalayer(name)?]
             .content
-            .to_list()
+            .to_try_vec()
     }
 
     /// The names of the fixed-length metalayers, in the order in which they were added.
     ///
     /// # Errors
     /// Those of [`Self::read`]; [`Error::MEMORY_ALLOC`].
-    pub fn metalayer_names(&self) -> Result<List<List<u8>>> {
+    pub fn metalayer_names(&self) -> Result<TryVec<TryVec<u8>>> {
         names(&self.read()?.metalayers)
     }
 
@@ -318,7 +318,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// As for [`Self::metalayer_names`].
-    pub fn vlmetalayer_names(&self) -> Result<List<List<u8>>> {
+    pub fn vlmetalayer_names(&self) -> Result<TryVec<TryVec<u8>>> {
         names(&self.read()?.vlmetalayers)
     }
 
@@ -359,8 +359,11 @@ impl SuperChunk {
     }
 }
 
-fn names(layers: &[Metalayer]) -> Result<List<List<u8>>> {
-    layers.iter().map(|layer| layer.name.to_list()).try_list()
+fn names(layers: &[Metalayer]) -> Result<TryVec<TryVec<u8>>> {
+    layers
+        .iter()
+        .map(|layer| layer.name.to_try_vec())
+        .try_collect_vec()
 }
 
 /// The content of a variable-length metalayer as a chunk.

@@ -17,7 +17,7 @@ use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::paths::path_bytes;
 use oxiblosc_io::{paths, shared};
-use oxiblosc_memory::{Buffer, CStrBuf, List, boxed, boxed_uninit};
+use oxiblosc_memory::{Buffer, CStrBuf, TryVec, boxed, boxed_uninit};
 use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Mutex;
@@ -117,7 +117,7 @@ impl ChunkStore {
         hidden: bool,
     ) -> Result<Self> {
         let (kind, path) = match (path, contiguous) {
-            (None, false) => return Ok(Self::Separate(List::new())),
+            (None, false) => return Ok(Self::Separate(TryVec::new())),
             (None, true) => {
                 let memory = Memory::new(&header(FrameKind::Contiguous))?;
                 return Ok(Self::Memory(memory));
@@ -190,7 +190,7 @@ impl NewSuperChunk<'_> {
     /// Those of [`ChunkStore::create`].
     pub fn make(self) -> Result<SuperChunk> {
         let (host, parameters) = (self.host, self.parameters);
-        let empty = State::new(ChunkStore::Separate(List::new()), parameters);
+        let empty = State::new(ChunkStore::Separate(TryVec::new()), parameters);
         let header = |kind| empty.new_header(&*host, kind);
         let store = ChunkStore::create(
             self.path,
@@ -393,7 +393,7 @@ impl SuperChunk {
     }
 
     /// A chunk of special values, with `nbytes` bytes of data.
-    pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
+    pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<TryVec<u8>> {
         let state = self.peek()?;
         let params = CParams::from_recorded(state.parameters(), 1);
         let typesize = params.typesize;

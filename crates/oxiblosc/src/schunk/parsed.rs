@@ -7,29 +7,29 @@ use oxiblosc_chunk::in_place::PatchTarget;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Touched};
 use oxiblosc_error::Result;
 use oxiblosc_frame::disk::Stored;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 
 /// How much of a chunk in a file is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ReadExtent {
     /// Some blocks.
-    Some,
+    FewBlocks,
     /// Most blocks.
-    Most,
+    MostBlocks,
     /// All bytes, in memory.
-    All,
+    WholeChunk,
 }
 
 /// Bytes that are read of a chunk before its header is known.
 const FRONT: u64 = 4 << 10;
 /// Chunks of at most this many bytes are read at once if most of their blocks are needed.
-const SMALL: u64 = 1 << 20;
+const MAX_READ_AT_ONCE: u64 = 1 << 20;
 
 /// Reads the front of a chunk: header and block starts, or all of a chunk that is small for what is needed of it.
-fn front_of(stored: &Stored, wanted: Wanted) -> Result<(Buffer, ChunkHeader)> {
+fn front_of(stored: &Stored, wanted: ReadExtent) -> Result<(Buffer, ChunkHeader)> {
     let most = match wanted {
-        Wanted::Some => 4 * FRONT,
-        Wanted::Most | Wanted::All => SMALL,
+        ReadExtent::FewBlocks => 4 * FRONT,
+        ReadExtent::MostBlocks | ReadExtent::WholeChunk => MAX_READ_AT_ONCE,
     };
     let len = match stored.expected {
         Some(expected) if expected <= most => expected,
@@ -60,10 +60,10 @@ pub fn with_bytes<T>(
 /// Those of a damaged chunk, of input, and of `body`.
 pub fn with_stored<T>(
     stored: &Stored,
-    wanted: Wanted,
+    wanted: ReadExtent,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
-    if wanted == Wanted::All {
+    if wanted == ReadExtent::WholeChunk {
         return with_bytes(&stored.whole()?, Checked::NEVER, body);
     }
     let (front, header) = front_of(stored, wanted)?;
@@ -81,13 +81,13 @@ pub fn with_stored<T>(
 /// Those of a damaged chunk, of input, and of `patch`.
 pub fn patch_stored(
     stored: &Stored,
-    touched: impl FnOnce(&ChunkHeader) -> Result<Option<List<Touched>>>,
+    touched: impl FnOnce(&ChunkHeader) -> Result<Option<TryVec<Touched>>>,
     patch: impl FnOnce(&Chunk, &[u8], PatchMode) -> Result<Option<Patched>>,
 ) -> Result<Option<Patched>> {
     let Some(tail) = stored.tail else {
         return Ok(None);
     };
-    let (front, header) = front_of(stored, Wanted::Some)?;
+    let (front, header) = front_of(stored, ReadExtent::FewBlocks)?;
     let Some(touched) = touched(&header)? else {
         return Ok(None);
     };

@@ -1,6 +1,6 @@
 //! Reading and writing ranges of items.
 
-use super::parsed::{Wanted, patch_stored};
+use super::parsed::{ReadExtent, patch_stored};
 use super::recompress::room_for_data;
 use super::slices::{ChunkPart, ChunkParts, ChunkSizes};
 use super::state::State;
@@ -21,7 +21,7 @@ use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -40,11 +40,11 @@ impl ChunkPart {
         }
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> ReadExtent {
         if self.is_whole() {
-            Wanted::All
+            ReadExtent::WholeChunk
         } else {
-            Wanted::Some
+            ReadExtent::FewBlocks
         }
     }
 }
@@ -173,7 +173,7 @@ impl<'a> RangeReader<'a> {
         let len = last - first + 1;
         let queue = StealingQueue::new(queue, len, nthreads.min(len))?;
         // Parts that need functions of the program are left for this thread.
-        let left = Mutex::new(List::new());
+        let left = Mutex::new(TryVec::new());
         queue.work(self.workers(), |tid| {
             while let Some((part, dest)) = queue.next(tid) {
                 if !self.read_plain(&part, dest, 1)? {
@@ -425,7 +425,7 @@ impl SuperChunk {
     /// [`Error::FAILURE`] for a range that ends behind the data, for damaged chunks, and where a chunk cannot be compressed; those of output.
     pub fn write_bytes(&self, start: u64, mut new: &[u8]) -> Result<()> {
         let mut changing = self.reserve()?;
-        let mut updates = List::new();
+        let mut updates = TryVec::new();
         {
             let state = changing.state()?;
             let sizes = state.sizes()?;
@@ -452,10 +452,10 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of reading a frame, and the sizes of its chunks; [`Error::MEMORY_ALLOC`].
-    pub fn chunks_of(&self, range: Range<u64>) -> Result<List<usize>> {
+    pub fn chunks_of(&self, range: Range<u64>) -> Result<TryVec<usize>> {
         use oxiblosc_memory::Collect;
         let sizes = self.read()?.sizes()?;
         let parts = sizes.parts(range.start, range.end.min(sizes.nbytes()))?;
-        parts.map(|part| part.nchunk).list()
+        parts.map(|part| part.nchunk).collect_vec()
     }
 }

@@ -13,7 +13,7 @@ use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{AlignedBuffer, Buffer, Collect, List};
+use oxiblosc_memory::{AlignedBuffer, Buffer, Collect, TryVec};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -41,7 +41,7 @@ pub(super) fn recompress(
     let mut first = 0;
     while first < nchunks {
         let batch = (CHUNKS_PER_THREAD * nthreads).min(nchunks - first);
-        let mut jobs = List::new();
+        let mut jobs = TryVec::new();
         for nchunk in first..first + batch {
             let mut job = RecompressJob::new(state, nchunk)?;
             let small = job.header.nbytes <= LARGE;
@@ -58,8 +58,8 @@ pub(super) fn recompress(
         }
         if jobs.len() == batch && jobs.iter().all(|job| job.params.is_some()) {
             let next = AtomicUsize::new(0);
-            let done: List<Mutex<Option<Result<Buffer>>>> =
-                jobs.iter().map(|_| Mutex::new(None)).list()?;
+            let done: TryVec<Mutex<Option<Result<Buffer>>>> =
+                jobs.iter().map(|_| Mutex::new(None)).collect_vec()?;
             let exec = encoder.executor();
             exec.run(nthreads, exec.workers(nthreads, batch), &|_| {
                 while let at = next.fetch_add(1, Ordering::Relaxed)
@@ -154,7 +154,7 @@ mod tests {
     fn what_was_never_written_does_not_become_the_chunk_before() {
         let schunk = SuperChunk::create(StorageParams::default()).unwrap();
         schunk.append_data(&[7; 4000]).unwrap();
-        let mut chunk = oxiblosc_memory::List::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
+        let mut chunk = oxiblosc_memory::TryVec::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
         let uninit = SpecialChunk {
             special: Special::Uninit,
             nbytes: 4000,

@@ -1,7 +1,7 @@
 //! Converts ranges of the data into parts of chunks.
 
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, Shared};
+use oxiblosc_memory::{Shared, TryVec};
 
 /// The sizes of the data of all chunks, in bytes.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub enum ChunkSizes {
         nbytes: u64,
     },
     /// The position of the first byte of each chunk in the data, and the end of the last chunk.
-    Starts(Shared<List<u64>>),
+    Starts(Shared<TryVec<u64>>),
 }
 
 /// A part of a chunk.

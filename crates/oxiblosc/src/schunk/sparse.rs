@@ -1,6 +1,6 @@
 //! Reading items at arbitrary indices.
 
-use super::parsed::Wanted;
+use super::parsed::ReadExtent;
 use super::ranges::{RangeReader, is_plain};
 use super::slices::ChunkPart;
 use super::superchunk::SuperChunk;
@@ -10,7 +10,7 @@ use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::TryVec;
 use std::sync::{Mutex, PoisonError};
 
 /// The index of an item, and its destination.
@@ -52,56 +52,63 @@ fn count_chunks(mut entries: &[SparseItem], chunkitems: u64, most: usize) -> usi
 
 impl RangeReader<'_> {
     /// Reads items of one chunk. False, and nothing is read, if that needs functions of the program. `data` is scratch memory.
-    fn read_items(&self, group: &mut Group, typesize: usize, data: &mut List<u8>) -> Result<bool> {
+    fn read_items(
+        &self,
+        group: &mut Group,
+        typesize: usize,
+        data: &mut TryVec<u8>,
+    ) -> Result<bool> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::DATA)? as usize;
         let (nchunk, first) = (group.nchunk, group.first);
-        self.state.with_chunk(nchunk, Wanted::Some, |chunk, front| {
-            let header = chunk.header();
-            if header.nbytes != nbytes {
-                return Err(Error::DATA);
-            }
-            if !is_plain(header) {
-                return Ok(false);
-            }
-            if header.special() == Special::Uninit {
-                // Decompression writes nothing, so that `data` would still have items of another chunk.
-                return Ok(true);
-            }
-            let blocksize = header.blocksize_field().max(1);
-            let at = |entry: &SparseItem| (entry.0 - first) as usize * typesize;
-            let read = |start: usize, dest: &mut [u8]| {
-                // Only `getitem` verifies checksums, and remembers which blocks passed.
-                if !header.has_checksums() && fast_path::read(header, front, start, dest).is_some()
-                {
-                    return Ok(());
+        self.state
+            .with_chunk(nchunk, ReadExtent::FewBlocks, |chunk, front| {
+                let header = chunk.header();
+                if header.nbytes != nbytes {
+                    return Err(Error::DATA);
                 }
-                let len = dest.len();
-                getitem::read(chunk, ItemRange { start, len }, dest, &NoHooks)
-            };
-            let mut rest = &mut *group.entries;
-            while let Some(entry) = rest.first() {
-                let start = at(entry);
-                // All items in one block are read together, since all of the block is decompressed anyway.
-                let block_end = start - start % blocksize + blocksize;
-                let run = take_front(&mut rest, |entry| at(entry) + typesize <= block_end);
-                if let [entry] = run {
-                    read(start, entry.1)?;
-                    continue;
+                if !is_plain(header) {
+                    return Ok(false);
                 }
-                let len = at(&run[run.len() - 1]) + typesize - start;
-                if data.len() < len {
-                    data.resize(len, 0)?;
+                if header.special() == Special::Uninit {
+                    // Decompression writes nothing, so that `data` would still have items of another chunk.
+                    return Ok(true);
                 }
-                read(start, &mut data[..len])?;
-                for entry in run {
-                    entry
-                        .1
-                        .copy_from_slice(&data[at(entry) - start..][..typesize]);
+                let blocksize = header.blocksize_field().max(1);
+                let at = |entry: &SparseItem| (entry.0 - first) as usize * typesize;
+                let read = |start: usize, dest: &mut [u8]| {
+                    // Only `getitem` verifies checksums, and remembers which blocks passed.
+                    if !header.has_checksums()
+                        && fast_path::read(header, front, start, dest).is_some()
+                    {
+                        return Ok(());
+                    }
+                    let len = dest.len();
+                    getitem::read(chunk, ItemRange { start, len }, dest, &NoHooks)
+                };
+                let mut rest = &mut *group.entries;
+                while let Some(entry) = rest.first() {
+                    let start = at(entry);
+                    // All items in one block are read together, since all of the block is decompressed anyway.
+                    let block_end = start - start % blocksize + blocksize;
+                    let run = take_front(&mut rest, |entry| at(entry) + typesize <= block_end);
+                    if let [entry] = run {
+                        read(start, entry.1)?;
+                        continue;
+                    }
+                    let len = at(&run[run.len() - 1]) + typesize - start;
+                    if data.len() < len {
+                        data.resize(len, 0)?;
+                    }
+                    read(start, &mut data[..len])?;
+                    for entry in run {
+                        entry
+                            .1
+                            .copy_from_slice(&data[at(entry) - start..][..typesize]);
+                    }
                 }
-            }
-            Ok(true)
-        })
+                Ok(true)
+            })
     }
 
     /// Reads items one by one through the decoder, which calls functions of the program.
@@ -147,10 +154,10 @@ impl RangeReader<'_> {
         }
         let groups = Mutex::new(groups);
         // Groups that need functions of the program are left for this thread.
-        let (left, failed) = (Mutex::new(List::new()), Mutex::new(None));
+        let (left, failed) = (Mutex::new(TryVec::new()), Mutex::new(None));
         let exec = self.decoder.executor();
         exec.run(nthreads, exec.workers(nthreads, nchunks), &|_| {
-            let mut data = List::new();
+            let mut data = TryVec::new();
             while lock(&failed).is_none() {
                 let next = lock(&groups).next();
                 let Some(mut group) = next else { return };
@@ -197,7 +204,7 @@ impl SuperChunk {
         if coords.len().checked_mul(typesize) != Some(dest.len()) {
             return Err(Error::INVALID_PARAM);
         }
-        let mut entries: List<SparseItem> = List::new();
+        let mut entries: TryVec<SparseItem> = TryVec::new();
         entries.reserve_exact(coords.len())?;
         entries.extend(coords.iter().copied().zip(dest.chunks_exact_mut(typesize)))?;
         entries.sort_unstable_by_key(|(coord, _)| *coord);
@@ -219,7 +226,7 @@ mod tests {
     use oxiblosc_chunk::header::ChunkHeader;
     use oxiblosc_chunk::hooks::{Executor, Hooks};
     use oxiblosc_error::Result;
-    use oxiblosc_memory::List;
+    use oxiblosc_memory::TryVec;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -348,7 +355,7 @@ mod tests {
                 }),
                 nthreads: (1, 1),
             };
-            let store = ChunkStore::Separate(List::new());
+            let store = ChunkStore::Separate(TryVec::new());
             let schunk = SuperChunk::new(store, cparams.recorded(), Box::new(host), next_id());
             for value in 0..6 {
                 schunk.append_data(&[value; NBYTES]).expect("appends");

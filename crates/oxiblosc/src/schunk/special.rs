@@ -7,10 +7,10 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 
 /// Makes a chunk of special values, with so many bytes of data.
-pub type Sample<'a> = dyn Fn(Special, i32) -> Result<List<u8>> + 'a;
+pub type Sample<'a> = dyn Fn(Special, i32) -> Result<TryVec<u8>> + 'a;
 
 /// The number of chunks and of bytes that `nitems` items are. `typesize` and `chunksize` are in bytes. `error` is given if `chunksize` is no
 /// multiple of `typesize`, and for more chunks than a frame can have.
@@ -126,7 +126,7 @@ impl SuperChunk {
             let state = changing.state()?;
             (state.nchunks(), state.counts, state.storage_kind())
         };
-        let (mut slots, mut owned) = (List::new(), List::new());
+        let (mut slots, mut owned) = (TryVec::new(), TryVec::new());
         slots.reserve_exact(nchunks)?;
         owned.reserve_exact(nchunks)?;
         for nchunk in 1..=nchunks {

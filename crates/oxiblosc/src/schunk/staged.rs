@@ -11,7 +11,7 @@ use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
 use oxiblosc_frame::runs::Runs;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 
 /// The number of the first new chunk in [`Staged::order`]: higher than the index of any old chunk, as a super-chunk has fewer chunks.
 const NEW: u64 = 1 << 32;
@@ -27,9 +27,9 @@ pub struct Before {
     /// Whether the metalayers below were saved, because those of the state have changed.
     pub has_metalayers: bool,
     /// The fixed-length metalayers.
-    pub metalayers: List<Metalayer>,
+    pub metalayers: TryVec<Metalayer>,
     /// The variable-length metalayers.
-    pub vlmetalayers: List<Metalayer>,
+    pub vlmetalayers: TryVec<Metalayer>,
 }
 
 /// Chunks with uncommitted changes.
@@ -44,7 +44,7 @@ pub struct Staged {
     /// is that of a chunk in `new`, and a negative one stands for special values.
     order: Offsets,
     /// The new chunks. Those that were removed or replaced again are empty.
-    new: List<Buffer>,
+    new: TryVec<Buffer>,
     /// Whether anything was changed.
     changed: bool,
     /// Whether variable-length metalayers were changed.
@@ -84,7 +84,7 @@ impl Staged {
             before,
             number,
             order: Offsets::Runs(Runs::rising(count)?),
-            new: List::new(),
+            new: TryVec::new(),
             changed: false,
             trailer_changed: false,
         })
@@ -150,8 +150,8 @@ impl Staged {
     pub fn stage(
         &mut self,
         change: &Change,
-        specials: &[(usize, List<u8>)],
-        owned: Option<&mut List<Buffer>>,
+        specials: &[(usize, TryVec<u8>)],
+        owned: Option<&mut TryVec<Buffer>>,
     ) -> Result<()> {
         let before = self.new.len();
         let staged = self.try_stage(change, specials, owned);
@@ -172,8 +172,8 @@ impl Staged {
     fn try_stage(
         &mut self,
         change: &Change,
-        specials: &[(usize, List<u8>)],
-        owned: Option<&mut List<Buffer>>,
+        specials: &[(usize, TryVec<u8>)],
+        owned: Option<&mut TryVec<Buffer>>,
     ) -> Result<()> {
         if !matches!(change, Change::Nothing | Change::Fill(..)) {
             self.base.check_listable()?;
@@ -181,11 +181,11 @@ impl Staged {
         if !change.fits(self.nchunks()) {
             return Err(Error::INVALID_PARAM);
         }
-        let mut placed = List::new();
+        let mut placed = TryVec::new();
         for (nchunk, chunk) in specials {
             placed.push((*nchunk, self.push_copy(chunk)?))?;
         }
-        let mut numbers = List::new();
+        let mut numbers = TryVec::new();
         let mut next = self.new.len();
         for item in change.items() {
             numbers.push(match item {
@@ -222,7 +222,7 @@ impl Staged {
     pub fn stage_frame(
         &mut self,
         change: &Change,
-        specials: &[(usize, List<u8>)],
+        specials: &[(usize, TryVec<u8>)],
         header_len: usize,
         has_trailer: bool,
     ) -> Result<()> {
@@ -276,7 +276,7 @@ impl Staged {
     /// Applies the changes to chunks that each have their own buffer.
     fn commit_separate(&mut self) -> Result<()> {
         let count = self.nchunks();
-        let mut all = List::with_capacity(count)?;
+        let mut all = TryVec::with_capacity(count)?;
         for nchunk in 0..count {
             // Taking a chunk leaves an empty one, but no chunk is in `order` twice.
             if let Some(chunk) = self.separate_chunk(nchunk) {
@@ -293,8 +293,8 @@ impl Staged {
         body: impl FnOnce(&mut ChunkStore, &Change) -> Result<()>,
     ) -> Result<()> {
         let count = self.base.nchunks();
-        let mut stays = List::filled(false, count)?;
-        let (mut slots, mut items, mut left) = (List::new(), List::new(), List::new());
+        let mut stays = TryVec::filled(false, count)?;
+        let (mut slots, mut items, mut left) = (TryVec::new(), TryVec::new(), TryVec::new());
         // Whether every old chunk that is left has its index, and how many are left.
         let (mut same, mut old_ones) = (self.nchunks() == count, 0);
         let filled = match self.order {

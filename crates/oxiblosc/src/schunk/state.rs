@@ -18,7 +18,7 @@ use oxiblosc_frame::change::ChangedChunk;
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
@@ -43,8 +43,8 @@ pub struct State {
     pub(super) loaded: i64,
     /// How many transactions have been begun.
     pub(super) transactions: u64,
-    pub(crate) metalayers: List<Metalayer>,
-    pub(crate) vlmetalayers: List<Metalayer>,
+    pub(crate) metalayers: TryVec<Metalayer>,
+    pub(crate) vlmetalayers: TryVec<Metalayer>,
     pub(crate) store: ChunkStore,
     pub(crate) parameters: Parameters,
     pub(crate) counts: Counts,
@@ -58,8 +58,8 @@ impl State {
             store,
             parameters,
             counts: Counts::EMPTY,
-            metalayers: List::new(),
-            vlmetalayers: List::new(),
+            metalayers: TryVec::new(),
+            vlmetalayers: TryVec::new(),
             tick: 0,
             sizes: Mutex::new(None),
             sum_checked: AtomicBool::new(false),
@@ -234,7 +234,7 @@ impl State {
     }
 
     /// A chunk of special values, with `nbytes` bytes of data.
-    pub(crate) fn special_chunk(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
+    pub(crate) fn special_chunk(&self, kind: Special, nbytes: i32) -> Result<TryVec<u8>> {
         let Parameters {
             typesize,
             blocksize,
@@ -260,7 +260,7 @@ impl State {
             nthreads_d,
             has_vlmetalayers: !self.vlmetalayers.is_empty(),
             vlblocks: counts.flags2 & flags2::VL_BLOCKS != 0,
-            metalayers: List::new(),
+            metalayers: TryVec::new(),
         }
     }
 
@@ -385,7 +385,7 @@ pub fn special_chunk(
     nbytes: i32,
     typesize: i32,
     blocksize: i32,
-) -> Result<List<u8>> {
+) -> Result<TryVec<u8>> {
     // The data of a last chunk may not be whole items. Then its items are bytes.
     let whole = typesize > 0 && nbytes % typesize == 0;
     let fits = whole && typesize as usize <= MAX_TYPESIZE;
@@ -402,7 +402,7 @@ pub fn special_chunk(
         typesize,
         value: &[],
     };
-    let mut bytes = List::filled(0, EXTENDED_HEADER_LENGTH)?;
+    let mut bytes = TryVec::filled(0, EXTENDED_HEADER_LENGTH)?;
     chunk.write(&mut bytes);
     Ok(bytes)
 }

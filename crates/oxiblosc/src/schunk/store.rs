@@ -10,13 +10,13 @@ use oxiblosc_frame::disk::{Disk, Metadata, Stored};
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_frame::offsets::Found;
-use oxiblosc_memory::{Buffer, Collect, Edit, List};
+use oxiblosc_memory::{Buffer, Collect, Edit, TryVec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The chunks of a super-chunk, in one of four kinds of storage.
 pub enum ChunkStore {
     /// Each on its own, in memory.
-    Separate(List<Buffer>),
+    Separate(TryVec<Buffer>),
     /// In a buffer that is a frame.
     Memory(Memory),
     /// In a file or directory that is a frame. Readers share it, and lock the mutex only for short times.
@@ -50,7 +50,7 @@ pub enum ChunkUpdate {
     /// It is replaced by these bytes.
     Whole(Buffer),
     /// Edits in its bytes.
-    Edits(List<Edit>),
+    Edits(TryVec<Edit>),
 }
 
 /// The index of a chunk, and how it is changed.
@@ -58,7 +58,7 @@ pub type Update = (usize, ChunkUpdate);
 
 impl ChunkStore {
     /// No chunks.
-    pub const EMPTY: Self = Self::Separate(List::new());
+    pub const EMPTY: Self = Self::Separate(TryVec::new());
 
     /// The chunks without the changes of a transaction.
     fn base(&self) -> &Self {
@@ -225,7 +225,7 @@ impl ChunkStore {
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] for chunks that do not exist or cannot be edited in place, [`Error::MEMORY_ALLOC`].
-    pub fn prepare_edits(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
+    pub fn prepare_edits(&mut self, edits: &[(usize, TryVec<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             if !self.can_edit(*nchunk, list)? {
                 return Err(Error::INVALID_PARAM);
@@ -248,7 +248,7 @@ impl ChunkStore {
     ///
     /// # Errors
     /// As for [`Self::prepare_edits`]; none after that has succeeded.
-    pub fn edit(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
+    pub fn edit(&mut self, edits: &[(usize, TryVec<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
                 Self::Separate(chunks) => {
@@ -284,11 +284,11 @@ impl ChunkStore {
     ///
     /// # Errors
     /// [`Error::FRAME_TYPE`] without a frame, and in a transaction, whose chunks have no offsets yet.
-    pub fn offsets(&self) -> Result<List<i64>> {
+    pub fn offsets(&self) -> Result<TryVec<i64>> {
         match self {
             Self::Separate(_) | Self::Staged(_) => Err(Error::FRAME_TYPE),
-            Self::Memory(memory) => memory.offsets().iter().list(),
-            Self::Disk(disk) => lock(disk).offsets().iter().list(),
+            Self::Memory(memory) => memory.offsets().iter().collect_vec(),
+            Self::Disk(disk) => lock(disk).offsets().iter().collect_vec(),
         }
     }
 
@@ -392,7 +392,7 @@ impl ChunkStore {
     pub fn commit(
         &mut self,
         change: &Change,
-        specials: &[(usize, List<u8>)],
+        specials: &[(usize, TryVec<u8>)],
         metadata: &Metadata,
     ) -> Result<()> {
         match self {
@@ -428,8 +428,8 @@ pub(super) fn unlocked(disk: &mut Mutex<Box<Disk>>) -> &mut Box<Disk> {
     disk.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
-    let mut new = List::new();
+fn commit_separate(chunks: &mut TryVec<Buffer>, change: &Change) -> Result<()> {
+    let mut new = TryVec::new();
     for item in change.items() {
         match item {
             ChangedChunk::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
@@ -442,9 +442,9 @@ fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
 /// Applies a change to chunks that each have their own buffer. `new` has the new chunks. If this fails, nothing has changed, and `new` still
 /// has them.
 pub fn apply_separate(
-    chunks: &mut List<Buffer>,
+    chunks: &mut TryVec<Buffer>,
     change: &Change,
-    new: &mut List<Buffer>,
+    new: &mut TryVec<Buffer>,
 ) -> Result<()> {
     if !change.fits(chunks.len()) {
         return Err(Error::INVALID_PARAM);
@@ -492,12 +492,12 @@ pub fn apply_separate(
 
 /// Takes all chunks behind the first `kept` out of the list, and makes room for `count` behind those, so that putting them back cannot fail.
 fn take_behind(
-    chunks: &mut List<Buffer>,
+    chunks: &mut TryVec<Buffer>,
     kept: usize,
     count: usize,
-) -> Result<List<Option<Buffer>>> {
+) -> Result<TryVec<Option<Buffer>>> {
     let behind = chunks.len() - kept;
-    let mut old = List::with_capacity(behind)?;
+    let mut old = TryVec::with_capacity(behind)?;
     chunks.reserve(count.saturating_sub(behind))?;
     for chunk in chunks.drain(kept..) {
         old.push_within_capacity(Some(chunk));

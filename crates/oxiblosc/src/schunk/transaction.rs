@@ -11,7 +11,7 @@ use crate::coder::{Changed, Host, WindowCounts};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer};
-use oxiblosc_memory::{Collect, List, ToList, boxed};
+use oxiblosc_memory::{Collect, ToTryVec, TryVec, boxed};
 
 impl State {
     /// Whether a transaction has been begun.
@@ -40,8 +40,8 @@ impl State {
             blocksize: self.parameters.blocksize,
             checksums: self.has_checksums(),
             has_metalayers: false,
-            metalayers: List::new(),
-            vlmetalayers: List::new(),
+            metalayers: TryVec::new(),
+            vlmetalayers: TryVec::new(),
         };
         let number = self.transactions + 1;
         let staged = boxed(Staged::new(self.store.nchunks(), number, before)?)?;
@@ -230,14 +230,14 @@ pub struct Transaction<'a> {
 }
 
 /// Copies of metalayers.
-fn copied(layers: &[Metalayer]) -> Result<List<Metalayer>> {
+fn copied(layers: &[Metalayer]) -> Result<TryVec<Metalayer>> {
     let copy = |layer: &Metalayer| {
         Ok(Metalayer {
-            name: layer.name.to_list()?,
-            content: layer.content.to_list()?,
+            name: layer.name.to_try_vec()?,
+            content: layer.content.to_try_vec()?,
         })
     };
-    layers.iter().map(copy).try_list()
+    layers.iter().map(copy).try_collect_vec()
 }
 
 impl Transaction<'_> {

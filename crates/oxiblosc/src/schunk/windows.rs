@@ -5,14 +5,14 @@ use super::state::State;
 use crate::coder::{Changed, WindowCounts};
 use oxiblosc_error::Result;
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, List, boxed};
+use oxiblosc_memory::{Buffer, TryVec, boxed};
 
 /// What C programs see of each chunk that has a buffer of its own, such as its address.
-pub struct ChunkWindows<W>(List<W>);
+pub struct ChunkWindows<W>(TryVec<W>);
 
 impl<W> Default for ChunkWindows<W> {
     fn default() -> Self {
-        Self(List::new())
+        Self(TryVec::new())
     }
 }
 
@@ -67,22 +67,22 @@ fn key(layer: &Metalayer) -> usize {
 }
 
 /// The windows for metalayers of one kind, in their order.
-struct Windows<W>(List<Box<LayerWindow<W>>>);
+struct Windows<W>(TryVec<Box<LayerWindow<W>>>);
 
 /// The windows of a super-chunk.
 pub struct LayerWindows<W> {
     fixed: Windows<W>,
     variable: Windows<W>,
     /// Unused windows, for new metalayers.
-    spare: List<Box<LayerWindow<W>>>,
+    spare: TryVec<Box<LayerWindow<W>>>,
 }
 
 impl<W> Default for LayerWindows<W> {
     fn default() -> Self {
         Self {
-            fixed: Windows(List::new()),
-            variable: Windows(List::new()),
-            spare: List::new(),
+            fixed: Windows(TryVec::new()),
+            variable: Windows(TryVec::new()),
+            spare: TryVec::new(),
         }
     }
 }
@@ -146,7 +146,7 @@ pub enum MetalayerKind {
 
 impl<W> Windows<W> {
     /// Makes this list one window for each of `layers`. Metalayers that had a window keep it.
-    fn update(&mut self, spare: &mut List<Box<LayerWindow<W>>>, layers: &[Metalayer]) {
+    fn update(&mut self, spare: &mut TryVec<Box<LayerWindow<W>>>, layers: &[Metalayer]) {
         let shown = &mut self.0;
         for (at, layer) in layers.iter().enumerate() {
             let key = key(layer);
@@ -176,12 +176,12 @@ mod tests {
     use super::*;
     use crate::params::CParams;
     use crate::schunk::{ChunkStore, Parameters};
-    use oxiblosc_memory::ToList;
+    use oxiblosc_memory::ToTryVec;
 
     fn layer(name: &str) -> Metalayer {
         Metalayer {
-            name: name.as_bytes().to_list().expect("has memory"),
-            content: List::new(),
+            name: name.as_bytes().to_try_vec().expect("has memory"),
+            content: TryVec::new(),
         }
     }
 
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn metalayers_stay_where_they_are_shown() {
         let parameters: Parameters = CParams::default().recorded();
-        let mut state = State::new(ChunkStore::Separate(List::new()), parameters);
+        let mut state = State::new(ChunkStore::Separate(TryVec::new()), parameters);
         let mut windows = LayerWindows::default();
         for name in ["a", "b", "c"] {
             state.metalayers.push(layer(name)).expect("has memory");
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn chunks_that_changed_are_shown_again() {
-        let mut chunks = List::new();
+        let mut chunks = TryVec::new();
         for byte in 0..3 {
             let chunk = Buffer::copy_of(&[byte; 40]).expect("has memory");
             chunks.push(chunk).expect("has memory");

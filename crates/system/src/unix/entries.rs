@@ -5,7 +5,7 @@ pub(super) use system::each_entry_of;
 
 #[cfg(target_os = "linux")]
 mod system {
-    use crate::unix::files::{How, NewFileAccess, open};
+    use crate::unix::files::{NewFileAccess, OpenFlags, open};
     use oxiblosc_error::{Error, OrError, Result};
     use std::ffi::CStr;
     use std::fs::File;
@@ -23,11 +23,12 @@ mod system {
     /// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read, [`Error::MEMORY_ALLOC`], and those of
     /// `each`, which end it.
     pub fn each_entry(path: &CStr, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
-        let directory =
-            open(path, How::DIRECTORY, NewFileAccess::All).map_err(|error| match error.kind() {
+        let directory = open(path, OpenFlags::DIRECTORY, NewFileAccess::All).map_err(|error| {
+            match error.kind() {
                 ErrorKind::OutOfMemory => Error::MEMORY_ALLOC,
                 _ => Error::NOT_FOUND,
-            })?;
+            }
+        })?;
         each_entry_of(&directory, each)
     }
 

@@ -31,21 +31,21 @@ const MAX_PARTS: usize = 1024;
 
 /// What a file is opened for.
 #[derive(Clone, Copy)]
-pub struct How(c_int);
+pub struct OpenFlags(c_int);
 
-impl How {
+impl OpenFlags {
     /// Reading what is there, also a directory.
     pub const READ: Self = Self(libc::O_RDONLY);
     /// Reading a directory, and nothing else.
     pub(super) const DIRECTORY: Self = Self(libc::O_RDONLY | libc::O_DIRECTORY);
     /// Looking up names in a directory, without reading it.
     #[cfg(target_os = "linux")]
-    pub(super) const SEARCHED_DIRECTORY: Self = Self(libc::O_PATH | libc::O_DIRECTORY);
+    pub(super) const SEARCH_DIRECTORY: Self = Self(libc::O_PATH | libc::O_DIRECTORY);
     /// Asking what a file is, without reading it.
     #[cfg(target_os = "linux")]
-    pub const LOOK: Self = Self(libc::O_PATH);
+    pub const STAT: Self = Self(libc::O_PATH);
     #[cfg(not(target_os = "linux"))]
-    pub const LOOK: Self = Self::READ;
+    pub const STAT: Self = Self::READ;
     /// Reading and writing a file that is there.
     pub const READ_WRITE: Self = Self(libc::O_RDWR);
     /// Changing a file that is there. Reading it does not set the time of the last access, where the system allows that: it would set a new one
@@ -55,13 +55,13 @@ impl How {
     #[cfg(not(target_os = "linux"))]
     pub const CHANGE: Self = Self::READ_WRITE;
     /// Reading and writing a new file; one that is there is emptied.
-    pub const EMPTIED: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC);
+    pub const CREATE_EMPTY: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC);
     /// Reading and writing a file that is not there yet.
     pub const NEW: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL);
     /// Reading and writing a file, which is made where there is none; links are refused.
-    pub const MADE: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW);
+    pub const OPEN_OR_CREATE: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW);
     /// Reading a file that is there; links are refused.
-    pub const THERE: Self = Self(libc::O_RDONLY | libc::O_NOFOLLOW);
+    pub const EXISTING: Self = Self(libc::O_RDONLY | libc::O_NOFOLLOW);
     /// Writing what is there, whatever it is.
     pub const WRITE: Self = Self(libc::O_WRONLY);
     /// Writing a file that is there; links are refused, and nothing is waited for.
@@ -136,7 +136,7 @@ pub(super) fn not_standard(file: OwnedFd) -> io::Result<OwnedFd> {
 }
 
 /// Opens a file, which child processes that run another program do not inherit. Opening a pipe does not wait for a writer.
-pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
+pub fn open(path: &CStr, how: OpenFlags, access: NewFileAccess) -> io::Result<File> {
     // SAFETY: a C string.
     open_by(how, access, |flags, mode| unsafe {
         open64(path.as_ptr(), flags, mode)
@@ -147,7 +147,7 @@ pub fn open(path: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
 pub(super) fn open_in(
     folder: &File,
     name: &CStr,
-    how: How,
+    how: OpenFlags,
     access: NewFileAccess,
 ) -> io::Result<File> {
     // SAFETY: an open descriptor and a C string.
@@ -157,7 +157,7 @@ pub(super) fn open_in(
 }
 
 fn open_by(
-    how: How,
+    how: OpenFlags,
     access: NewFileAccess,
     call: impl Fn(c_int, c_int) -> c_int,
 ) -> io::Result<File> {
@@ -466,7 +466,7 @@ fn remove_acl(file: &File) -> bool {
 
 /// Returns once the names in a directory would survive a loss of power.
 pub fn sync_names(directory: &CStr) -> io::Result<()> {
-    open(directory, How::READ, NewFileAccess::All).and_then(|directory| directory.sync_all())
+    open(directory, OpenFlags::READ, NewFileAccess::All).and_then(|directory| directory.sync_all())
 }
 
 /// How many files the process may have open; none if it has no limit.

@@ -2,7 +2,7 @@
 //! the directory, or puts a link in its place, between any two calls.
 
 use super::entries::each_entry_of;
-use super::files::{How, NewFileAccess, Stat, done, open, open_in, stat_in};
+use super::files::{NewFileAccess, OpenFlags, Stat, done, open, open_in, stat_in};
 use oxiblosc_error::Result;
 use std::ffi::{CStr, c_int};
 use std::fs::File;
@@ -16,7 +16,7 @@ pub struct Folder(File);
 impl Folder {
     /// The directory at a path, whose links are followed.
     pub fn open(path: &CStr) -> io::Result<Self> {
-        open(path, How::DIRECTORY, NewFileAccess::All).map(Self)
+        open(path, OpenFlags::DIRECTORY, NewFileAccess::All).map(Self)
     }
 
     /// As [`Self::open`], also one in which this user may make files, but not list them.
@@ -24,7 +24,7 @@ impl Folder {
     pub fn open_to_search(path: &CStr) -> io::Result<Self> {
         match Self::open(path) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                open(path, How::SEARCHED_DIRECTORY, NewFileAccess::All).map(Self)
+                open(path, OpenFlags::SEARCH_DIRECTORY, NewFileAccess::All).map(Self)
             }
             opened => opened,
         }
@@ -38,12 +38,12 @@ impl Folder {
 
     /// The directory with a name in this one.
     pub fn folder(&self, name: &CStr) -> io::Result<Self> {
-        self.file(name, How::DIRECTORY, NewFileAccess::All)
+        self.file(name, OpenFlags::DIRECTORY, NewFileAccess::All)
             .map(Self)
     }
 
     /// Opens a file.
-    pub fn file(&self, name: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
+    pub fn file(&self, name: &CStr, how: OpenFlags, access: NewFileAccess) -> io::Result<File> {
         open_in(&self.0, name, how.without_links(), access)
     }
 

@@ -20,21 +20,21 @@ use windows_sys::Win32::System::IO::OVERLAPPED;
 pub const MAX_PATH: usize = 4096;
 
 /// One call reads and writes no more.
-const MOST: usize = 1 << 30;
+const MAX_MOVED: usize = 1 << 30;
 
 /// The bytes of a name in a directory: of 255 units, each of which takes three at most.
 const NAME: usize = 255 * 3 + 1;
 
 /// What a file is opened for.
 #[derive(Clone, Copy)]
-pub struct How {
+pub struct OpenFlags {
     access: u32,
     make: u32,
     flags: u32,
     empty: bool,
 }
 
-impl How {
+impl OpenFlags {
     const fn new(access: u32, make: u32, flags: u32) -> Self {
         Self {
             access,
@@ -51,16 +51,16 @@ impl How {
     /// Changing a file that is there.
     pub const CHANGE: Self = Self::READ_WRITE;
     /// Reading and writing a new file; one that is there is emptied.
-    pub const EMPTIED: Self = Self {
+    pub const CREATE_EMPTY: Self = Self {
         empty: true,
-        ..Self::MADE
+        ..Self::OPEN_OR_CREATE
     };
     /// Reading and writing a file that is not there yet.
     pub const NEW: Self = Self::new(GENERIC_READ | GENERIC_WRITE, CREATE_NEW, 0);
     /// Reading a file that is there.
-    pub const THERE: Self = Self::READ;
+    pub const EXISTING: Self = Self::READ;
     /// Reading and writing a file, which is made where there is none.
-    pub const MADE: Self = Self::new(GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, 0);
+    pub const OPEN_OR_CREATE: Self = Self::new(GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, 0);
     /// Writing what is there, whatever it is.
     pub const WRITE: Self = Self::new(GENERIC_WRITE, OPEN_EXISTING, 0);
     /// Writing a file that is there; links are refused.
@@ -71,7 +71,7 @@ impl How {
     /// Having what was written to it brought to the disk.
     pub const SYNC: Self = Self::READ_WRITE;
     /// Asking what a file is, without reading it.
-    pub const LOOK: Self = Self::new(
+    pub const STAT: Self = Self::new(
         FILE_READ_ATTRIBUTES,
         OPEN_EXISTING,
         FILE_FLAG_BACKUP_SEMANTICS,
@@ -142,7 +142,7 @@ fn open_wide(path: &WideString, access: u32, make: u32, flags: u32) -> io::Resul
 }
 
 /// Opens a file, which child processes do not inherit.
-pub fn open(path: &CStr, how: How, _access: NewFileAccess) -> io::Result<File> {
+pub fn open(path: &CStr, how: OpenFlags, _access: NewFileAccess) -> io::Result<File> {
     let file = open_wide(&WideString::path(path)?, how.access, how.make, how.flags)?;
     if how.empty {
         file.set_len(0)?;
@@ -432,7 +432,7 @@ pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
 /// As [`read_at`], into memory that nothing was written to.
 pub fn read_new_at(file: &File, room: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
     let mut place = place(pos)?;
-    let (mut read, len) = (0, room.len().min(MOST) as u32);
+    let (mut read, len) = (0, room.len().min(MAX_MOVED) as u32);
     // SAFETY: an open handle that waits in its calls, and as much room as is said.
     let rc = unsafe {
         let room = room.as_mut_ptr().cast();

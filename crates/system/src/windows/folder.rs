@@ -5,7 +5,7 @@
     reason = "these lists are never longer than what was reserved for them, which is an error where there is no memory"
 )]
 
-use super::files::{self, How, NewFileAccess, Stat};
+use super::files::{self, NewFileAccess, OpenFlags, Stat};
 use oxiblosc_error::Result;
 use std::ffi::CStr;
 use std::fs::File;
@@ -63,7 +63,7 @@ impl Folder {
     }
 
     /// Opens a file.
-    pub fn file(&self, name: &CStr, how: How, access: NewFileAccess) -> io::Result<File> {
+    pub fn file(&self, name: &CStr, how: OpenFlags, access: NewFileAccess) -> io::Result<File> {
         files::open(self.path(name)?.as_c(), how.without_links(), access)
     }
 
@@ -120,6 +120,6 @@ impl Folder {
 
     /// The directory as an open file, of which its identity can be asked.
     pub fn opened(&self) -> io::Result<File> {
-        files::open(self.0.as_c(), How::READ, NewFileAccess::All)
+        files::open(self.0.as_c(), OpenFlags::READ, NewFileAccess::All)
     }
 }

@@ -10,7 +10,7 @@ use oxiblosc_frame::change::{Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta;
 use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, Edit, ToTryVec, TryVec};
 use std::ops::Range;
 
 /// The most special chunks, which were only offsets, that one change stores as bytes.
@@ -23,7 +23,7 @@ pub(crate) struct PlannedChange<'a> {
     /// The change.
     pub change: Change<'a>,
     /// The new chunks, if they are to be moved into the store, which keeps each in its own buffer. If the change fails, they are still here.
-    pub owned: Option<&'a mut List<Buffer>>,
+    pub owned: Option<&'a mut TryVec<Buffer>>,
 }
 
 impl State {
@@ -98,12 +98,12 @@ impl State {
     /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more than [`MAX_STORED_SPECIALS`], as a small index may claim more of them than fit into memory;
     /// [`Error::DATA`] and those of its header for a damaged chunk. Sizes that differ are known from the headers of all chunks alone, so that
     /// no chunk could be read anymore.
-    fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<List<(usize, List<u8>)>> {
-        let mut specials = List::new();
+    fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<TryVec<(usize, TryVec<u8>)>> {
+        let mut specials = TryVec::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
             return Ok(specials);
         }
-        let mut gone = plan.change.leaves().list()?;
+        let mut gone = plan.change.leaves().collect_vec()?;
         sort(&mut gone);
         for nchunk in 0..self.store.nchunks() {
             if gone.binary_search(&nchunk).is_ok() {
@@ -121,7 +121,7 @@ impl State {
             }
             let chunk = self.special_chunk(kind, nbytes)?;
             let chunk = match self.with_checksums(&chunk)? {
-                Some(chunk) => chunk.to_list()?,
+                Some(chunk) => chunk.to_try_vec()?,
                 None => chunk,
             };
             specials.push((nchunk, chunk))?;
@@ -130,10 +130,10 @@ impl State {
     }
 
     /// Changes chunks, all of them or none. No chunk may be named twice.
-    pub(crate) fn update(&mut self, host: &dyn Host, updates: List<Update>) -> Result<()> {
+    pub(crate) fn update(&mut self, host: &dyn Host, updates: TryVec<Update>) -> Result<()> {
         let storage = self.storage_kind();
         let mut after = self.counts;
-        let (mut wholes, mut edits) = (List::new(), List::new());
+        let (mut wholes, mut edits) = (TryVec::new(), TryVec::new());
         for (nchunk, update) in updates {
             let old = self.chunk_info(nchunk)?;
             let info = match update {
@@ -153,7 +153,7 @@ impl State {
             after = after.updated(nchunk, &old, &info, storage)?;
         }
         let in_memory = if self.store.commits_edits() {
-            List::new()
+            TryVec::new()
         } else {
             std::mem::take(&mut edits)
         };
@@ -191,21 +191,21 @@ impl State {
     fn replace(
         &mut self,
         host: &dyn Host,
-        mut wholes: List<(usize, Buffer, ChunkInfo)>,
-        edits: &[(usize, List<Edit>)],
+        mut wholes: TryVec<(usize, Buffer, ChunkInfo)>,
+        edits: &[(usize, TryVec<Edit>)],
         counts: Counts,
     ) -> Result<()> {
         let take = |whole: &mut (usize, Buffer, ChunkInfo)| std::mem::take(&mut whole.1);
         let mut owned = None;
         if !self.store.is_frame() {
-            owned = Some(wholes.iter_mut().map(take).list()?);
+            owned = Some(wholes.iter_mut().map(take).collect_vec()?);
         }
-        let mut items: List<(usize, ChangedChunk)> = wholes
+        let mut items: TryVec<(usize, ChangedChunk)> = wholes
             .iter()
             .map(|(nchunk, chunk, info)| {
                 (*nchunk, self.changed_chunk(counts.chunksize, info, chunk))
             })
-            .list()?;
+            .collect_vec()?;
         let edited = edits
             .iter()
             .map(|(nchunk, edits)| (*nchunk, ChangedChunk::Edited(edits)));

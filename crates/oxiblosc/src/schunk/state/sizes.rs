@@ -8,7 +8,7 @@ use crate::schunk::slices::ChunkSizes;
 use crate::schunk::store::Location;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, Shared};
+use oxiblosc_memory::{Shared, TryVec};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -62,7 +62,7 @@ impl State {
             return Ok(sizes.clone());
         }
         // Memory grows with the chunks that are found, not with the number that an index claims.
-        let mut starts: List<u64> = List::new();
+        let mut starts: TryVec<u64> = TryVec::new();
         let mut end = 0;
         for nchunk in 0..self.store.nchunks() {
             starts.reserve(1)?;

@@ -4,7 +4,7 @@ use super::{Peek, SuperChunk};
 use crate::schunk::state::State;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, LockState};
-use oxiblosc_io::operation::{self, LockLevel, Standing};
+use oxiblosc_io::operation::{self, LockLevel, Nesting};
 use oxiblosc_memory::Reserved;
 use oxiblosc_memory::env::trace;
 use std::sync::atomic::Ordering;
@@ -26,15 +26,15 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::reserve`].
     pub(crate) fn reserve_here(&self) -> Result<Changing<'_>> {
-        let standing = operation::standing(self.id)?;
+        let standing = operation::nesting(self.id)?;
         match standing {
-            Standing::Within(LockLevel::Reserved) if !operation::in_callback_of(self.id) => {
+            Nesting::Within(LockLevel::Reserved) if !operation::in_callback_of(self.id) => {
                 return Ok(Changing {
                     schunk: self,
                     begun: None,
                 });
             }
-            Standing::Within(_) => {
+            Nesting::Within(_) => {
                 trace(
                     "error",
                     "a callback may not change the super-chunk that it was called for, nor leave by longjmp: after that the super-chunk can only be \
@@ -42,14 +42,14 @@ impl SuperChunk {
                 );
                 return Err(Error::LOCK);
             }
-            Standing::Idle | Standing::Elsewhere => {}
+            Nesting::Idle | Nesting::Elsewhere => {}
         }
         let reserved = self.reserve_with(&mut None, operation::timeout(0))?;
         let mut changing = Changing {
             schunk: self,
             begun: Some(Begun {
                 locked: Locked::No,
-                is_first: standing == Standing::Idle,
+                is_first: standing == Nesting::Idle,
                 _operation: operation::enter(self.id, LockLevel::Reserved)?,
                 reserved: Some(reserved),
             }),

@@ -5,8 +5,8 @@ use crate::schunk::state::State;
 use crate::schunk::store::lock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::LockState;
-use oxiblosc_frame::disk::look::Seen;
-use oxiblosc_io::operation::{self, LockLevel, Standing};
+use oxiblosc_frame::disk::look::Currency;
+use oxiblosc_io::operation::{self, LockLevel, Nesting};
 use oxiblosc_memory::Reader;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
@@ -25,8 +25,8 @@ impl SuperChunk {
     /// [`Self::show_current`].
     #[inline(always)]
     pub(in crate::schunk) fn read_for(&self, nchunk: Option<usize>) -> Result<Reading<'_>> {
-        let standing = operation::standing(self.id)?;
-        if let Standing::Within(_) = standing {
+        let standing = operation::nesting(self.id)?;
+        if let Nesting::Within(_) = standing {
             // An outer operation of this thread has the state locked.
             let state = self.guard()?;
             if let Some(nchunk) = nchunk
@@ -39,7 +39,7 @@ impl SuperChunk {
                 state,
             });
         }
-        let (state, locked) = match self.read_current(standing, standing == Standing::Idle)? {
+        let (state, locked) = match self.read_current(standing, standing == Nesting::Idle)? {
             Some(current) => current,
             None => self.read_later(standing)?,
         };
@@ -68,8 +68,8 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::LOCK`] as for [`Self::read`].
     pub fn read_known(&self) -> Result<Reading<'_>> {
-        let (state, access) = match operation::standing(self.id)? {
-            Standing::Within(_) => (self.guard()?, None),
+        let (state, access) = match operation::nesting(self.id)? {
+            Nesting::Within(_) => (self.guard()?, None),
             standing => {
                 let state = self.shared(standing)?;
                 let access = SharedAccess {
@@ -90,8 +90,8 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::read`].
     pub fn peek(&self) -> Result<Peek<'_>> {
-        match operation::standing(self.id)? {
-            Standing::Within(_) => self.guard(),
+        match operation::nesting(self.id)? {
+            Nesting::Within(_) => self.guard(),
             standing => self.shared(standing),
         }
     }
@@ -101,12 +101,12 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::LOCK`] within another operation, after a while.
     #[inline(always)]
-    fn shared(&self, standing: Standing) -> Result<Reader<'_, State>> {
+    fn shared(&self, standing: Nesting) -> Result<Reader<'_, State>> {
         if self.given_up.load(Ordering::Relaxed) != 0 {
             self.abandon_given_up()?;
         }
         match standing {
-            Standing::Idle => Ok(self.lock.shared()),
+            Nesting::Idle => Ok(self.lock.shared()),
             _ => self
                 .lock
                 .shared_within(operation::TIMEOUT)
@@ -125,8 +125,8 @@ impl SuperChunk {
     /// Takes the reader's lock if the state is up to date and, with `after_writers`, no writer waits for the frame. Gives whether the frame
     /// is locked.
     #[inline(always)]
-    fn read_current(&self, standing: Standing, after_writers: bool) -> Result<Option<Current<'_>>> {
-        let is_first = standing == Standing::Idle;
+    fn read_current(&self, standing: Nesting, after_writers: bool) -> Result<Option<Current<'_>>> {
+        let is_first = standing == Nesting::Idle;
         let state = self.shared(standing)?;
         if !state.has_settings(&*self.host) {
             return Ok(None);
@@ -161,12 +161,12 @@ impl SuperChunk {
         };
         // The mutex is not held here, so that several threads can check the file at the same time.
         let current = match look.map(|look| look.take()) {
-            Some(Seen::Current) => true,
-            Some(Seen::Moved(missing)) => {
+            Some(Currency::Current) => true,
+            Some(Currency::Moved(missing)) => {
                 lock(disk).set_missing(missing);
                 true
             }
-            Some(Seen::Other) => false,
+            Some(Currency::Other) => false,
             None => lock(disk).is_current(),
         };
         if current {
@@ -180,14 +180,14 @@ impl SuperChunk {
 
     /// As [`Self::read_current`], if a writer goes first or the frame has to be read again.
     #[cold]
-    fn read_later(&self, standing: Standing) -> Result<Current<'_>> {
+    fn read_later(&self, standing: Nesting) -> Result<Current<'_>> {
         let timeout = operation::timeout(0);
         let mut guard = None;
         loop {
             let waiter = {
                 let _reserved = self.reserve_with(&mut guard, timeout)?;
                 let mut state = self.exclusively(timeout)?;
-                let after_writers = standing == Standing::Idle && guard.is_none();
+                let after_writers = standing == Nesting::Idle && guard.is_none();
                 let locked = match state.lock_shared(after_writers)? {
                     LockState::Busy(waiter) => Err(waiter),
                     LockState::Locked => Ok(true),

@@ -7,7 +7,7 @@ use crate::{Array, CParams, Initial, Layout, Place, Protection, Result, StorageP
 use oxiblosc_frame::header::{Extent, set_extent};
 use oxiblosc_frame::offsets::{Offsets, special_offset};
 use oxiblosc_frame::trailer;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, TryVec};
 use std::path::PathBuf;
 
 /// Chunks of 128 items of 8 bytes, in blocks of 32.
@@ -66,7 +66,7 @@ fn frame(data: &[u8], offsets: Offsets) -> Vec<u8> {
 /// Frames: their names, whether chunks overlap that are not at the same place, and their bytes.
 fn frames() -> Vec<(&'static str, bool, Vec<u8>)> {
     let zeros = special_offset(oxiblosc_chunk::header::Special::Zero);
-    let list = |offsets: [i64; NCHUNKS]| Offsets::List(List::of(offsets).expect("a list"));
+    let list = |offsets: [i64; NCHUNKS]| Offsets::List(TryVec::of(offsets).expect("a list"));
     let (first, second) = (chunk(5, &data(1)), chunk(5, &data(2)));
     let lens = (first.len(), second.len());
     assert!(lens.0 < 400 && lens.1 < 400, "{lens:?}");

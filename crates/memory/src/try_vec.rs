@@ -13,9 +13,9 @@ fn failed(_: TryReserveError) -> Error {
 /// A `Vec` without the functions that abort when there is no memory. A function that may grow the list returns [`Error::MEMORY_ALLOC`] then, and leaves
 /// the list unchanged. It dereferences to a slice.
 #[derive(Eq)]
-pub struct List<T>(Vec<T>);
+pub struct TryVec<T>(Vec<T>);
 
-impl<T> List<T> {
+impl<T> TryVec<T> {
     /// An empty list, without an allocation.
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -32,7 +32,7 @@ impl<T> List<T> {
     /// The items of an array.
     #[inline]
     pub fn of<const N: usize>(items: [T; N]) -> Result<Self> {
-        items.into_iter().list()
+        items.into_iter().collect_vec()
     }
 
     /// Reserves capacity for `more` items, in steps that grow with the list.
@@ -207,7 +207,7 @@ impl<T> List<T> {
     }
 }
 
-impl<T: Clone> List<T> {
+impl<T: Clone> TryVec<T> {
     /// A copy of a slice.
     #[inline]
     pub fn copy_of(items: &[T]) -> Result<Self> {
@@ -248,18 +248,18 @@ impl<T: Clone> List<T> {
 }
 
 /// Copies slices to lists.
-pub trait ToList<T> {
+pub trait ToTryVec<T> {
     /// A copy of the slice.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    fn to_list(&self) -> Result<List<T>>;
+    fn to_try_vec(&self) -> Result<TryVec<T>>;
 }
 
-impl<T: Clone> ToList<T> for [T] {
+impl<T: Clone> ToTryVec<T> for [T] {
     #[inline]
-    fn to_list(&self) -> Result<List<T>> {
-        List::copy_of(self)
+    fn to_try_vec(&self) -> Result<TryVec<T>> {
+        TryVec::copy_of(self)
     }
 }
 
@@ -267,19 +267,19 @@ impl<T: Clone> ToList<T> for [T] {
 pub trait Collect: Iterator + Sized {
     /// The items as a list.
     #[inline]
-    fn list(self) -> Result<List<Self::Item>> {
-        let mut list = List::new();
+    fn collect_vec(self) -> Result<TryVec<Self::Item>> {
+        let mut list = TryVec::new();
         list.extend(self)?;
         Ok(list)
     }
 
     /// The items as a list, or the first error.
     #[inline]
-    fn try_list<T>(self) -> Result<List<T>>
+    fn try_collect_vec<T>(self) -> Result<TryVec<T>>
     where
         Self: Iterator<Item = Result<T>>,
     {
-        let mut list = List::with_capacity(self.size_hint().0)?;
+        let mut list = TryVec::with_capacity(self.size_hint().0)?;
         for item in self {
             list.push(item?)?;
         }
@@ -289,19 +289,19 @@ pub trait Collect: Iterator + Sized {
 
 impl<I: Iterator> Collect for I {}
 
-impl<T> Default for List<T> {
+impl<T> Default for TryVec<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for List<T> {
+impl<T: fmt::Debug> fmt::Debug for TryVec<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl<T> Deref for List<T> {
+impl<T> Deref for TryVec<T> {
     type Target = [T];
     #[inline]
     fn deref(&self) -> &[T] {
@@ -309,20 +309,20 @@ impl<T> Deref for List<T> {
     }
 }
 
-impl<T> DerefMut for List<T> {
+impl<T> DerefMut for TryVec<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
     }
 }
 
-impl<T> AsRef<[T]> for List<T> {
+impl<T> AsRef<[T]> for TryVec<T> {
     fn as_ref(&self) -> &[T] {
         &self.0
     }
 }
 
-impl<T> IntoIterator for List<T> {
+impl<T> IntoIterator for TryVec<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
     #[inline]
@@ -331,7 +331,7 @@ impl<T> IntoIterator for List<T> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a List<T> {
+impl<'a, T> IntoIterator for &'a TryVec<T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
     #[inline]
@@ -340,7 +340,7 @@ impl<'a, T> IntoIterator for &'a List<T> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a mut List<T> {
+impl<'a, T> IntoIterator for &'a mut TryVec<T> {
     type Item = &'a mut T;
     type IntoIter = std::slice::IterMut<'a, T>;
     #[inline]
@@ -349,22 +349,22 @@ impl<'a, T> IntoIterator for &'a mut List<T> {
     }
 }
 
-impl<T: PartialEq, U: AsRef<[T]> + ?Sized> PartialEq<U> for List<T> {
+impl<T: PartialEq, U: AsRef<[T]> + ?Sized> PartialEq<U> for TryVec<T> {
     fn eq(&self, other: &U) -> bool {
         **self == *other.as_ref()
     }
 }
 
 /// For programs that have vectors. The items are not copied.
-impl<T> From<Vec<T>> for List<T> {
+impl<T> From<Vec<T>> for TryVec<T> {
     fn from(vector: Vec<T>) -> Self {
         Self(vector)
     }
 }
 
 /// For programs that want a vector. The items are not copied.
-impl<T> From<List<T>> for Vec<T> {
-    fn from(list: List<T>) -> Self {
+impl<T> From<TryVec<T>> for Vec<T> {
+    fn from(list: TryVec<T>) -> Self {
         list.0
     }
 }
@@ -372,9 +372,9 @@ impl<T> From<List<T>> for Vec<T> {
 /// For tests, which may abort when there is no memory.
 #[cfg(any(test, feature = "clone"))]
 mod for_tests {
-    use super::List;
+    use super::TryVec;
 
-    impl<T: Clone> Clone for List<T> {
+    impl<T: Clone> Clone for TryVec<T> {
         fn clone(&self) -> Self {
             Self(self.0.clone())
         }
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn lists_do_what_vectors_do() {
-        let mut list = List::of([3, 1, 2]).unwrap();
+        let mut list = TryVec::of([3, 1, 2]).unwrap();
         list.push(4).unwrap();
         list.insert(0, 9).unwrap();
         list.extend(5..7).unwrap();
@@ -401,18 +401,18 @@ mod tests {
         list.resize(4, 1).unwrap();
         list.dedup();
         assert_eq!(list[..], [6, 2, 4, 1]);
-        assert_eq!(list.drain(1..3).list().unwrap()[..], [2, 4]);
+        assert_eq!(list.drain(1..3).collect_vec().unwrap()[..], [2, 4]);
         assert_eq!(list.try_clone().unwrap()[..], [6, 1]);
-        assert_eq!(List::filled(7, 2).unwrap()[..], [7, 7]);
+        assert_eq!(TryVec::filled(7, 2).unwrap()[..], [7, 7]);
     }
 
     #[test]
     fn errors_come_out_and_too_much_is_an_error() {
-        let good = [Ok(1), Ok(2)].into_iter().try_list().unwrap();
+        let good = [Ok(1), Ok(2)].into_iter().try_collect_vec().unwrap();
         assert_eq!(good[..], [1, 2]);
-        let bad = [Ok(1), Err(Error::DATA)].into_iter().try_list();
+        let bad = [Ok(1), Err(Error::DATA)].into_iter().try_collect_vec();
         assert_eq!(bad.err(), Some(Error::DATA));
-        let mut list = List::of([1u64]).unwrap();
+        let mut list = TryVec::of([1u64]).unwrap();
         assert_eq!(list.reserve(usize::MAX), Err(Error::MEMORY_ALLOC));
         assert_eq!(list.resize(usize::MAX, 0), Err(Error::MEMORY_ALLOC));
         assert_eq!(list[..], [1]);
@@ -421,6 +421,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "room was made before")]
     fn no_room_is_seen() {
-        List::new().push_within_capacity(1);
+        TryVec::new().push_within_capacity(1);
     }
 }

@@ -15,7 +15,7 @@ const BORROWED: usize = 1;
 
 /// A pool of up to `SLOTS` values, as many as are expected to be in use at the same time. To borrow a value is one atomic exchange, to return it one
 /// store, so no thread waits. After a `fork` every slot is valid in the child; those whose values other threads had borrowed stay unused.
-pub struct Depot<T: Send + 'static, const SLOTS: usize> {
+pub struct ObjectPool<T: Send + 'static, const SLOTS: usize> {
     slots: [Slot<T>; SLOTS],
 }
 
@@ -48,7 +48,7 @@ fn first_slot(stack: usize, slots: usize) -> usize {
     ((u64::from(hash) * slots as u64) >> 32) as usize
 }
 
-impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
+impl<T: Send + 'static, const SLOTS: usize> ObjectPool<T, SLOTS> {
     /// An empty pool.
     pub const fn empty() -> Self {
         const { assert!(align_of::<T>() > BORROWED) };
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_value_comes_back() {
-        static DEPOT: Depot<u64, 4> = Depot::empty();
+        static DEPOT: ObjectPool<u64, 4> = ObjectPool::empty();
         let mut first = DEPOT.borrow(|| 1).unwrap();
         assert_eq!(*DEPOT.borrow(|| 2).unwrap(), 2);
         *first = 5;
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_value_moves_to_the_thread_that_uses_it() {
-        static DEPOT: Depot<u64, 4> = Depot::empty();
+        static DEPOT: ObjectPool<u64, 4> = ObjectPool::empty();
         let made = || DEPOT.borrow(|| 0).map(|mut value| *value += 1).unwrap();
         for _ in 0..5 {
             made();
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn there_are_more_values_than_slots() {
-        static DEPOT: Depot<usize, 4> = Depot::empty();
+        static DEPOT: ObjectPool<usize, 4> = ObjectPool::empty();
         let mut all: Vec<_> = (0..9).map(|i| DEPOT.borrow(|| i).unwrap()).collect();
         assert_eq!(all.iter().filter(|value| value.has_slot()).count(), 4);
         for (i, value) in all.iter_mut().enumerate() {
@@ -217,7 +217,7 @@ mod tests {
                 DROPPED.fetch_add(1, Ordering::Relaxed);
             }
         }
-        static DEPOT: Depot<DropCounter, 2> = Depot::empty();
+        static DEPOT: ObjectPool<DropCounter, 2> = ObjectPool::empty();
         let all = [(); 3].map(|()| DEPOT.borrow(|| DropCounter(7)).unwrap());
         drop(all);
         assert_eq!(DROPPED.load(Ordering::Relaxed), 1);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn no_thread_has_the_value_of_another() {
-        static DEPOT: Depot<usize, 3> = Depot::empty();
+        static DEPOT: ObjectPool<usize, 3> = ObjectPool::empty();
         std::thread::scope(|scope| {
             for id in 1..=4 {
                 scope.spawn(move || {
