@@ -143,10 +143,11 @@ configure() {
   cmake -S "$source" -B "$build" "$@" >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; return 1; }
 }
 
-# build_and_install: the library through cmake and cargo into $prefix.
+# build_and_install [ON|OFF]: the library through cmake and cargo into $prefix, with the tool and the library of Blosc 1 or without.
 build_and_install() {
+  local all=${1:-ON}
   configure "$root/cmake" "$target/cmake" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DOXIBLOSC_CARGO_TARGET_DIR="$target" || return 1
+    -DOXIBLOSC_CARGO_TARGET_DIR="$target" -DOXIBLOSC_TOOL="$all" -DOXIBLOSC_BLOSC1="$all" || return 1
   cmake --build "$target/cmake" && cmake --install "$target/cmake" >"$target/cmake/install.log" &&
     sed -n 's/^-- Installing: /  /p; s/^-- Up-to-date: /  /p' "$target/cmake/install.log" | sed "s|$prefix/||" |
     grep -v '^  .*include/blosc2/'

@@ -26,11 +26,17 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// What became of an attempt to take the lock.
 pub enum Attempt {
-    /// It was taken. True if there was a writer since this handle last had the lock, so that its state may be out of date.
-    Taken(bool),
+    /// It was taken.
+    Taken {
+        /// Whether there was a writer since this handle last had the lock, so that its state may be out of date.
+        changed: bool,
+    },
     /// An operation of this thread holds it through another handle, which excludes writers for this handle, too. So this one did not take it, and
-    /// has nothing to release. True as for [`Self::Taken`].
-    Held(bool),
+    /// has nothing to release.
+    Held {
+        /// As for [`Self::Taken`].
+        changed: bool,
+    },
     /// Others hold it, or wait for it and come first.
     Busy(Waiter),
 }
@@ -177,7 +183,7 @@ impl SidecarLock {
         let mut guard = None;
         loop {
             match self.attempt(exclusive, false, guard)? {
-                Attempt::Taken(changed) | Attempt::Held(changed) => return Ok(changed),
+                Attempt::Taken { changed } | Attempt::Held { changed } => return Ok(changed),
                 Attempt::Busy(waiter) => guard = Some(waiter.wait(operation::timeout(0))?),
             }
         }
@@ -197,7 +203,7 @@ impl SidecarLock {
         self.forget_in_child();
         if self.depth > 0 {
             self.depth += 1;
-            return Ok(Attempt::Taken(false));
+            return Ok(Attempt::Taken { changed: false });
         }
         self.forget_closed();
         if !exclusive && self.file.is_none() {
@@ -206,7 +212,7 @@ impl SidecarLock {
                     self.since = Some(Instant::now());
                     self.depth = 1;
                     // The file system may be written elsewhere.
-                    return Ok(Attempt::Taken(true));
+                    return Ok(Attempt::Taken { changed: true });
                 }
                 there => self.file = there,
             }
@@ -242,7 +248,7 @@ impl SidecarLock {
         self.since = Some(Instant::now());
         self.depth = 1;
         self.file = Some(LockFile { file, identity });
-        Ok(Attempt::Taken(changed))
+        Ok(Attempt::Taken { changed })
     }
 
     /// The result of an attempt when others hold the lock.
@@ -255,7 +261,9 @@ impl SidecarLock {
         let count = count_in(file)?;
         match exclusive {
             true => Err(Error::LOCK.at(Doing::LockByThisThread)),
-            false => Ok(Attempt::Held(self.has_changed(identity, count))),
+            false => Ok(Attempt::Held {
+                changed: self.has_changed(identity, count),
+            }),
         }
     }
 

@@ -191,8 +191,8 @@ impl Disk {
             return Ok(LockState::NotNeeded);
         };
         let (kept, changed) = match lock.attempt(false, after_writers, None)? {
-            Attempt::Taken(changed) => (LockState::Locked, changed),
-            Attempt::Held(changed) => (LockState::NotNeeded, changed),
+            Attempt::Taken { changed } => (LockState::Locked, changed),
+            Attempt::Held { changed } => (LockState::NotNeeded, changed),
             Attempt::Busy(waiter) => return Ok(LockState::Busy(FrameWaiter::LockFile(waiter))),
         };
         let was_closed = lock.take_was_closed();
@@ -249,7 +249,7 @@ impl Disk {
         }
         if let Some(lock) = &mut self.lock {
             match lock.attempt(true, false, lock_file)? {
-                Attempt::Taken(changed) | Attempt::Held(changed) => self.stale |= changed,
+                Attempt::Taken { changed } | Attempt::Held { changed } => self.stale |= changed,
                 Attempt::Busy(waiter) => return Ok(Some(FrameWaiter::LockFile(waiter))),
             }
         }
