@@ -37,7 +37,7 @@ pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8
         Delta::Push(offset) => (count, offset.to_le_bytes().to_list()?),
         Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_list()?),
         Delta::From(from, list) => (*from, to_le_bytes(list.iter().copied())?),
-        Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
+        Delta::Runs(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
     })
 }
 
@@ -174,7 +174,7 @@ impl Disk {
                 let kept = offsets.iter().take(*from);
                 crc32c(&to_le_bytes(kept.chain(list.iter().copied()))?)
             }
-            Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
+            Delta::Runs(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::Failure),
         }))
     }
 
