@@ -10,7 +10,6 @@ use crate::text::plural;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
 use oxiblosc_error::Error;
-use oxiblosc_frame::offsets::Offsets;
 use oxiblosc_frame::parameters::Parameters;
 use std::ops::Range;
 
@@ -105,21 +104,18 @@ pub fn is_damaged(input: &Input) -> bool {
         let mut frame = Frame::open(input.path(), faults).map_err(|error| faults.note(error))?;
         let contexts = frame.contexts(1).map_err(|error| faults.note(error))?;
         let mut is_damaged = array(&frame, None).is_some();
-        // If all are the same special value, one is enough.
-        let all = match frame.offsets() {
-            Offsets::Repeated { .. } => 0..frame.nchunks().min(1),
-            _ => 0..frame.nchunks(),
-        };
-        for nchunk in all {
+        let header = frame.header.clone();
+        for (_, found) in frame.walk(|_| u64::MAX) {
             if is_damaged {
                 break;
             }
-            let expected = (frame.header.chunksize > 0).then(|| frame.chunk_nbytes(nchunk));
-            is_damaged = match frame.chunk(nchunk) {
-                Ok(StoredChunk::Special(..)) => false,
-                Ok(StoredChunk::Bytes(bytes)) => {
+            let read = found.and_then(|run| Ok((run.read()?, run.nbytes)));
+            is_damaged = match read {
+                Ok((StoredChunk::Special(_), _)) => false,
+                Ok((StoredChunk::Bytes(bytes), nbytes)) => {
+                    let expected = (header.chunksize > 0).then_some(nbytes);
                     let checked = chunk(&contexts, &bytes, expected)
-                        .and_then(|()| item_size(&bytes, frame.header.parameters.typesize));
+                        .and_then(|()| item_size(&bytes, header.parameters.typesize));
                     checked.is_err_and(|damage| is_damage(damage.error))
                 }
                 Err(error) => is_damage(error),

@@ -3,14 +3,25 @@
 use crate::failure::{Failure, Result, describe, is_damage};
 use crate::input::Input;
 use crate::library::{SuperChunk, zeros};
-use crate::source::{Frame, Located, StoredChunk, special_chunk};
+use crate::source::{ChunkRun, Frame, StoredChunk, special_chunk};
 use crate::workers::{BufferPool, each_thread};
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Header;
 use oxiblosc_memory::Buffer;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+/// The most bytes of special values that are decompressed at a time, unless a single chunk has more.
+pub const PIECE: u64 = 4 << 20;
+
+/// The data of a frame, cut anew.
+pub enum Part {
+    /// Some bytes.
+    Data(Buffer),
+    /// Special values: so many parts of the same size.
+    Specials(Special, usize),
+}
 
 /// Reads the chunks of a frame. Each thread decompresses them with its own contexts.
 pub struct ChunkReader<'a> {
@@ -50,36 +61,62 @@ impl<'a> ChunkReader<'a> {
         })
     }
 
-    /// A function that returns the chunks of the frame one after the other, with their numbers.
+    /// A function that returns the chunks of the frame one after the other. For `most` see [`Frame::walk`].
     pub fn take_from<'f>(
         &'f self,
         frame: &'f mut Frame,
-    ) -> impl FnMut() -> Result<Option<(usize, Located)>> + Send + 'f {
-        let mut left = 0..self.nchunks;
+        most: fn(Special) -> u64,
+    ) -> impl FnMut() -> Result<Option<ChunkRun>> + Send + 'f {
+        let mut walk = frame.walk(most);
         move || {
-            let found = left.next().map(|nchunk| {
-                let found = frame.locate(nchunk);
-                Ok((nchunk, found.map_err(|error| self.damaged(nchunk, error))?))
-            });
+            let found = walk
+                .next()
+                .map(|(nchunk, found)| found.map_err(|error| self.damaged(nchunk, error)));
             found.transpose()
         }
     }
 
-    /// A function that returns the data of the whole frame, decompressed by `contexts`, in parts of `size` bytes. The last may have fewer.
+    /// A function that returns the data of the whole frame, decompressed by `contexts`, in parts of `size` bytes, which are whole items. The
+    /// last may have fewer.
     pub fn cut<'f>(
         &'f self,
         frame: &'f mut Frame,
         contexts: SuperChunk,
         size: usize,
-    ) -> impl FnMut() -> Result<Option<Buffer>> + Send + 'f {
-        let mut take = self.take_from(frame);
+    ) -> impl FnMut() -> Result<Option<Part>> + Send + 'f {
+        let mut take = self.take_from(frame, |_| u64::MAX);
         let (mut waiting, mut done): (Vec<u8>, usize) = (Vec::new(), 0);
+        // Special values behind those that wait: their kind, and how many bytes are left.
+        let mut special = (Special::Zero, 0);
+        let typesize = self.header.parameters.typesize.max(1) as u64;
         let failed = |error| self.input.failure("", error);
         move || {
-            while waiting.len() - done < size
-                && let Some((nchunk, chunk)) = take()?
-            {
-                let (data, nbytes) = self.decompress(&contexts, nchunk, &chunk)?;
+            while waiting.len() - done < size {
+                let (kind, left) = &mut special;
+                let alone = *left / size as u64;
+                if waiting.len() == done && alone > 0 {
+                    *left %= size as u64;
+                    return Ok(Some(Part::Specials(*kind, alone as usize)));
+                }
+                let more = if *left > 0 {
+                    let more = (size - (waiting.len() - done)).min(*left as usize);
+                    *left -= more as u64;
+                    let chunk = special_chunk(*kind, more, &self.header);
+                    self.decompress_chunk(&contexts, &chunk).map_err(failed)?
+                } else if let Some(run) = take()? {
+                    // A chunk of NaNs behind one that is no whole items begins within an item.
+                    let whole = self.start(1).unwrap_or(1).is_multiple_of(typesize);
+                    if let Some(kind) = run.special()
+                        && (whole || kind == Special::Zero)
+                    {
+                        special = (kind, run.all_nbytes());
+                        continue;
+                    }
+                    self.decompress(&contexts, &run)?
+                } else {
+                    break;
+                };
+                let (data, nbytes) = more;
                 waiting.drain(..done);
                 done = 0;
                 let room = waiting.try_reserve(nbytes);
@@ -91,22 +128,15 @@ impl<'a> ChunkReader<'a> {
             done += part.len();
             match part {
                 [] => Ok(None),
-                part => Buffer::copy_of(part).map(Some).map_err(failed),
+                part => Ok(Some(Part::Data(Buffer::copy_of(part).map_err(failed)?))),
             }
         }
     }
 
-    /// Decompresses a chunk. Returns a buffer, and how many bytes at its front are the data.
-    pub fn decompress(
-        &self,
-        contexts: &SuperChunk,
-        nchunk: usize,
-        chunk: &Located,
-    ) -> Result<(Buffer, usize)> {
-        let mut data = self.used.take().unwrap_or_default();
-        let size = self.decompress_into(contexts, nchunk, chunk, &mut data);
-        let size = size.map_err(|error| self.damaged(nchunk, error))?;
-        Ok((data, size))
+    /// Decompresses chunks. Returns a buffer, and how many bytes at its front are the data.
+    pub fn decompress(&self, contexts: &SuperChunk, run: &ChunkRun) -> Result<(Buffer, usize)> {
+        let done = self.try_decompress(contexts, run);
+        done.map_err(|error| self.damaged(run.first, error))
     }
 
     /// Keeps a buffer for another chunk.
@@ -126,38 +156,41 @@ impl<'a> ChunkReader<'a> {
         }
     }
 
-    /// Decompresses a chunk into the front of `data`, which grows if necessary. Returns the bytes of data.
-    fn decompress_into(
+    fn try_decompress(
         &self,
         contexts: &SuperChunk,
-        nchunk: usize,
-        chunk: &Located,
-        data: &mut Buffer,
-    ) -> std::result::Result<usize, Error> {
-        let made;
-        let read;
-        let chunk: &[u8] = match chunk.read()? {
-            StoredChunk::Bytes(chunk) => {
-                read = chunk;
-                &read
-            }
-            StoredChunk::Special(kind, size) => {
-                made = special_chunk(kind, size, &self.header);
-                &made
+        run: &ChunkRun,
+    ) -> std::result::Result<(Buffer, usize), Error> {
+        let chunk = match run.read()? {
+            StoredChunk::Bytes(chunk) => chunk,
+            StoredChunk::Special(kind) => {
+                let size = usize::try_from(run.all_nbytes()).map_err(|_| Error::MEMORY_ALLOC)?;
+                let chunk = special_chunk(kind, size, &self.header);
+                return self.decompress_chunk(contexts, &chunk);
             }
         };
-        let size = ChunkHeader::parse(chunk)?.nbytes;
-        if let Some(start) = self.start(nchunk) {
-            let rest = (self.header.nbytes.max(0) as u64).saturating_sub(start);
-            if size as u64 != rest.min(self.header.chunksize as u64) {
-                return Err(Error::DATA);
-            }
+        if self.start(0).is_some() && ChunkHeader::parse(&chunk)?.nbytes != run.nbytes {
+            return Err(Error::DATA);
         }
+        self.decompress_chunk(contexts, &chunk)
+    }
+
+    /// Decompresses a chunk. Uninitialised data are zeros, as the buffer may have had others.
+    fn decompress_chunk(
+        &self,
+        contexts: &SuperChunk,
+        chunk: &[u8],
+    ) -> std::result::Result<(Buffer, usize), Error> {
+        let mut data = self.used.take().unwrap_or_default();
+        let header = ChunkHeader::parse(chunk)?;
+        let size = header.nbytes;
         if data.len() < size {
-            *data = zeros(size)?;
+            data = zeros(size)?;
+        } else if header.special() == Special::Uninit {
+            data[..size].fill(0);
         }
         match contexts.decompress(chunk, &mut data[..size])? {
-            done if done == size => Ok(size),
+            done if done == size => Ok((data, size)),
             _ => Err(Error::DATA),
         }
     }
@@ -175,7 +208,7 @@ pub fn each_chunk_of(
     for nchunk in chosen {
         let chunk = frame.locate(nchunk);
         let chunk = chunk.map_err(|error| chunks.damaged(nchunk, error))?;
-        let (data, size) = chunks.decompress(contexts, nchunk, &chunk)?;
+        let (data, size) = chunks.decompress(contexts, &chunk)?;
         let next = each(&data[..size])?;
         chunks.keep(data);
         if next.is_break() {

@@ -1,24 +1,24 @@
 //! `b2 convert`: copies a frame to a file or directory, as it is or compressed with other parameters.
 
 use crate::args::ConvertArgs;
+use crate::array_walk::ArrayWalk;
 use crate::check::unread;
-use crate::chunks::ChunkReader;
+use crate::chunks::{ChunkReader, Part};
 use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
-use crate::npy::boxes;
 use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
 use crate::source::{
-    Frame, FrameOrChunk, StoredChunk, array_meta, fill, parsed_array, special_chunk, vlmeta_content,
+    Frame, FrameOrChunk, StoredChunk, array_meta, parsed_array, special_chunk, vlmeta_content,
 };
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::Special;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_memory::Buffer;
@@ -122,38 +122,33 @@ fn copy(
 ) -> Result<()> {
     let unwritten = |error| Failure::of(to, error);
     let mut new = with_metalayers(frame, place, settings).map_err(unwritten)?;
-    if let Some(kind) = frame.all_special()
-        && fill(&mut new, kind, &frame.header).map_err(unwritten)?
-    {
-        return finish(frame, (input, to), settings.threads, new);
-    }
     let progress = ByteProgress::new("copying", frame.header.nbytes.max(0) as u64);
     let failed = |nchunk, error| input.failure(&format!("chunk {nchunk}: "), error);
     let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);
     let states = each_thread(settings.threads, nchunks as u64, size, |_| Ok(()))?;
-    let (header, mut chunks) = (frame.header.clone(), 0..nchunks);
+    let header = frame.header.clone();
+    let mut walk = frame.walk(|_| u64::MAX);
     in_order(
         states,
         || {
-            let chunk = chunks.next().map(|nchunk| {
-                let found = frame.locate(nchunk);
-                Ok((nchunk, found.map_err(|error| failed(nchunk, error))?))
-            });
-            chunk.transpose()
+            let found = walk
+                .next()
+                .map(|(nchunk, found)| found.map_err(|error| failed(nchunk, error)));
+            found.transpose()
         },
-        |(), (nchunk, chunk)| chunk.read().map_err(|error| failed(nchunk, error)),
-        |chunk| {
-            let made;
-            let chunk: &[u8] = match &chunk {
-                StoredChunk::Bytes(chunk) => chunk,
-                StoredChunk::Special(kind, size) => {
-                    made = special_chunk(*kind, *size, &header);
-                    &made
+        |(), run| {
+            let read = run.read().map_err(|error| failed(run.first, error))?;
+            Ok((read, run.count, run.nbytes))
+        },
+        |(read, count, nbytes)| {
+            let added = match read {
+                StoredChunk::Bytes(chunk) => new.append_chunk(&chunk),
+                StoredChunk::Special(kind) => {
+                    new.append_specials(&special_chunk(kind, nbytes, &header), count)
                 }
             };
-            let nbytes = ChunkHeader::parse(chunk).map(|header| header.nbytes);
-            new.append_chunk(chunk).map_err(unwritten)?;
-            progress.add(nbytes.unwrap_or(0));
+            added.map_err(unwritten)?;
+            progress.add(nbytes * count);
             Ok(())
         },
     )?;
@@ -183,6 +178,14 @@ fn sizes_of(args: &ConvertArgs, frame: &Frame, settings: Settings) -> Result<(us
     ))
 }
 
+/// A part of the data, compressed anew.
+enum Made {
+    /// A chunk at the front of a buffer, its bytes, and those of its data.
+    Chunk(Buffer, usize, usize),
+    /// Special values: their kind, the number of chunks, and bytes of data of each.
+    Specials(Special, usize, usize),
+}
+
 /// Decompresses the data and compresses them again, in the same order.
 fn recompress(
     args: &ConvertArgs,
@@ -199,15 +202,25 @@ fn recompress(
     let checksums = new.has_checksums().map_err(unwritten)?;
     let chunks = ChunkReader::of(frame, input);
     let rooms = BufferPool::new();
+    let header = frame.header.clone();
     let compress = |to: &SuperChunk, data: &[u8]| {
         let mut room = rooms.take().unwrap_or_else(Buffer::new);
         let cbytes = to.compress_into(data, checksums, &mut room);
-        Ok((room, cbytes.map_err(failed)?, data.len()))
+        Ok(Made::Chunk(room, cbytes.map_err(failed)?, data.len()))
     };
-    let append = |(room, cbytes, size): (Buffer, usize, usize)| {
-        new.append_chunk(&room[..cbytes]).map_err(unwritten)?;
-        rooms.keep(room);
-        progress.add(size);
+    let append = |made| {
+        match made {
+            Made::Chunk(room, cbytes, size) => {
+                new.append_chunk(&room[..cbytes]).map_err(unwritten)?;
+                rooms.keep(room);
+                progress.add(size);
+            }
+            Made::Specials(kind, count, size) => {
+                let chunk = special_chunk(kind, size, &header);
+                new.append_specials(&chunk, count).map_err(unwritten)?;
+                progress.add(size * count);
+            }
+        }
         Ok(())
     };
     // Some codecs need the metalayers.
@@ -218,16 +231,23 @@ fn recompress(
         })?;
         let from = frame.contexts(settings.threads).map_err(failed)?;
         let parts = chunks.cut(frame, from, chunk);
-        in_order(states, parts, |to, data| compress(to, &data), append)?;
+        let made = |to: &mut SuperChunk, part| match part {
+            Part::Data(data) => compress(to, &data),
+            Part::Specials(kind, count) => Ok(Made::Specials(kind, count, chunk)),
+        };
+        in_order(states, parts, made, append)?;
     } else {
         let states = chunks.each_thread(settings.threads, |threads| {
             Ok((frame.contexts(threads)?, make(threads)?))
         })?;
         in_order(
             states,
-            chunks.take_from(frame),
-            |(from, to), (nchunk, chunk)| {
-                let (data, size) = chunks.decompress(from, nchunk, &chunk)?;
+            chunks.take_from(frame, |_| u64::MAX),
+            |(from, to), run| {
+                if let Some(kind) = run.special() {
+                    return Ok(Made::Specials(kind, run.count, run.nbytes));
+                }
+                let (data, size) = chunks.decompress(from, &run)?;
                 let made = compress(to, &data[..size]);
                 chunks.keep(data);
                 made
@@ -297,7 +317,7 @@ fn reshape(
     let unwritten = |error| Failure::of(to, error);
     let itemsize = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let shape = new_shape(args, frame, input)?;
-    let parameters = frame.header.parameters;
+    let (header, parameters) = (frame.header.clone(), frame.header.parameters);
     let others: Vec<(&[u8], &[u8])> = frame
         .header
         .metalayers
@@ -315,18 +335,21 @@ fn reshape(
     let states = each_thread(settings.threads, 0, size, |threads| {
         Array::open(input.path(), threads).map_err(|error| unread(input, &parameters, None, error))
     })?;
-    let mut parts = boxes(&shape.shape, &shape.chunks);
+    let meta = parsed_array(frame, input)?;
+    let mut parts = ArrayWalk::new(frame, &meta, &shape.chunks);
     in_order(
         states,
         || Ok(parts.next()),
-        |old, (start, stop)| {
-            let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
-            old.read(&start, &stop, &mut items)
-                .map_err(|error| unread(input, &parameters, Some(&start), error))?;
-            Ok((start, stop, items))
+        |old, part| {
+            let size = box_size(&part.start, &part.stop, itemsize);
+            let mut items = zeros(size).map_err(failed)?;
+            part.read(old, &header, &mut items)
+                .map_err(|error| unread(input, &parameters, Some(&part.start), error))?;
+            Ok((part, items))
         },
-        |(start, stop, items)| {
-            new.write(&start, &stop, &items).map_err(unwritten)?;
+        |(part, items)| {
+            let written = new.write(&part.start, &part.stop, &items);
+            written.map_err(unwritten)?;
             progress.add(items.len());
             Ok(())
         },

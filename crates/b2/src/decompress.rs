@@ -1,13 +1,14 @@
 //! `b2 decompress`: writes the data of a frame to a file, and an array to an .npy file.
 
 use crate::args::DecompressArgs;
+use crate::array_walk::ArrayWalk;
 use crate::check::unread;
-use crate::chunks::ChunkReader;
+use crate::chunks::{ChunkReader, PIECE};
 use crate::compress::box_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, zeros};
-use crate::npy::{Npy, boxes, item_size, runs};
+use crate::npy::{Npy, item_size, runs};
 use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
 use crate::source::{Frame, FrameOrChunk, parsed_array, plain_contexts};
@@ -128,8 +129,8 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
         let mut write = output.writer()?;
         in_order(
             states,
-            chunks.take_from(&mut frame),
-            |contexts, (nchunk, chunk)| chunks.decompress(contexts, nchunk, &chunk),
+            chunks.take_from(&mut frame, |_| PIECE),
+            |contexts, run| chunks.decompress(contexts, &run),
             |(data, size)| {
                 let written = write.write_all(&data[..size]);
                 written.map_err(unwritten)?;
@@ -141,17 +142,22 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
         return write.flush().map_err(unwritten);
     }
     let file = output.create()?;
-    if frame.all_special() == Some(Special::Zero) {
-        return file
-            .set_len(frame.header.nbytes.max(0) as u64)
-            .map_err(unwritten);
-    }
+    // Where nothing is written there are zeros.
+    file.set_len(frame.header.nbytes.max(0) as u64)
+        .map_err(unwritten)?;
+    let is_zeros = |kind| matches!(kind, Special::Zero | Special::Uninit);
     in_order(
         states,
-        chunks.take_from(&mut frame),
-        |contexts, (nchunk, chunk)| {
-            let (data, size) = chunks.decompress(contexts, nchunk, &chunk)?;
-            let start = chunks.start(nchunk).unwrap_or_default();
+        chunks.take_from(&mut frame, |kind| match kind {
+            Special::Zero | Special::Uninit => u64::MAX,
+            _ => PIECE,
+        }),
+        |contexts, run| {
+            if run.special().is_some_and(is_zeros) {
+                return Ok(run.all_nbytes() as usize);
+            }
+            let (data, size) = chunks.decompress(contexts, &run)?;
+            let start = chunks.start(run.first).unwrap_or_default();
             write_all_at(&file, &data[..size], start).map_err(unwritten)?;
             chunks.keep(data);
             Ok(size)
@@ -246,30 +252,25 @@ fn decompress_array(
         return Ok(());
     }
     let lengths = slabs(shape, &meta.chunkshape[..meta.ndim], itemsize);
-    let mut parts = boxes(shape, &lengths);
     let size = slab_size(&lengths, itemsize);
     let states = each_thread(threads, frame.nchunks() as u64, size, |threads| {
         Array::open(input.path(), threads).map_err(|error| unread(input, parameters, None, error))
     })?;
-    // What a new file has where nothing is written are zeros.
-    if frame.all_special() == Some(Special::Zero) {
-        return Ok(());
-    }
+    let mut parts = ArrayWalk::new(frame, &meta, &lengths);
     let progress = ByteProgress::new("decompressing", total);
     let used = BufferPool::new();
     in_order(
         states,
         || Ok(parts.next()),
-        |array, (start, stop)| {
-            let size = box_size(&start, &stop, itemsize);
+        |array, part| {
+            let size = box_size(&part.start, &part.stop, itemsize);
             let mut items: Buffer = used.take().unwrap_or_else(Buffer::new);
             if items.len() < size {
                 items = zeros(size).map_err(failed)?;
             }
-            array
-                .read(&start, &stop, &mut items[..size])
-                .map_err(|error| unread(input, parameters, Some(&start), error))?;
-            file.write(&start, &stop, &items[..size])?;
+            part.read(array, &frame.header, &mut items[..size])
+                .map_err(|error| unread(input, parameters, Some(&part.start), error))?;
+            file.write(&part.start, &part.stop, &items[..size])?;
             used.keep(items);
             Ok(size)
         },

@@ -23,11 +23,12 @@ pub enum Json {
 
 impl Json {
     /// An object with these members.
-    pub fn object<const N: usize>(members: [(&str, Json); N]) -> Self {
+    pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
+        let members = members.into_iter();
         Self::Object(
             members
                 .map(|(name, value)| (name.to_string(), value))
-                .into(),
+                .collect(),
         )
     }
 

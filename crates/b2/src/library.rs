@@ -3,16 +3,18 @@
 use crate::failure::{Failure, Result};
 use crate::settings::{Settings, is_known_codec, is_known_filter};
 use oxiblosc::schunk::chunks;
-use oxiblosc::{CParams, Compressor, DParams, Error, Layout, Protection, Split, StorageParams};
+use oxiblosc::{
+    CParams, Compressor, DParams, Error, Layout, NewChunks, Protection, Split, StorageParams,
+};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_io::paths::path_bytes;
-use oxiblosc_memory::{Buffer, CStrBuf, TryVec};
+use oxiblosc_memory::{Buffer, CStrBuf};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
@@ -100,22 +102,60 @@ fn storage<'a>(place: Place<'a>, settings: &Settings) -> StorageParams<'a> {
 pub use oxiblosc::Place;
 
 /// A super-chunk: contexts that know the metalayers, which some codecs need, and storage for chunks.
-pub struct SuperChunk(oxiblosc::SuperChunk);
+pub struct SuperChunk {
+    schunk: oxiblosc::SuperChunk,
+    /// How many chunks were appended.
+    count: usize,
+    /// Chunks that are appended later, and how many bytes they have.
+    waiting: Vec<Waiting>,
+    waiting_bytes: usize,
+}
+
+/// A chunk that is to be appended, so many times.
+struct Waiting {
+    chunk: Vec<u8>,
+    count: usize,
+}
+
+impl Waiting {
+    fn as_new(&self) -> Done<NewChunks<'_>> {
+        if self.count == 1 {
+            return Ok(NewChunks::One(&self.chunk));
+        }
+        let header = ChunkHeader::parse(&self.chunk)?;
+        Ok(NewChunks::Specials {
+            kind: header.special(),
+            count: self.count,
+            nbytes: header.nbytes as i32,
+        })
+    }
+}
+
+/// In a frame of more chunks than this, every change writes the whole index. So chunks wait there
+/// until they have so many bytes.
+const MANY_CHUNKS: usize = 1 << 23;
+const WAITING_BYTES: usize = 16 << 20;
 
 impl SuperChunk {
     /// A new one without chunks. Fails if something exists at the place.
     pub fn new(place: Place, settings: &Settings) -> Done<Self> {
-        oxiblosc::SuperChunk::create(storage(place, settings)).map(Self)
+        Ok(Self {
+            schunk: oxiblosc::SuperChunk::create(storage(place, settings))?,
+            count: 0,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+        })
     }
 
     /// Adds a fixed-length metalayer. To be called before the first chunk is added.
     pub fn add_meta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
-        self.0.add_metalayer(name, content).map(drop)
+        self.schunk.add_metalayer(name, content).map(drop)
     }
 
     /// Adds a variable-length metalayer. `content` is not compressed yet.
     pub fn add_vlmeta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
-        add_vlmeta(&self.0, name, content)
+        self.append_waiting()?;
+        add_vlmeta(&self.schunk, name, content)
     }
 
     /// Appends a chunk. Fails if it is not exactly as long as its header says.
@@ -123,49 +163,60 @@ impl SuperChunk {
         if ChunkHeader::parse(chunk)?.cbytes != chunk.len() {
             return Err(Error::INVALID_HEADER);
         }
-        self.0.put_chunk(chunks::Position::End, chunk).map(drop)
+        if self.waits(1) {
+            return self.wait(chunk, 1);
+        }
+        self.schunk
+            .put_chunk(chunks::Position::End, chunk)
+            .map(drop)
     }
 
-    /// Fills it, which has no chunks yet, with chunks of `chunksize` bytes of one value, `nbytes` bytes in all; `chunk` makes one. In a frame
-    /// they take no time each, however many they are. False, and nothing done, where that is not possible.
-    pub fn fill(
-        &mut self,
-        (kind, nbytes, chunksize): (Special, u64, usize),
-        typesize: u64,
-        chunk: &dyn Fn(Special, usize) -> Vec<u8>,
-    ) -> Done<bool> {
-        if typesize == 0 || !nbytes.is_multiple_of(typesize) || self.0.has_checksums()? {
-            return Ok(false);
+    /// Appends a chunk of special values `count` times. In a frame whose chunks have one size that takes no time for each.
+    pub fn append_specials(&mut self, chunk: &[u8], count: usize) -> Done<()> {
+        match count {
+            0 => Ok(()),
+            1 => self.append_chunk(chunk),
+            _ if self.waits(count) => self.wait(chunk, count),
+            _ => append_all(
+                &self.schunk,
+                &[Waiting {
+                    chunk: chunk.to_vec(),
+                    count,
+                }],
+            ),
         }
-        let sample = |kind, nbytes: i32| TryVec::copy_of(&chunk(kind, nbytes.max(0) as usize));
-        let done = self
-            .0
-            .fill_special(nbytes / typesize, Some(kind), chunksize, &sample);
-        match done {
-            Ok(_) => Ok(true),
-            // Sizes that are no whole items, or a super-chunk that is no frame: chunk by chunk.
-            Err(error)
-                if [
-                    Error::FRAME_SPECIAL,
-                    Error::SCHUNK_SPECIAL,
-                    Error::INVALID_PARAM,
-                ]
-                .contains(&error) =>
-            {
-                Ok(false)
-            }
-            Err(error) => Err(error),
+    }
+
+    /// Counts chunks that are appended. Whether they have to wait.
+    fn waits(&mut self, count: usize) -> bool {
+        self.count = self.count.saturating_add(count);
+        self.count > MANY_CHUNKS
+    }
+
+    fn wait(&mut self, chunk: &[u8], count: usize) -> Done<()> {
+        let chunk = chunk.to_vec();
+        self.waiting_bytes += chunk.len() + size_of::<Waiting>();
+        self.waiting.push(Waiting { chunk, count });
+        match self.waiting_bytes < WAITING_BYTES {
+            true => Ok(()),
+            false => self.append_waiting(),
         }
+    }
+
+    /// Appends the chunks that wait.
+    fn append_waiting(&mut self) -> Done<()> {
+        self.waiting_bytes = 0;
+        append_all(&self.schunk, &std::mem::take(&mut self.waiting))
     }
 
     /// Whether its chunks have checksums.
     pub fn has_checksums(&self) -> Done<bool> {
-        self.0.has_checksums()
+        self.schunk.has_checksums()
     }
 
     /// Compresses data into a chunk.
     pub fn compress(&self, data: ChunkInput) -> Done<Buffer> {
-        self.0.compress(data, self.0.has_checksums()?)
+        self.schunk.compress(data, self.schunk.has_checksums()?)
     }
 
     /// Compresses data into a chunk for another super-chunk, with checksums if `checksums`. The chunk is written to the front of `room`,
@@ -181,19 +232,19 @@ impl SuperChunk {
             *room = zeros(most)?;
         }
         let data = ChunkInput::Buffer(data);
-        self.0.encoder()?.compress(data, room, checksums)
+        self.schunk.encoder()?.compress(data, room, checksums)
     }
 
     /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`. Returns the bytes of data.
     pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
         let header = ChunkHeader::parse(chunk)?;
-        let done = self.0.decoder()?.decompress(&header, chunk, data);
+        let done = self.schunk.decoder()?.decompress(&header, chunk, data);
         done.map_err(|error| missing(&header).unwrap_or(error))
     }
 
     /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size in bytes.
     pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
-        let decoder = self.0.decoder()?;
+        let decoder = self.schunk.decoder()?;
         oxiblosc::context::decompress_items(decoder, chunk, start, count, data).map_err(|error| {
             let header = ChunkHeader::parse(chunk).ok();
             header.as_ref().and_then(missing).unwrap_or(error)
@@ -216,19 +267,39 @@ impl SuperChunk {
         if items.len != data.len() {
             return Err(Error::DATA);
         }
-        let decoder = self.0.decoder()?;
+        let decoder = self.schunk.decoder()?;
         let done = decoder.decompress_items(chunk, bytes, items, data);
         done.map_err(|error| missing(header).unwrap_or(error))
     }
 
     /// Finishes the frame and closes it.
-    pub fn close(self) -> Done<()> {
-        match self.0.close_frame() {
+    pub fn close(mut self) -> Done<()> {
+        self.append_waiting()?;
+        match self.schunk.close_frame() {
             Ok(_) => Ok(()),
             // The chunks are in memory, without a frame.
             Err(error) if error == Error::FAILURE => Ok(()),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Appends chunks as one change. Where special ones have to be stored, one after the other.
+fn append_all(schunk: &oxiblosc::SuperChunk, all: &[Waiting]) -> Done<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let new: Done<Vec<NewChunks>> = all.iter().map(Waiting::as_new).collect();
+    match schunk.append_all(&new?) {
+        Err(error) if [Error::CHUNK_APPEND, Error::FRAME_TYPE].contains(&error) => {
+            all.iter().try_for_each(|waiting| {
+                (0..waiting.count).try_for_each(|_| {
+                    let put = schunk.put_chunk(chunks::Position::End, &waiting.chunk);
+                    put.map(drop)
+                })
+            })
+        }
+        done => done.map(drop),
     }
 }
 

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod array_walk;
 mod bench;
 mod check;
 mod chunk_repair;
@@ -38,6 +39,7 @@ mod plot;
 mod progress;
 mod repair;
 mod report;
+mod run_list;
 mod salvage;
 mod scratch;
 mod settings;

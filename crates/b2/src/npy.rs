@@ -6,6 +6,7 @@ use crate::library::zeros;
 use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 
 /// The first bytes of such a file.
@@ -390,27 +391,65 @@ pub fn runs(
     }
 }
 
+/// How many boxes of `lengths` items lie along each dimension of an array of this shape.
+pub fn grid(shape: &[i64], lengths: &[i32]) -> Vec<i64> {
+    let count = |(shape, length): (&i64, &i32)| {
+        ((*shape).max(0) as u64).div_ceil((*length).max(1) as u64) as i64
+    };
+    shape.iter().zip(lengths).map(count).collect()
+}
+
 /// The boxes of `lengths` items along each dimension (fewer at the end) into which an array of this shape is cut: their first items, and
 /// those behind the last, in C order.
-pub fn boxes(shape: &[i64], lengths: &[i32]) -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
-    let (shape, lengths) = (shape.to_vec(), lengths.to_vec());
-    let grid: Vec<i64> = shape
-        .iter()
-        .zip(&lengths)
-        .map(|(shape, length)| ((*shape).max(0) as u64).div_ceil((*length).max(1) as u64) as i64)
-        .collect();
-    let count: i64 = grid.iter().product();
-    (0..count).map(move |nth| {
-        let mut rest = nth;
-        let mut start = vec![0; shape.len()];
-        for d in (0..shape.len()).rev() {
-            start[d] = rest % grid[d] * i64::from(lengths[d]);
-            rest /= grid[d];
+pub struct Boxes<'a> {
+    shape: &'a [i64],
+    lengths: &'a [i32],
+    grid: Vec<i64>,
+    left: Range<i64>,
+}
+
+/// See [`Boxes`].
+pub fn boxes<'a>(shape: &'a [i64], lengths: &'a [i32]) -> Boxes<'a> {
+    let grid = grid(shape, lengths);
+    let left = 0..grid.iter().product();
+    Boxes {
+        shape,
+        lengths,
+        grid,
+        left,
+    }
+}
+
+impl Boxes<'_> {
+    /// Passes over the boxes that end before the item `row` along the first dimension.
+    pub fn pass(&mut self, row: i64) {
+        let Some((length, per_row)) = self.lengths.first().zip(self.grid.get(1..)) else {
+            return;
+        };
+        let whole = match self.shape[0] <= row {
+            true => self.grid[0],
+            false => row / i64::from(*length).max(1),
+        };
+        let first = whole * per_row.iter().product::<i64>();
+        self.left.start = self.left.start.max(first);
+    }
+}
+
+impl Iterator for Boxes<'_> {
+    type Item = (Vec<i64>, Vec<i64>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let ndim = self.shape.len();
+        let mut rest = self.left.next()?;
+        let mut start = vec![0; ndim];
+        for d in (0..ndim).rev() {
+            start[d] = rest % self.grid[d] * i64::from(self.lengths[d]);
+            rest /= self.grid[d];
         }
-        let stop = (0..shape.len()).map(|d| (start[d] + i64::from(lengths[d])).min(shape[d]));
-        let stop = stop.collect();
-        (start, stop)
-    })
+        let stop = |d: usize| (start[d] + i64::from(self.lengths[d])).min(self.shape[d]);
+        let stop = (0..ndim).map(stop).collect();
+        Some((start, stop))
+    }
 }
 
 #[cfg(test)]

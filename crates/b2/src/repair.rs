@@ -10,12 +10,13 @@ use crate::library::{Place, SuperChunk, c_path};
 use crate::output::{Output, print_line, print_text};
 use crate::progress::ByteProgress;
 use crate::report::Report;
+use crate::run_list::RunList;
 use crate::salvage::{
     self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes, UsualFields,
 };
 use crate::settings::Settings;
 use crate::source::{
-    contexts, fill, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
+    contexts, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
 };
 use crate::text::clean;
 use oxiblosc_chunk::header::Special;
@@ -121,7 +122,7 @@ fn rebuild(
     sizes: &Sizes,
     output: &Output,
     threads: i16,
-) -> Result<Vec<Verdict>> {
+) -> Result<RunList<Verdict>> {
     let header = &salvage.header;
     let failed = |error| Failure::of(output.name(), error);
     let faults = chunks.faults();
@@ -134,29 +135,21 @@ fn rebuild(
     };
     let mut frame = new_frame(header, output, &settings).map_err(failed)?;
     let progress = ByteProgress::new("repairing", header.nbytes.max(0) as u64);
-    let mut verdicts = Vec::new();
-    // Chunks of one value take no time each.
-    if let Some(ChunkLocation::Special(kind)) = salvage.locations.first().copied()
-        && salvage
-            .locations
-            .iter()
-            .all(|location| *location == ChunkLocation::Special(kind))
-        && header.chunksize > 0
-        && header.nchunks() == Some(salvage.locations.len() as u64)
-        && fill(&mut frame, kind, header).map_err(failed)?
-    {
-        for nchunk in 0..salvage.locations.len() {
-            let known = salvage.specials_proven && sizes.is_known(nchunk);
-            verdicts.push(Verdict::whole(Integrity::proven_if(known), 1));
-        }
-        copy_vlmetalayers(salvage, &contexts, (&mut frame, output.name()), faults)?;
-        frame.close().map_err(failed)?;
-        return Ok(verdicts);
-    }
-    for (nchunk, location) in salvage.locations.iter().enumerate() {
+    let mut verdicts = RunList::new();
+    let last = salvage.locations.len().saturating_sub(1);
+    let runs = salvage.locations.runs();
+    // The last chunk may have another size.
+    let runs = runs.flat_map(|(range, location)| {
+        let at = last.clamp(range.start, range.end);
+        let parts = [range.start..at, at..range.end];
+        parts.map(|part| (part, *location))
+    });
+    for (range, location) in runs.filter(|(range, _)| !range.is_empty()) {
+        let (nchunk, count) = (range.start, range.len());
         let expected = sizes.expected(nchunk);
-        let (chunk, verdict) = match *location {
-            ChunkLocation::At(place) => {
+        progress.add(expected.unwrap_or(0).saturating_mul(count));
+        if let ChunkLocation::At(place) = location {
+            for _ in range {
                 let mut repair = ChunkRepair {
                     contexts: &mut contexts,
                     settings: &settings,
@@ -168,56 +161,63 @@ fn rebuild(
                     metalayers: salvage.parts.header == Integrity::Intact,
                     expected,
                 };
-                let kept = repair.chunk_at(place, chunks);
+                let (chunk, verdict) = repair.chunk_at(place, chunks);
                 // An error that shows no damage would make good data appear lost.
                 faults.check()?;
-                kept
+                let chunk = match chunk {
+                    Some(chunk) => Some(chunk),
+                    None => filler(args.fill, header, expected)
+                        .map(|filler| Buffer::copy_of(&filler))
+                        .transpose()
+                        .map_err(failed)?,
+                };
+                let added = chunk.map(|chunk| frame.append_chunk(&chunk));
+                verdicts.push(kept(added, verdict).map_err(failed)?, 1);
             }
-            ChunkLocation::Special(kind) => {
+            continue;
+        }
+        let (chunk, verdict) = match (location, expected) {
+            (ChunkLocation::Special(kind), Some(size)) => {
                 let known = salvage.specials_proven && sizes.is_known(nchunk);
-                let state = Integrity::proven_if(known);
-                let chunk = Buffer::copy_of(&special_chunk(kind, expected.unwrap_or(0), header));
-                (Some(chunk.map_err(failed)?), Verdict::whole(state, 1))
+                let verdict = Verdict::whole(Integrity::proven_if(known), 1);
+                (Some(special_chunk(kind, size, header)), verdict)
             }
-            ChunkLocation::Lost => (None, Verdict::lost()),
+            _ => (filler(args.fill, header, expected), Verdict::lost()),
         };
-        let chunk = match chunk {
-            Some(chunk) => Some(chunk),
-            None => filler(args.fill, header, expected)
-                .transpose()
-                .map_err(failed)?,
-        };
-        let added = chunk.map(|chunk| frame.append_chunk(&chunk));
-        verdicts.push(match added {
-            Some(Ok(())) => verdict,
-            Some(Err(error)) if error != Error::CHUNK_APPEND => return Err(failed(error)),
-            // The frame does not take a chunk of this size, so it was never one of its chunks.
-            Some(Err(_)) | None => Verdict {
-                missing: true,
-                ..Verdict::lost()
-            },
-        });
-        progress.add(expected.unwrap_or(0));
+        let added = chunk.map(|chunk| frame.append_specials(&chunk, count));
+        verdicts.push(kept(added, verdict).map_err(failed)?, count);
     }
     copy_vlmetalayers(salvage, &contexts, (&mut frame, output.name()), faults)?;
     frame.close().map_err(failed)?;
     Ok(verdicts)
 }
 
+/// What became of chunks that were appended, or are left out, if that is their state in the damaged frame.
+fn kept(
+    added: Option<std::result::Result<(), Error>>,
+    verdict: Verdict,
+) -> std::result::Result<Verdict, Error> {
+    match added {
+        Some(Ok(())) => Ok(verdict),
+        Some(Err(error)) if error != Error::CHUNK_APPEND => Err(error),
+        // The frame does not take a chunk of this size, so it was never one of its chunks.
+        Some(Err(_)) | None => Ok(Verdict {
+            missing: true,
+            ..Verdict::lost()
+        }),
+    }
+}
+
 /// The chunk that replaces a lost one of `nbytes` bytes of data. None if the size is unknown, and among chunks of variable-length blocks:
 /// then the lost chunk is left out.
-fn filler(
-    fill: Fill,
-    header: &Header,
-    nbytes: Option<usize>,
-) -> Option<std::result::Result<Buffer, Error>> {
+fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Vec<u8>> {
     let kind = match fill {
         Fill::Zeros => Special::Zero,
         Fill::Nan => Special::Nan,
         Fill::Uninit => Special::Uninit,
     };
     let nbytes = nbytes.filter(|_| !header.vlblocks)?;
-    Some(Buffer::copy_of(&special_chunk(kind, nbytes, header)))
+    Some(special_chunk(kind, nbytes, header))
 }
 
 /// Copies the variable-length metalayers to the new frame, which has this name, and notes which of them are lost.

@@ -4,9 +4,14 @@ use crate::chunk_repair::Verdict;
 use crate::integrity::Integrity;
 use crate::json::Json;
 use crate::output::print_line;
+use crate::run_list::RunList;
 use crate::salvage::Salvage;
-use crate::text::{clean, plural, ranges};
+use crate::text::{clean, plural, ranges, ranges_of};
+use std::ops::Range;
 use std::path::Path;
+
+/// The most chunks that the report for programs lists one by one. Of more, those that follow each other and are alike are one entry.
+const LISTED: usize = 1 << 20;
 
 /// The most ranges of chunks or blocks in a line.
 const RANGES: usize = 20;
@@ -31,7 +36,7 @@ pub struct Report<'a> {
     /// The parts of it that were found.
     pub salvage: &'a Salvage,
     /// The state of each chunk.
-    pub verdicts: &'a [Verdict],
+    pub verdicts: &'a RunList<Verdict>,
     /// The path of the new frame.
     pub output: &'a Path,
 }
@@ -46,62 +51,65 @@ impl Report<'_> {
                 && !verdict.front_one_bit
                 && verdict.corrected.is_none()
         };
-        self.verdicts.iter().all(fine)
+        self.verdicts.runs().all(|(_, verdict)| fine(verdict))
             && self.salvage.notes.is_empty()
             && self.salvage.lost.is_empty()
     }
 
-    /// The chunks in which all blocks are in this state.
-    fn chunks(&self, state: Integrity) -> Vec<usize> {
-        let all = self.verdicts.iter().enumerate();
-        all.filter(|(_, verdict)| verdict.state == state && verdict.is_uniform())
-            .map(|(nchunk, _)| nchunk)
-            .collect()
+    /// The chunks whose verdicts are chosen, as ranges in order, and how many there are.
+    fn chunks(&self, chosen: impl Fn(&Verdict) -> bool) -> (Vec<Range<usize>>, usize) {
+        let runs = self.verdicts.runs().filter(|(_, verdict)| chosen(verdict));
+        let ranges: Vec<Range<usize>> = runs.map(|(range, _)| range).collect();
+        let count = ranges.iter().map(Range::len).sum();
+        (ranges, count)
+    }
+
+    /// Each chunk of which blocks are in different states, or whose header was put right.
+    fn each(&self) -> impl Iterator<Item = (usize, &Verdict)> + Clone {
+        let named = |verdict: &Verdict| !verdict.is_uniform() || verdict.corrected.is_some();
+        self.verdicts.runs().flat_map(move |(range, verdict)| {
+            let count = if named(verdict) { range.len() } else { 0 };
+            range.take(count).map(move |nchunk| (nchunk, verdict))
+        })
     }
 
     /// Prints the report for a person.
     pub fn print(&self) {
-        let (right, unknown) = (
-            self.chunks(Integrity::Intact),
-            self.chunks(Integrity::Unknown),
-        );
-        let wrong = self.chunks(Integrity::Damaged);
+        let is = |state| move |verdict: &Verdict| verdict.state == state && verdict.is_uniform();
+        let (right, wrong) = (is(Integrity::Intact), is(Integrity::Damaged));
+        let (right, wrong) = (self.chunks(right), self.chunks(wrong));
         let count = self.verdicts.len();
         self.salvage.lost.iter().for_each(|line| print_line(line));
         print_line(&format!(
             "{}: {} of {}",
             clean(self.output.display().to_string().as_bytes()),
-            count - wrong.len(),
+            count - wrong.1,
             plural(count, "chunk", "chunks")
         ));
-        let named = |chunks: &[usize]| match chunks.len() == count {
-            true => "all chunks".to_string(),
-            false => format!("{} {}", word(chunks.len()), ranges(chunks, RANGES)),
+        let named = |(chunks, number): (Vec<Range<usize>>, usize)| match number {
+            0 => None,
+            number if number == count => Some("all chunks".to_string()),
+            number => {
+                let ranges = ranges_of(chunks.into_iter(), RANGES);
+                Some(format!("{} {ranges}", word(number)))
+            }
         };
-        if !right.is_empty() {
-            print_line(&format!("right: {}", named(&right)));
+        if let Some(right) = named(right) {
+            print_line(&format!("right: {right}"));
         }
+        let unknown = is(Integrity::Unknown);
         for why in [UNPLACED, ONE_BIT, DOUBTFUL, UNCHECKED] {
-            let chunks = unknown.iter().copied();
-            let chunks: Vec<usize> = chunks
-                .filter(|nchunk| why_unknown(&self.verdicts[*nchunk]) == why)
-                .collect();
-            if !chunks.is_empty() {
-                print_line(&format!("unknown: {} ({why})", named(&chunks)));
+            let chunks = self.chunks(|verdict| unknown(verdict) && why_unknown(verdict) == why);
+            if let Some(chunks) = named(chunks) {
+                print_line(&format!("unknown: {chunks} ({why})"));
             }
         }
-        if !wrong.is_empty() {
-            print_line(&format!("wrong, and lost: {}", named(&wrong)));
+        if let Some(wrong) = named(wrong) {
+            print_line(&format!("wrong, and lost: {wrong}"));
         }
         self.print_blocks();
         self.print_corrected();
-        let all = self.verdicts.iter().enumerate();
-        let missing: Vec<usize> = all
-            .filter(|(_, verdict)| verdict.missing)
-            .map(|(nchunk, _)| nchunk)
-            .collect();
-        if !missing.is_empty() {
-            let missing = named(&missing);
+        if let Some(missing) = named(self.chunks(|verdict| verdict.missing)) {
             print_line(&format!(
                 "left out, since nothing tells their size: {missing}"
             ));
@@ -110,8 +118,7 @@ impl Report<'_> {
 
     /// Prints the chunks in which blocks are in different states.
     fn print_blocks(&self) {
-        let partly = self.verdicts.iter().enumerate();
-        let partly = partly.filter(|(_, verdict)| !verdict.is_uniform());
+        let partly = self.each().filter(|(_, verdict)| !verdict.is_uniform());
         for (nchunk, verdict) in partly.clone().take(RANGES) {
             let list = |blocks: &[usize], what: &str| match blocks.is_empty() {
                 true => String::new(),
@@ -139,9 +146,9 @@ impl Report<'_> {
 
     /// Prints what was put right in the headers of chunks.
     fn print_corrected(&self) {
-        let all = self.verdicts.iter().enumerate();
-        let corrected =
-            all.filter_map(|(nchunk, verdict)| Some((nchunk, verdict.corrected.as_ref()?)));
+        let corrected = self
+            .each()
+            .filter_map(|(nchunk, verdict)| Some((nchunk, verdict.corrected.as_ref()?)));
         for (nchunk, what) in corrected.clone().take(RANGES) {
             print_line(&format!("chunk {nchunk}: its header was put right: {what}"));
         }
@@ -154,9 +161,18 @@ impl Report<'_> {
     /// The report for a program.
     pub fn json(&self) -> Json {
         let parts = &self.salvage.parts;
-        let count = |state| Json::from(self.chunks(state).len());
-        let chunks = self.verdicts.iter().map(|verdict| {
-            Json::object([
+        let count = |state| {
+            let is = |verdict: &Verdict| verdict.state == state && verdict.is_uniform();
+            Json::from(self.chunks(is).1)
+        };
+        // A list of each would be out of proportion where most are alike.
+        let is_long = self.verdicts.len() > LISTED;
+        let chunks = self.verdicts.runs().flat_map(|(range, verdict)| {
+            let (times, count) = match is_long {
+                true => (1, Some(("count", Json::from(range.len())))),
+                false => (range.len(), None),
+            };
+            let fields = [
                 ("state", Json::from(verdict.state.word())),
                 ("blocks", Json::from(verdict.nblocks)),
                 ("checksums_fit", Json::from(verdict.fits)),
@@ -172,7 +188,9 @@ impl Report<'_> {
                     "corrected",
                     verdict.corrected.as_deref().map_or(Json::Null, Json::from),
                 ),
-            ])
+            ];
+            let chunk = Json::object(fields.into_iter().chain(count));
+            std::iter::repeat_n(chunk, times)
         });
         let notes = self.salvage.notes.iter().chain(&self.salvage.lost);
         Json::object([

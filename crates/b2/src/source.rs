@@ -11,7 +11,7 @@ use oxiblosc::codec;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
 };
-use oxiblosc_chunk::special::SpecialChunk;
+use oxiblosc_chunk::special::{self, SpecialChunk};
 use oxiblosc_error::Error;
 use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
 use oxiblosc_frame::fingerprint::Coverage;
@@ -22,6 +22,7 @@ use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 use std::ffi::CStr;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,22 +70,73 @@ pub enum FrameOrChunk {
 
 /// A chunk of a frame.
 pub enum StoredChunk {
-    /// A chunk of special values, which is only an offset in the index, and its bytes of data.
-    Special(Special, usize),
+    /// Special values: the chunk is only an offset in the index.
+    Special(Special),
     /// The bytes of the chunk.
     Bytes(Buffer),
 }
 
-/// Where a chunk is, and its bytes of data if it is one of special values.
-pub struct Located(Found<Stored>, usize);
+/// Where a chunk is, or where any number of chunks are that are of the same special values and size.
+pub struct ChunkRun {
+    /// The number of the first chunk.
+    pub first: usize,
+    /// How many chunks there are.
+    pub count: usize,
+    /// Bytes of data of each, as the header of the frame says; 0 if its chunks differ in size.
+    pub nbytes: usize,
+    found: Found<Stored>,
+}
 
-impl Located {
+impl ChunkRun {
     /// Reads the chunk.
     pub fn read(&self) -> std::result::Result<StoredChunk, Error> {
-        match &self.0 {
-            Found::Special(kind) => Ok(StoredChunk::Special(*kind, self.1)),
+        match &self.found {
+            Found::Special(kind) => Ok(StoredChunk::Special(*kind)),
             Found::Stored(stored) => stored.whole().map(StoredChunk::Bytes),
         }
+    }
+
+    /// The kind of special values of each; none for a chunk with bytes.
+    pub fn special(&self) -> Option<Special> {
+        match self.found {
+            Found::Special(kind) => Some(kind),
+            Found::Stored(_) => None,
+        }
+    }
+
+    /// Bytes of data of all its chunks.
+    pub fn all_nbytes(&self) -> u64 {
+        self.nbytes as u64 * self.count as u64
+    }
+}
+
+/// Goes over all chunks of a frame in order, in time for those that are stored and for the runs of
+/// special ones, however many they are. See [`Frame::walk`].
+pub struct ChunkWalk<'a> {
+    frame: &'a mut Frame,
+    next: usize,
+    most: fn(Special) -> u64,
+}
+
+impl ChunkWalk<'_> {
+    /// The frame.
+    pub fn frame(&self) -> &Frame {
+        self.frame
+    }
+}
+
+impl Iterator for ChunkWalk<'_> {
+    /// The number of the first chunk, and the run, or why that chunk is not found.
+    type Item = (usize, std::result::Result<ChunkRun, Error>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let nchunk = self.next;
+        if nchunk >= self.frame.nchunks() {
+            return None;
+        }
+        let found = self.frame.run_from(nchunk, self.most);
+        self.next += found.as_ref().map_or(1, |run| run.count);
+        Some((nchunk, found))
     }
 }
 
@@ -139,15 +191,6 @@ impl Frame {
         self.offsets().len()
     }
 
-    /// The special value that all chunks are, if they are all of one, and alike in size but for the last.
-    pub fn all_special(&self) -> Option<Special> {
-        let is_one = matches!(self.offsets(), Offsets::Repeated { .. });
-        match self.offsets().place(0) {
-            Ok(ChunkPlace::Special(kind)) if is_one && self.header.chunksize > 0 => Some(kind),
-            _ => None,
-        }
-    }
-
     /// The offsets of the chunks.
     pub fn offsets(&self) -> &Offsets {
         self.disk.offsets()
@@ -168,9 +211,68 @@ impl Frame {
     }
 
     /// Finds a chunk, so that it can be read later, by another thread.
-    pub fn locate(&mut self, nchunk: usize) -> std::result::Result<Located, Error> {
-        let found = self.disk.find(nchunk)?;
-        Ok(Located(found, self.chunk_nbytes(nchunk)))
+    pub fn locate(&mut self, nchunk: usize) -> std::result::Result<ChunkRun, Error> {
+        self.run_from(nchunk, |_| 0)
+    }
+
+    /// Goes over all chunks. Those that follow each other and are of the same special values and
+    /// size come together, as long as they have no more bytes of data than `most` says of the kind.
+    pub fn walk(&mut self, most: fn(Special) -> u64) -> ChunkWalk<'_> {
+        let next = 0;
+        ChunkWalk {
+            frame: self,
+            next,
+            most,
+        }
+    }
+
+    /// Finds chunk `nchunk`, and those behind it that are alike.
+    fn run_from(
+        &mut self,
+        nchunk: usize,
+        most: fn(Special) -> u64,
+    ) -> std::result::Result<ChunkRun, Error> {
+        let mut found = self.disk.find(nchunk)?;
+        let nbytes = self.chunk_nbytes(nchunk);
+        let count = match &mut found {
+            Found::Stored(_) => 1,
+            Found::Special(kind) => {
+                *kind = special_kind(*kind, nbytes, &self.header);
+                let most = most(*kind) / nbytes.max(1) as u64;
+                // The last chunk may be shorter.
+                let whole = self.header.nbytes.max(0) as u64 / nbytes.max(1) as u64;
+                let whole = whole.saturating_sub(nchunk as u64);
+                let most = if nbytes > 0 { most.min(whole) } else { most };
+                let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+                self.offsets().alike_from(nchunk, most)
+            }
+        };
+        Ok(ChunkRun {
+            first: nchunk,
+            count,
+            nbytes,
+            found,
+        })
+    }
+
+    /// The kind of special values that all of some chunks are. Uninitialised ones count as zeros.
+    pub fn special_values(&self, chunks: Range<usize>) -> Option<Special> {
+        let mut known = None;
+        let mut next = chunks.start;
+        while next < chunks.end {
+            let Ok(ChunkPlace::Special(kind)) = self.offsets().place(next) else {
+                return None;
+            };
+            let kind = match special_kind(kind, self.chunk_nbytes(next), &self.header) {
+                Special::Uninit => Special::Zero,
+                kind => kind,
+            };
+            if *known.get_or_insert(kind) != kind {
+                return None;
+            }
+            next += self.offsets().alike_from(next, chunks.end - next);
+        }
+        known
     }
 
     /// Reads the header of a chunk; none for a chunk of special values, which is only an offset.
@@ -306,18 +408,36 @@ pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
     SuperChunk::new(crate::library::Place::Memory, &settings)
 }
 
-/// A chunk of special values, with `nbytes` bytes of data, for a frame with this header.
-pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
-    let typesize = usize::try_from(header.parameters.typesize)
+/// The size of an item of a frame with this header, in bytes.
+fn typesize_of(header: &Header) -> usize {
+    usize::try_from(header.parameters.typesize)
         .unwrap_or(1)
-        .max(1);
+        .max(1)
+}
+
+/// What chunks of special values of a kind have, if they have `nbytes` bytes of data each.
+pub fn special_kind(kind: Special, nbytes: usize, header: &Header) -> Special {
+    let typesize = typesize_of(header);
     let whole = nbytes.is_multiple_of(typesize) && typesize <= MAX_TYPESIZE;
     // Only floating-point items can be NaNs.
-    let kind = match kind {
+    match kind {
         Special::Nan if !matches!(typesize, 4 | 8) || !whole => Special::Zero,
         kind if !whole && kind != Special::Zero => Special::Zero,
         kind => kind,
-    };
+    }
+}
+
+/// Writes special values of a kind, which are items of a frame with this header, into `items`.
+/// Uninitialised ones are zeros.
+pub fn fill(kind: Special, header: &Header, items: &mut [u8]) -> std::result::Result<(), Error> {
+    items.fill(0);
+    let chunk = ChunkHeader::parse(&special_chunk(kind, items.len(), header))?;
+    special::fill(&chunk, &[], 0, items)
+}
+
+/// A chunk of special values, with `nbytes` bytes of data, for a frame with this header.
+pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
+    let (kind, typesize) = (special_kind(kind, nbytes, header), typesize_of(header));
     let typesize = if typesize > MAX_TYPESIZE { 1 } else { typesize };
     // The header may be damaged. Any size will do, since the blocks are empty.
     let blocksize = match usize::try_from(header.parameters.blocksize) {
@@ -335,22 +455,6 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     };
     special.write(&mut chunk);
     chunk
-}
-
-/// Fills a new frame with the chunks of one that is `kind` throughout, whose header this is. False if that has to be done chunk by chunk.
-pub fn fill(
-    new: &mut SuperChunk,
-    kind: Special,
-    header: &Header,
-) -> std::result::Result<bool, Error> {
-    let (nbytes, chunksize) = (
-        header.nbytes.max(0) as u64,
-        header.chunksize.max(0) as usize,
-    );
-    let typesize = header.parameters.typesize.max(0) as u64;
-    new.fill((kind, nbytes, chunksize), typesize, &|kind, nbytes| {
-        special_chunk(kind, nbytes, header)
-    })
 }
 
 /// The decompressed content of a variable-length metalayer. Fails with [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more than `most` bytes.

@@ -1,5 +1,7 @@
 //! Numbers as people read them, and text from files made safe for terminals.
 
+use std::ops::Range;
+
 /// A number of bytes, with a unit.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -69,11 +71,16 @@ pub fn clean(name: &[u8]) -> String {
 
 /// Sorted numbers as ranges: `3, 7-9, 12`. At most `most` ranges, then dots.
 pub fn ranges(numbers: &[usize], most: usize) -> String {
+    ranges_of(numbers.iter().map(|number| *number..number + 1), most)
+}
+
+/// As [`ranges`], of numbers in sorted ranges, none of which is empty.
+pub fn ranges_of(numbers: impl Iterator<Item = Range<usize>>, most: usize) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for number in numbers {
+    for range in numbers {
         match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *number => *last = *number,
-            _ => ranges.push((*number, *number)),
+            Some((_, last)) if *last + 1 == range.start => *last = range.end - 1,
+            _ => ranges.push((range.start, range.end - 1)),
         }
     }
     let mut out: Vec<String> = ranges

@@ -9,7 +9,7 @@ use crate::library::SuperChunk;
 use crate::output::{print_error, print_line};
 use crate::progress::ByteProgress;
 use crate::source::{
-    Frame, FrameOrChunk, Located, REPAIR, StoredChunk, Unreadable, plain_contexts,
+    ChunkRun, ChunkWalk, Frame, FrameOrChunk, REPAIR, StoredChunk, Unreadable, plain_contexts,
 };
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
@@ -188,12 +188,12 @@ fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<
     Ok(())
 }
 
-/// A chunk of a frame that is to be checked.
+/// A chunk of a frame that is to be checked, or chunks of special values.
 struct ChunkToCheck {
     nchunk: usize,
     /// Bytes of its data, if that is known.
     expected: Option<usize>,
-    found: std::result::Result<Located, Error>,
+    found: std::result::Result<ChunkRun, Error>,
     /// Its position, or the number of its file; none for a chunk of special values.
     at: Option<u64>,
 }
@@ -236,17 +236,19 @@ impl Sum {
 }
 
 impl ChunkToCheck {
-    /// Finds chunk `nchunk` of a frame.
-    fn of(frame: &mut Frame, nchunk: usize) -> Self {
-        Self {
+    /// The next one of a frame.
+    fn next(walk: &mut ChunkWalk) -> Option<Self> {
+        let (nchunk, found) = walk.next()?;
+        let frame = walk.frame();
+        Some(Self {
             nchunk,
             expected: (frame.header.chunksize > 0).then(|| frame.chunk_nbytes(nchunk)),
-            found: frame.locate(nchunk),
+            found,
             at: match frame.offsets().place(nchunk) {
                 Ok(At::At(pos)) => Some(pos),
                 _ => None,
             },
-        }
+        })
     }
 
     /// Checks the chunk. None for a chunk of special values, which is only an offset in the index.
@@ -261,7 +263,7 @@ impl ChunkToCheck {
         };
         let found = self.found.as_ref().map_err(|error| whole(*error))?;
         let chunk = match found.read().map_err(whole)? {
-            StoredChunk::Special(..) => return Ok(None),
+            StoredChunk::Special(_) => return Ok(None),
             StoredChunk::Bytes(chunk) => chunk,
         };
         check::chunk(contexts, &chunk, self.expected)?;
@@ -292,22 +294,23 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         Ok(size) if size > 0 => size,
         _ => u64::MAX,
     };
-    let mut left = chunks_to_check(frame, frame.nchunks());
-    let states = each_thread(threads, left.len() as u64, size, |threads| {
+    let states = each_thread(threads, frame.nchunks() as u64, size, |threads| {
         frame.contexts(threads).map_err(failed)
     })?;
     let mut sum = Sum {
-        nbytes: (left.len() == frame.nchunks()).then_some(0),
+        nbytes: Some(0),
         ..Sum::default()
     };
+    let mut walk = frame.walk(|_| u64::MAX);
     in_order(
         states,
-        || Ok(left.next().map(|nchunk| ChunkToCheck::of(frame, nchunk))),
+        || Ok(ChunkToCheck::next(&mut walk)),
         |contexts, part| {
             let result = part.check(contexts, &header);
-            Ok((part.nchunk, part.expected, result))
+            let count = part.found.map_or(1, |run| run.count);
+            Ok((part.nchunk, part.expected.unwrap_or(0) * count, result))
         },
-        |(nchunk, expected, result)| {
+        |(nchunk, nbytes, result)| {
             match result {
                 Ok(Some(sound)) => {
                     findings.count(sound.has_checksums);
@@ -320,7 +323,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
                     findings.note(&progress, &format!("chunk {nchunk}"), &damage, &faults)?;
                 }
             }
-            progress.add(expected.unwrap_or(0));
+            progress.add(nbytes);
             Ok(())
         },
     )?;
@@ -361,14 +364,6 @@ fn verify_vlmetalayers(
         }
     }
     Ok(())
-}
-
-/// The chunks to check. If the index is a single repeated offset, all chunks are the same, and one of them is enough.
-fn chunks_to_check(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
-    match frame.offsets() {
-        oxiblosc_frame::offsets::Offsets::Repeated { .. } => 0..nchunks.min(1),
-        _ => 0..nchunks,
-    }
 }
 
 impl Findings {

@@ -1,7 +1,8 @@
 //! Changes of a frame's chunks, and how each changes the offsets.
 
 use super::fingerprint::ChecksumScope;
-use super::offsets::{MAX_CHUNKS, Offsets, special_offset};
+use super::offsets::{MAX_CHUNKS, MAX_LISTED, Offsets, special_offset};
+use super::runs::{Runs, Span};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, TryVec};
@@ -37,6 +38,18 @@ pub enum ArrangedChunk<'a> {
     Old(usize),
     /// A chunk that is added.
     New(ChangedChunk<'a>),
+    /// This many special chunks of one kind, which are added.
+    Specials(Special, usize),
+}
+
+impl ArrangedChunk<'_> {
+    /// How many chunks there are.
+    fn count(&self) -> usize {
+        match self {
+            Self::Old(_) | Self::New(_) => 1,
+            Self::Specials(_, count) => *count,
+        }
+    }
 }
 
 /// One change of a frame's chunks. [`Change::check`] checks the positions.
@@ -63,8 +76,6 @@ pub enum Change<'a> {
         /// The positions of the chunks that are removed.
         left: &'a [usize],
     },
-    /// This many special chunks are added to an empty frame.
-    Fill(Special, usize),
 }
 
 /// How the offsets change.
@@ -82,8 +93,8 @@ pub enum Delta {
     Sets(TryVec<(usize, i64)>),
     /// From this position on so many are replaced by these. Only of offsets that are no list.
     Splice(usize, usize, TryVec<i64>),
-    /// All are replaced: this one, so many times.
-    All(i64, usize),
+    /// From this position on, they are replaced by these, of which a list would be out of proportion.
+    Runs(usize, Runs),
 }
 
 impl Delta {
@@ -94,7 +105,7 @@ impl Delta {
             Self::Splice(_, removed, new) => count - removed + new.len(),
             Self::Push(_) => count + 1,
             Self::From(from, list) => from + list.len(),
-            Self::All(_, count) => *count,
+            Self::Runs(from, runs) => from + runs.len(),
         }
     }
 
@@ -105,7 +116,7 @@ impl Delta {
     #[inline(never)]
     pub fn reserve(&self, offsets: &mut Offsets) -> Result<()> {
         let count = offsets.len();
-        if matches!(self, Self::Same | Self::All(..)) || !offsets.is_listable() {
+        if matches!(self, Self::Same | Self::Runs(..)) || !offsets.is_listable() {
             return Ok(());
         }
         let list = offsets.list_mut()?;
@@ -119,7 +130,7 @@ impl Delta {
     /// [`Error::MEMORY_ALLOC`]; none for a list after [`Self::reserve`].
     #[inline(never)]
     pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
-        if !offsets.is_listable() {
+        if !offsets.is_listable() || matches!(self, Self::Runs(..)) {
             return self.apply_to_runs(offsets);
         }
         match self {
@@ -134,8 +145,7 @@ impl Delta {
                 list.truncate(from);
                 list.extend_from_slice(&tail)?;
             }
-            Self::All(offset, count) => *offsets = Offsets::Repeated { offset, count },
-            Self::Sets(_) | Self::Splice(..) => return Err(Error::FAILURE),
+            Self::Sets(_) | Self::Splice(..) | Self::Runs(..) => return Err(Error::FAILURE),
         }
         Ok(())
     }
@@ -144,8 +154,10 @@ impl Delta {
         let count = offsets.len();
         match self {
             Self::Same => Ok(()),
-            Self::All(offset, count) => {
-                *offsets = Offsets::Repeated { offset, count };
+            Self::Runs(from, tail) => {
+                let runs = offsets.runs_mut()?;
+                runs.replace_from(from, &tail)?;
+                *offsets = Offsets::of_runs(std::mem::take(runs));
                 Ok(())
             }
             Self::Push(offset) => offsets.runs_mut()?.splice(count, 0, &[offset]),
@@ -173,6 +185,15 @@ pub fn check_listable(offsets: &Offsets) -> Result<()> {
 }
 
 impl<'a> Change<'a> {
+    /// `slots`, which are all new, behind the `count` chunks of a frame.
+    pub fn appended(count: usize, slots: &'a [ArrangedChunk<'a>]) -> Self {
+        Self::Arrange {
+            kept: count,
+            slots,
+            left: &[],
+        }
+    }
+
     /// The chunks that are added, replace others or are edited.
     pub fn items(&self) -> impl Iterator<Item = ChangedChunk<'a>> + use<'a> {
         let (one, items, slots): (_, &[(usize, ChangedChunk)], &[ArrangedChunk]) = match *self {
@@ -183,7 +204,7 @@ impl<'a> Change<'a> {
         };
         let new = slots.iter().filter_map(|slot| match slot {
             ArrangedChunk::New(item) => Some(*item),
-            ArrangedChunk::Old(_) => None,
+            ArrangedChunk::Old(_) | ArrangedChunk::Specials(..) => None,
         });
         let items = items.iter().map(|(_, item)| *item);
         one.into_iter().chain(items).chain(new)
@@ -208,8 +229,10 @@ impl<'a> Change<'a> {
         match self {
             Self::Append(_) | Self::Insert(..) => count + 1,
             Self::Delete(_) => count.saturating_sub(1),
-            Self::Arrange { kept, slots, .. } => kept + slots.len(),
-            Self::Fill(_, count) => *count,
+            Self::Arrange { kept, slots, .. } => {
+                let counts = slots.iter().map(ArrangedChunk::count);
+                counts.fold(*kept, usize::saturating_add)
+            }
             Self::Nothing | Self::Update(_) | Self::Reorder(_) => count,
         }
     }
@@ -227,8 +250,18 @@ impl<'a> Change<'a> {
                 let goes = |from: &usize| (kept..count).contains(from);
                 kept <= count && slots.iter().all(there) && left.iter().all(goes)
             }
-            Self::Fill(..) => count == 0,
         }
+    }
+
+    /// Whether a list of the offsets after the change is in proportion to what they stand for, if
+    /// these are the offsets before it.
+    pub(super) fn stays_listable(&self, offsets: &Offsets) -> bool {
+        let count = self.count(offsets.len());
+        let adds_many = count > MAX_LISTED
+            && matches!(self, Self::Arrange { slots, .. }
+                if slots.iter().any(|slot| matches!(slot, ArrangedChunk::Specials(..))));
+        let is_larger = || offsets.real().1 >= Some((count * size_of::<i64>()) as u64);
+        offsets.is_listable() && (!adds_many || is_larger())
     }
 
     /// Checks that the change can be made to the chunks with these offsets.
@@ -250,7 +283,7 @@ impl<'a> Change<'a> {
             Self::Arrange { kept, slots, .. } => {
                 let old = slots.iter().filter_map(|slot| match slot {
                     ArrangedChunk::Old(from) => Some(*from),
-                    ArrangedChunk::New(_) => None,
+                    ArrangedChunk::New(_) | ArrangedChunk::Specials(..) => None,
                 });
                 offsets.has_stored_before(kept) || old.into_iter().any(stored)
             }
@@ -314,14 +347,35 @@ impl<'a> Change<'a> {
                 let same = |(i, slot): &(usize, &ArrangedChunk)| matches!(slot, ArrangedChunk::Old(from) if *from == kept + i);
                 let first = slots.iter().enumerate().take_while(same).count();
                 let mut new = new.iter();
-                let offset = |slot: &ArrangedChunk| match slot {
+                let mut offset = |slot: &ArrangedChunk| match slot {
                     ArrangedChunk::Old(from) => offsets.get(*from).ok_or(Error::DATA),
                     ArrangedChunk::New(_) => new.next().copied().ok_or(Error::DATA),
+                    ArrangedChunk::Specials(kind, _) => Ok(special_offset(*kind)),
                 };
-                let list = slots[first..].iter().map(offset).try_collect_vec()?;
-                Delta::From(kept + first, list)
+                if self.count(offsets.len()) > MAX_CHUNKS {
+                    return Err(Error::DATA);
+                }
+                let (from, slots) = (kept + first, &slots[first..]);
+                // An empty frame that gets one kind of special chunks keeps one offset for all.
+                let is_fill = from == 0 && matches!(slots, [ArrangedChunk::Specials(..)]);
+                match self.stays_listable(offsets) && !is_fill {
+                    true => {
+                        let mut list = TryVec::new();
+                        for slot in slots {
+                            list.resize(list.len() + slot.count(), offset(slot)?)?;
+                        }
+                        Delta::From(from, list)
+                    }
+                    false => {
+                        let mut runs = Runs::default();
+                        for slot in slots {
+                            let (first, step, count) = (offset(slot)?, 0, slot.count());
+                            runs.push_span(Span { first, step, count })?;
+                        }
+                        Delta::Runs(from, runs)
+                    }
+                }
             }
-            Self::Fill(kind, count) => Delta::All(special_offset(kind), count),
         };
         if delta.count(offsets.len()) > MAX_CHUNKS {
             return Err(Error::DATA);
@@ -357,8 +411,6 @@ impl<'a> Change<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offsets::MAX_LISTED;
-    use crate::runs::Runs;
 
     #[test]
     fn changes_do_to_offsets_what_they_say() {
@@ -418,7 +470,12 @@ mod tests {
         };
         assert!(!removed.fits(2));
         let zeros = i64::MIN | 1 << 56;
-        assert_eq!(after(Change::Fill(Special::Zero, 2)), [zeros; 2]);
+        let two = ArrangedChunk::Specials(Special::Zero, 2);
+        assert_eq!(arrange(0, &[two], &[0, 1, 2]), [zeros; 2]);
+        assert_eq!(
+            arrange(1, &[two, new, two, old(2)], &[1]),
+            [10, zeros, zeros, 99, zeros, zeros, 30]
+        );
         let alike = |count| Offsets::Repeated { offset: -1, count };
         let check = |change: Change, count| change.check(&alike(count));
         assert_eq!(check(Change::Delete(0), 100), Ok(()));
@@ -456,16 +513,25 @@ mod tests {
             slots: &slots,
             left: &left,
         };
-        let after = change(arranged, &[400]);
+        change(arranged, &[400]);
+        let many = [
+            ArrangedChunk::Specials(Special::Nan, 1 << 25),
+            ArrangedChunk::New(item),
+        ];
+        let after = change(Change::appended(count, &many), &[500]);
         assert!(matches!(after, Offsets::Runs(_)));
-        assert_eq!(after.len(), count);
+        assert_eq!(after.len(), count + (1 << 25) + 1);
+        assert_eq!(after.get(count), Some(special_offset(Special::Nan)));
         let found = |at: usize| after.get(at).unwrap();
         assert_eq!(
             [4, 5, 999_999, count - 2, count - 1].map(found),
             [200, 300, 100, 400, 7]
         );
         assert_eq!([0, 3, 6, 1_000_000, count - 3].map(found), [zeros; 5]);
-        assert_eq!(after.places().collect::<Vec<_>>(), [200, 300, 100, 400, 7]);
+        assert_eq!(
+            after.places().collect::<Vec<_>>(),
+            [200, 300, 100, 400, 7, 500]
+        );
         assert!(after.has_stored_before(5) && !after.has_stored_before(4));
     }
 

@@ -99,6 +99,14 @@ impl Offsets {
     /// No chunks.
     pub const EMPTY: Self = Self::List(TryVec::new());
 
+    /// The offsets of these runs.
+    pub fn of_runs(runs: Runs) -> Self {
+        match (runs.repeated(0..runs.len()), runs.len()) {
+            (Some(offset), count) => Self::Repeated { offset, count },
+            (None, _) => Self::Runs(runs),
+        }
+    }
+
     /// How many chunks there are.
     pub fn len(&self) -> usize {
         match self {
@@ -120,6 +128,24 @@ impl Offsets {
             Self::List(list) => list.get(nchunk).copied(),
             Self::Runs(runs) => runs.get(nchunk),
         }
+    }
+
+    /// How many chunks from `nchunk` on are special and have the same offset, at most `most`; 1 for
+    /// a chunk with bytes, and 0 if there is no such chunk. Where they are runs, no chunk is looked at.
+    pub fn alike_from(&self, nchunk: usize, most: usize) -> usize {
+        let Some(first) = self.get(nchunk) else {
+            return 0;
+        };
+        let all = match self {
+            _ if first >= 0 => 1,
+            Self::Repeated { count, .. } => count - nchunk,
+            Self::Runs(runs) => runs.alike_from(nchunk),
+            Self::List(list) => {
+                let behind = list[nchunk..].iter().take(most);
+                behind.take_while(|offset| **offset == first).count()
+            }
+        };
+        all.min(most)
     }
 
     /// The place of chunk `nchunk`.

@@ -139,6 +139,19 @@ impl Runs {
         Ok(())
     }
 
+    /// Replaces the offsets from `at` on by those of `tail`. If this fails, nothing has changed.
+    ///
+    /// # Errors
+    /// As for [`Self::push`].
+    pub fn replace_from(&mut self, at: usize, tail: &Self) -> Result<()> {
+        let mut next = Self::default();
+        next.runs.reserve_exact(self.runs.len() + tail.runs.len())?;
+        self.each_between(0..at, |span| next.push_span(span))?;
+        tail.spans().try_for_each(|span| next.push_span(span))?;
+        *self = next;
+        Ok(())
+    }
+
     /// The offsets with those that are not negative replaced by what `new` says.
     ///
     /// # Errors
@@ -189,26 +202,32 @@ impl Runs {
 
     /// The offset of all chunks in a range, if they have the same.
     pub fn repeated(&self, range: Range<usize>) -> Option<i64> {
-        let before = self
-            .runs
-            .partition_point(|run| run.start as usize <= range.start);
-        let run = self.runs[..before].last()?;
-        let end = self
-            .runs
-            .get(before)
-            .map_or(self.len, |next| next.start as usize);
+        let (run, end) = self.run_of(range.start)?;
         (run.step == 0 && end >= range.end).then_some(run.first)
+    }
+
+    /// How many chunks from `nchunk` on are known to have the same offset.
+    pub fn alike_from(&self, nchunk: usize) -> usize {
+        match self.run_of(nchunk) {
+            Some((run, end)) if run.step == 0 => end - nchunk,
+            found => found.map_or(0, |_| 1),
+        }
+    }
+
+    /// The run of a chunk, and where it ends; none if there is no such chunk.
+    fn run_of(&self, nchunk: usize) -> Option<(&OffsetRun, usize)> {
+        let after = self
+            .runs
+            .partition_point(|run| run.start as usize <= nchunk);
+        let next = self.runs.get(after);
+        let end = next.map_or(self.len, |next| next.start as usize);
+        let run = self.runs[..after].last()?;
+        (nchunk < end).then_some((run, end))
     }
 
     /// The offset of chunk `nchunk`, if there is one.
     pub fn get(&self, nchunk: usize) -> Option<i64> {
-        if nchunk >= self.len {
-            return None;
-        }
-        let after = self
-            .runs
-            .partition_point(|run| run.start as usize <= nchunk);
-        let run = &self.runs[after - 1];
+        let (run, _) = self.run_of(nchunk)?;
         run.at(nchunk as i64 - i64::from(run.start), run.step)
     }
 
@@ -284,6 +303,7 @@ impl OffsetRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offsets::Offsets;
 
     fn runs(offsets: &[i64]) -> Runs {
         let mut runs = Runs::default();
@@ -352,6 +372,16 @@ mod tests {
                 assert!(found.is_some() || same.is_none_or(|same| same >= 0) || removed == 0);
             }
         }
+        for (at, first) in list.iter().enumerate() {
+            let alike = list[at..].iter().take_while(|offset| *offset == first);
+            let expected = if *first < 0 { alike.count() } else { 1 };
+            assert_eq!(whole.alike_from(at), expected);
+            let listed = Offsets::List(list.clone().into());
+            assert_eq!(listed.alike_from(at, 3), expected.min(3));
+            let kept = Offsets::Runs(whole.try_clone().unwrap());
+            assert_eq!(kept.alike_from(at, 4), expected.min(4));
+        }
+        assert_eq!(whole.alike_from(list.len()), 0);
         let moved = whole.mapped(|place| place * 2 + 1).unwrap();
         let expected = list.iter().map(|at| if *at < 0 { *at } else { at * 2 + 1 });
         assert_eq!(moved, runs(&expected.collect::<Vec<_>>()));

@@ -7,7 +7,7 @@
 //! is no lock file, and is not overwritten. Neither is a link: where it leads, a reader would make a file, and a writer would write into it.
 
 use super::file::{read_at_least, write_up_to};
-use super::{change_lock, operation, turnstile};
+use super::{change_lock, operation, paths, turnstile};
 use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
@@ -39,6 +39,12 @@ pub enum Attempt {
     },
     /// Others hold it, or wait for it and come first.
     Busy(Waiter),
+}
+
+/// Whether anybody may make files in the directory that contains a path, or that is not known.
+fn is_writable_folder_of(path: &CStr) -> Result<bool> {
+    let there = paths::folder(path)?.map(|folder| files::stat(&folder, true));
+    Ok(!matches!(there, Some(Ok(there)) if !there.is_writable()))
 }
 
 /// Waits for the lock through an open file of its own. So other threads can use the handle meanwhile, as it may be one of them that holds the lock.
@@ -124,18 +130,19 @@ impl LockFile {
             .and_then(Self::of)
     }
 
-    /// As [`Self::open`], for readers. None if the file system can only be read and has no such file: then nobody locks by it.
+    /// As [`Self::open`], for readers, who may have no right to write to it. None if there is no such file, and neither this user nor anybody
+    /// else may make it, as the file system or the directory can only be read: then nobody locks by it.
     fn open_to_share(path: &CStr) -> Result<Option<Self>> {
         let made = files::open(path, OpenFlags::OPEN_OR_CREATE, NewFileAccess::All);
-        let is_read_only =
-            matches!(&made, Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem);
-        let there = match is_read_only {
-            true => files::open(path, OpenFlags::EXISTING, NewFileAccess::All),
-            false => made,
+        let refused = made.as_ref().err().map(io::Error::kind);
+        let nobody_may = match refused {
+            Some(ErrorKind::ReadOnlyFilesystem) => true,
+            Some(ErrorKind::PermissionDenied) => !is_writable_folder_of(path)?,
+            _ => return made.map_err(|_| Error::LOCK).and_then(Self::of).map(Some),
         };
-        match there {
+        match files::open(path, OpenFlags::EXISTING, NewFileAccess::All) {
             Ok(file) => Self::of(file).map(Some),
-            Err(error) if is_read_only && error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if nobody_may && error.kind() == ErrorKind::NotFound => Ok(None),
             Err(_) => Err(Error::LOCK),
         }
     }
@@ -593,6 +600,60 @@ mod tests {
                 code => assert_eq!((code, libc::WIFEXITED(status)), (0, true)),
             }
         }
+    }
+
+    /// As above, where the rights say that nobody may make a lock file. Where somebody else may, there may be a writer.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_directory_in_which_nobody_may_write() {
+        const NOBODY: u32 = 65534;
+        let folder = Folder::new("norights");
+        let (with, without) = (folder.path("with"), folder.path("without"));
+        let mut writer = lock_at(&with);
+        writer.lock(true).expect("locks");
+        writer.unlock();
+        let place = folder.path("");
+        let give = |at: &CStr, mode| {
+            // SAFETY: a C string.
+            assert_eq!(unsafe { libc::chmod(at.as_ptr(), mode) }, 0);
+        };
+        give(&with, 0o444);
+        // SAFETY: a call without arguments.
+        let is_root = unsafe { libc::geteuid() } == 0;
+        for (mode, nobody_may) in [(0o555, true), (0o755, false), (0o575, false)] {
+            if !nobody_may && !is_root {
+                // The folder is this user's own, who may write in it.
+                continue;
+            }
+            give(&place, mode);
+            // SAFETY: the child leaves without unwinding.
+            unsafe {
+                let child = libc::fork();
+                if child == 0 {
+                    let is_other = !is_root
+                        || (libc::setgroups(0, std::ptr::null()) == 0
+                            && libc::setgid(NOBODY) == 0
+                            && libc::setuid(NOBODY) == 0);
+                    let is_as_expected = std::panic::catch_unwind(|| {
+                        let lock = |name, exclusive| {
+                            let mut lock = lock_at(name);
+                            lock.lock(exclusive).map(|_| lock.unlock())
+                        };
+                        let expected = if nobody_may { Ok(()) } else { Err(Error::LOCK) };
+                        assert_eq!(lock(&with, false), Ok(()));
+                        assert_eq!(lock(&without, false), expected);
+                        for name in [&with, &without] {
+                            assert_eq!(lock(name, true), Err(Error::LOCK));
+                        }
+                    });
+                    libc::_exit(i32::from(!is_other || is_as_expected.is_err()));
+                }
+                let mut status = 0;
+                assert_eq!(libc::waitpid(child, &mut status, 0), child);
+                assert_eq!(status, 0, "{mode:o}");
+            }
+        }
+        give(&place, 0o755);
     }
 
     #[test]

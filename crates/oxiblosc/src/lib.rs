@@ -71,4 +71,5 @@ pub use oxiblosc_memory::{Buffer, TryVec};
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;
 pub use schunk::open::{Place, Protection, StorageParams};
+pub use schunk::special::NewChunks;
 pub use schunk::{SuperChunk, Transaction};

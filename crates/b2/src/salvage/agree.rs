@@ -2,6 +2,7 @@
 
 use super::{ChunkFinder, ChunkLocation};
 use crate::integrity::Integrity;
+use crate::run_list::RunList;
 use crate::text::bytes;
 use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
@@ -41,42 +42,46 @@ impl Sizes {
     }
 }
 
-/// The headers of the chunks, and whether each is proven by its checksum.
-type Fronts = Vec<Option<(ChunkHeader, bool)>>;
+/// The headers of the chunks with bytes, their numbers, and whether each is proven by its checksum.
+type Fronts = Vec<(usize, ChunkHeader, bool)>;
 
 /// Takes the sizes of items, chunks and data from the chunks, unless the header is intact. Removes the metalayer of an array that cannot
 /// have such chunks. Adds notes about what was changed.
 pub fn agree(
     header: &mut Header,
     state: Integrity,
-    locations: &[ChunkLocation],
+    locations: &RunList<ChunkLocation>,
     chunks: &ChunkFinder,
     notes: &mut Vec<String>,
 ) -> Sizes {
     let fronts: Fronts = match state {
         Integrity::Intact => Vec::new(),
-        _ => locations
-            .iter()
-            .map(|location| match location {
-                ChunkLocation::At(place) => chunks.header(*place),
+        _ => {
+            let runs = locations.runs();
+            let stored = runs.filter_map(|(range, location)| match location {
+                ChunkLocation::At(place) => Some(range.map(|nchunk| (nchunk, *place))),
                 _ => None,
-            })
-            .collect(),
+            });
+            let header = |(nchunk, place)| {
+                let (header, proven) = chunks.header(place)?;
+                Some((nchunk, header, proven))
+            };
+            stored.flatten().filter_map(header).collect()
+        }
     };
     let sizes = sizes(header, state, locations.len(), &fronts);
     if state == Integrity::Intact {
         return sizes;
     }
-    let proven = |front: &&(ChunkHeader, bool)| front.1;
-    let any_proven = fronts.iter().flatten().any(|front| proven(&front));
-    let said = fronts.iter().flatten();
-    let mut said = said.filter(|front| !any_proven || proven(front)).take(16);
-    if let Some((first, _)) = said.next() {
+    let any_proven = fronts.iter().any(|(_, _, proven)| *proven);
+    let counts = |front: &&(usize, ChunkHeader, bool)| !any_proven || front.2;
+    let mut said = fronts.iter().filter(counts).take(16);
+    if let Some((_, first, _)) = said.next() {
         let size = i32::from(first.typesize);
         // The header of a chunk says 1 for items of more than 255 bytes.
         let wrong =
             header.parameters.typesize != size && (size > 1 || header.parameters.typesize <= 255);
-        if wrong && said.all(|(chunk, _)| i32::from(chunk.typesize) == size) {
+        if wrong && said.all(|(_, chunk, _)| i32::from(chunk.typesize) == size) {
             notes.push(format!(
                 "the header says that items have {}, the chunks say {size}",
                 bytes(header.parameters.typesize as u64)
@@ -84,11 +89,9 @@ pub fn agree(
             header.parameters.typesize = size;
         }
     }
-    let mut blocks = fronts
-        .iter()
-        .flatten()
-        .filter(|(chunk, proven)| (!any_proven || *proven) && chunk.special() == Special::None);
-    let blocksize = blocks.next().map(|(chunk, _)| chunk.blocksize_field());
+    let mut counted = fronts.iter().filter(counts).map(|(_, chunk, _)| chunk);
+    let first = counted.find(|chunk| chunk.special() == Special::None);
+    let blocksize = first.map(ChunkHeader::blocksize_field);
     if !locations.is_empty() && !is_array_of(header, locations.len(), sizes.chunksize, blocksize) {
         notes.push(
             "the array's shape does not fit the chunks: they come back as a frame that is no array"
@@ -103,9 +106,10 @@ pub fn agree(
 /// The sizes of the chunks' data, by the chunks and the header of the frame.
 fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Sizes {
     let said = header.chunksize.max(0) as usize;
-    let inner = fronts.iter().take(count.saturating_sub(1)).flatten();
+    let is_last = |nchunk: usize| nchunk + 1 == count;
+    let inner = fronts.iter().filter(|(nchunk, ..)| !is_last(*nchunk));
     let mut seen: HashMap<usize, (usize, usize)> = HashMap::new();
-    for (chunk, proven) in inner {
+    for (_, chunk, proven) in inner {
         let (all, sure) = seen.entry(chunk.nbytes).or_default();
         *all += 1;
         *sure += usize::from(*proven);
@@ -124,9 +128,9 @@ fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Si
         (_, Some(_)) if state == Integrity::Damaged => 0,
         _ => said,
     };
-    let last = fronts.last().and_then(Option::as_ref);
-    let last_sure = last.is_some_and(|(_, proven)| *proven);
-    if let Some((chunk, true)) = last
+    let last = fronts.last().filter(|(nchunk, ..)| is_last(*nchunk));
+    let last_sure = last.is_some_and(|(_, _, proven)| *proven);
+    if let Some((_, chunk, true)) = last
         && chunk.nbytes > chunksize
     {
         chunksize = if count > 1 { 0 } else { chunk.nbytes };
@@ -134,7 +138,7 @@ fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Si
     let capacity = chunksize.saturating_mul(count);
     let before = capacity.saturating_sub(chunksize);
     let nbytes = usize::try_from(header.nbytes).unwrap_or(0);
-    let own = last.map(|(chunk, _)| chunk.nbytes);
+    let own = last.map(|(_, chunk, _)| chunk.nbytes);
     let own = own
         .filter(|own| (1..=chunksize).contains(own) && (last_sure || state == Integrity::Damaged));
     let nbytes = match own {

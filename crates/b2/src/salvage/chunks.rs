@@ -3,6 +3,7 @@
 use super::{ChunkLocation, Front, HEADER, RolledBackFile};
 use crate::faults::Faults;
 use crate::library::c_path;
+use crate::run_list::RunList;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
 use oxiblosc_chunk::rebuild;
@@ -37,12 +38,8 @@ impl<'a> ChunkFinder<'a> {
     }
 
     /// Sets where the chunks are, for [`Self::room`]. The last one ends before `limit`.
-    pub fn set_bounds(&mut self, locations: &[ChunkLocation], limit: u64) {
-        let places = locations.iter().filter_map(|location| match location {
-            ChunkLocation::At(place) => Some(*place),
-            _ => None,
-        });
-        self.bounds = places.chain([limit]).collect();
+    pub fn set_bounds(&mut self, locations: &RunList<ChunkLocation>, limit: u64) {
+        self.bounds = locations.places().chain([limit]).collect();
         self.bounds.sort_unstable();
     }
 
@@ -118,13 +115,10 @@ pub fn is_proven(chunk: &[u8]) -> bool {
 }
 
 /// Headers of chunks that are proven by their checksums, one of each kind. Their sizes are those of any chunk of that kind.
-pub fn templates(locations: &[ChunkLocation], chunks: &ChunkFinder) -> Vec<ChunkHeader> {
+pub fn templates(locations: &RunList<ChunkLocation>, chunks: &ChunkFinder) -> Vec<ChunkHeader> {
     let mut templates: Vec<ChunkHeader> = Vec::new();
-    for location in locations.iter().take(TRIED) {
-        let ChunkLocation::At(place) = location else {
-            continue;
-        };
-        let Some((header, true)) = chunks.header(*place) else {
+    for place in locations.places().take(TRIED) {
+        let Some((header, true)) = chunks.header(place) else {
             continue;
         };
         let is_new = !templates.iter().any(|other| kind(other) == kind(&header));

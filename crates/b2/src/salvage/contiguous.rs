@@ -14,6 +14,7 @@ use crate::failure::Result;
 use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
+use crate::run_list::RunList;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -98,10 +99,10 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The chunks, if header and index lead to all of them, and whether their order is certain.
-    fn indexed(&self, notes: &mut Vec<String>) -> Option<(Vec<ChunkLocation>, bool)> {
+    fn indexed(&self, notes: &mut Vec<String>) -> Option<(RunList<ChunkLocation>, bool)> {
         let (header, start) = (self.header()?, self.said_start());
         let locations = if self.is_empty() {
-            Vec::new()
+            RunList::new()
         } else {
             let index = self.index.as_ref();
             let index =
@@ -157,7 +158,7 @@ impl<'a> Surroundings<'a> {
         &mut self,
         header: Header,
         parts: PartStates,
-        locations: Vec<ChunkLocation>,
+        locations: RunList<ChunkLocation>,
         in_order: bool,
         notes: Vec<String>,
     ) -> Salvage {
@@ -257,7 +258,7 @@ impl Evidence<'_> {
     }
 
     /// The chunks of a frame whose index is lost, in the order that the checksum of the index proves.
-    fn locations_by_checksum(&self, sum: Option<u32>) -> Option<Vec<ChunkLocation>> {
+    fn locations_by_checksum(&self, sum: Option<u32>) -> Option<RunList<ChunkLocation>> {
         if self
             .index
             .as_ref()
@@ -271,7 +272,7 @@ impl Evidence<'_> {
     }
 
     /// The chunks, where the first of them may begin, and whether their order is certain.
-    fn locations(&self, notes: &mut Vec<String>) -> (Vec<ChunkLocation>, u64, bool) {
+    fn locations(&self, notes: &mut Vec<String>) -> (RunList<ChunkLocation>, u64, bool) {
         match (&self.index, self.at) {
             (Some(index), Some((start, sure))) if index.state == Integrity::Intact => {
                 if !sure {
@@ -292,7 +293,7 @@ impl Evidence<'_> {
     }
 
     /// The chunks in the order of the file, unless a damaged index says otherwise.
-    fn arranged(&self, notes: &mut Vec<String>) -> (Vec<ChunkLocation>, u64, bool) {
+    fn arranged(&self, notes: &mut Vec<String>) -> (RunList<ChunkLocation>, u64, bool) {
         let (index, at) = (self.index.as_ref(), self.at.map(|(start, _)| start));
         let start = match self.state {
             Integrity::Intact => None,
@@ -358,14 +359,16 @@ fn start_of(
 /// Whether each offset of an index leads to a chunk that ends before `limit`, and no two of them overlap. An index without a checksum may be
 /// damaged and look right. One field of a chunk's header may be damaged if the chunk fills the space up to the next one.
 fn lead_to_chunks(
-    locations: &[ChunkLocation],
+    locations: &RunList<ChunkLocation>,
     image: &RolledBackFile,
     header: &Header,
     limit: u64,
 ) -> bool {
     let (mut ends, mut fronts, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
-    for (nchunk, location) in locations.iter().enumerate() {
+    for (range, location) in locations.runs() {
         match location {
+            // The others would overlap the first one.
+            ChunkLocation::At(_) if range.len() > 1 => return false,
             ChunkLocation::At(pos) => {
                 let room = image.size.saturating_sub(*pos);
                 let Some(front) = image.read(*pos, HEADER) else {
@@ -377,7 +380,7 @@ fn lead_to_chunks(
                         ends.push((*pos, *pos + chunk.cbytes as u64));
                         fronts.extend(front.first_chunk().copied());
                     }
-                    None => doubtful.push((nchunk, *pos)),
+                    None => doubtful.push((range.start, *pos)),
                 }
             }
             ChunkLocation::Special(_) => {}
@@ -418,16 +421,12 @@ fn nbytes_of(header: &Header, nchunk: usize) -> Option<usize> {
 /// Whether these are all chunks in the file, and checksums prove some of them. Then an index without a checksum is right, too, since a
 /// damaged offset would lead to no chunk.
 fn are_all(
-    locations: &[ChunkLocation],
+    locations: &RunList<ChunkLocation>,
     image: &RolledBackFile,
     area: Range<u64>,
     frame: &Frame,
 ) -> bool {
-    let places = locations.iter().filter_map(|location| match location {
-        ChunkLocation::At(pos) => Some(*pos),
-        ChunkLocation::Special(_) | ChunkLocation::Lost => None,
-    });
-    let mut places: Vec<u64> = places.collect();
+    let mut places: Vec<u64> = locations.places().collect();
     let chunks = ChunkFinder::new(image, None);
     let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
     if !places.iter().any(is_proven) {

@@ -10,6 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
 use crate::placing::chunk_number;
+use crate::run_list::RunList;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::{FrameKind, Header};
 use std::collections::HashMap;
@@ -69,7 +70,7 @@ pub fn sparse(
 
 /// The chunks in their order.
 struct Order {
-    locations: Vec<ChunkLocation>,
+    locations: RunList<ChunkLocation>,
     /// Whether the order is certain.
     is_certain: bool,
     /// Whether the places and kinds of chunks of special values, which have no files, are certain, provided that the order is.
@@ -94,7 +95,7 @@ impl Order {
             .as_ref()
             .map_or(Integrity::Damaged, |index| index.state);
         let mut order = Self {
-            locations: Vec::new(),
+            locations: RunList::new(),
             is_certain: false,
             specials_proven: index_state == Integrity::Intact,
             index: index_state,
@@ -156,7 +157,7 @@ fn by_index(
     numbers: &[u64],
     chunks: &ChunkFinder,
     notes: &mut Vec<String>,
-) -> (Vec<ChunkLocation>, bool) {
+) -> (RunList<ChunkLocation>, bool) {
     if !index.is_whole() {
         notes.push("the index is damaged: the places of some chunks are lost".into());
     } else if index.state == Integrity::Damaged {

@@ -1,6 +1,7 @@
 //! Fields of a chunk's header that the frame or its other chunks tell, too. A damaged one can be put right, if it is the only one.
 
 use super::{ChunkFinder, ChunkLocation, HEADER};
+use crate::run_list::RunList;
 use crate::settings::codec_name;
 use oxiblosc_chunk::header::MAX_TYPESIZE;
 use oxiblosc_codecs::Codec;
@@ -55,12 +56,11 @@ pub struct UsualFields(Option<Front>);
 
 impl UsualFields {
     /// Those of the chunks at these places.
-    pub fn of(locations: &[ChunkLocation], chunks: &ChunkFinder) -> Self {
-        let places = locations.iter().filter_map(|location| match location {
-            ChunkLocation::At(place) => Some(*place),
-            _ => None,
-        });
-        let fronts = places.take(TRIED).filter_map(|place| chunks.front(place));
+    pub fn of(locations: &RunList<ChunkLocation>, chunks: &ChunkFinder) -> Self {
+        let fronts = locations
+            .places()
+            .take(TRIED)
+            .filter_map(|place| chunks.front(place));
         Self::among(&fronts.collect::<Vec<_>>())
     }
 

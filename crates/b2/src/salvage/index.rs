@@ -6,12 +6,15 @@ use super::{ChunkFinder, ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, loc
 use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
+use crate::run_list::RunList;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::binding::{Binding, front_of};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
+use oxiblosc_frame::runs::{Runs, Span};
+use oxiblosc_memory::TryVec;
 
 /// The position of the size of an item in a chunk's header.
 const TYPESIZE: usize = 3;
@@ -23,7 +26,7 @@ pub(super) struct SalvagedIndex {
     /// Its position in the file.
     pub pos: u64,
     /// The offsets; `None` for those in a damaged block.
-    pub offsets: Vec<Option<i64>>,
+    pub offsets: RunList<Option<i64>>,
     /// Whether it is as it was written.
     pub state: Integrity,
     /// Whether it may have room for more offsets than there are chunks.
@@ -38,16 +41,18 @@ pub(super) const MISPLACED: &str =
 
 impl SalvagedIndex {
     /// The offsets that belong to chunks. `header` is given if it can be trusted.
-    pub fn counted(&self, header: Option<&Header>) -> &[Option<i64>] {
+    pub fn counted(&self, header: Option<&Header>) -> RunList<Option<i64>> {
         let count = header.and_then(Header::nchunks);
         let count = count.filter(|count| self.growing && *count > 0);
         let count = count.and_then(|count| usize::try_from(count).ok());
-        &self.offsets[..count.map_or(self.offsets.len(), |count| count.min(self.offsets.len()))]
+        let mut offsets = self.offsets.clone();
+        offsets.truncate(count.unwrap_or(usize::MAX));
+        offsets
     }
 
     /// Whether all of it could be read.
     pub fn is_whole(&self) -> bool {
-        self.offsets.iter().all(Option::is_some)
+        self.offsets.runs().all(|(_, offset)| offset.is_some())
     }
 
     /// Whether it can be the index of a frame with this header. A remnant of an older index has another number of offsets.
@@ -60,18 +65,17 @@ impl SalvagedIndex {
 
     /// The offsets of chunks that are not of special values.
     pub fn places(&self) -> Vec<u64> {
-        let offsets = self.offsets.iter().flatten();
-        offsets
-            .filter_map(|offset| u64::try_from(*offset).ok())
-            .collect()
+        stored(&self.offsets).collect()
     }
 
     /// The locations of the chunks. Offsets count from `start`.
-    pub fn locations(&self, header: Option<&Header>, start: u64) -> Vec<ChunkLocation> {
-        let offsets = self.counted(header).iter();
-        offsets
-            .map(|offset| offset.map_or(ChunkLocation::Lost, |offset| location(offset, start)))
-            .collect()
+    pub fn locations(&self, header: Option<&Header>, start: u64) -> RunList<ChunkLocation> {
+        let mut locations = RunList::new();
+        for (range, offset) in self.counted(header).runs() {
+            let found = offset.map_or(ChunkLocation::Lost, |offset| location(offset, start));
+            locations.push(found, range.len());
+        }
+        locations
     }
 
     /// Whether the chunks that it leads to are not those that were there when it was written.
@@ -146,14 +150,13 @@ impl SalvagedIndex {
         };
         let decoded = Offsets::decode(chunk, None, FrameKind::Contiguous, chunk.len() as u64);
         if let Some(offsets) = faults.readable(decoded) {
-            // If all offsets are the same there may be very many. Then none of them leads to a chunk, and the first ones are enough.
-            let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
-            return Some(index(offsets, state));
+            return Some(index(as_runs(&offsets), state));
         }
-        if header.special() != Special::None {
+        // More would take too much memory, one by one.
+        if header.special() != Special::None || header.nbytes / WIDTH > MOST_CHUNKS {
             return None;
         }
-        let mut offsets = Vec::new();
+        let mut offsets = RunList::new();
         let room = header.blocksize_field().min(WINDOW);
         let mut data = faults.readable(crate::library::zeros(room))?;
         let parsed = faults.readable(Chunk::parse(header, chunk))?;
@@ -161,15 +164,16 @@ impl SalvagedIndex {
             let count = range.len() / WIDTH;
             let read = crate::check::block(contexts, (&parsed, chunk), range.clone(), &mut data);
             match faults.readable(read) {
-                Some(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
-                    let mut offset = [0; WIDTH];
-                    offset.copy_from_slice(bytes);
-                    Some(i64::from_le_bytes(offset))
-                })),
-                None => offsets.extend(std::iter::repeat_n(None, count)),
+                Some(()) => {
+                    let (items, _) = data[..range.len()].as_chunks::<WIDTH>();
+                    for item in items {
+                        offsets.push(Some(i64::from_le_bytes(*item)), 1);
+                    }
+                }
+                None => offsets.push(None, count),
             }
         }
-        let some = offsets.iter().any(Option::is_some);
+        let some = offsets.runs().any(|(_, offset)| offset.is_some());
         some.then_some(index(offsets, Integrity::Damaged))
     }
 
@@ -223,14 +227,33 @@ impl SalvagedIndex {
     }
 }
 
+/// The offsets of chunks with bytes.
+pub(super) fn stored(offsets: &RunList<Option<i64>>) -> impl Iterator<Item = u64> {
+    offsets.runs().flat_map(|(range, offset)| {
+        let place = offset.and_then(|offset| u64::try_from(offset).ok());
+        std::iter::repeat_n(place.unwrap_or(0), place.map_or(0, |_| range.len()))
+    })
+}
+
+/// The offsets of a frame. Those of chunks with bytes that are the same lead to no chunk, so that the first ones are enough.
+fn as_runs(offsets: &Offsets) -> RunList<Option<i64>> {
+    let (mut runs, mut stored, mut next) = (RunList::new(), 0, 0);
+    while let Some(offset) = offsets.get(next).filter(|_| stored < MOST_CHUNKS) {
+        let count = offsets.alike_from(next, usize::MAX);
+        runs.push(Some(offset), count);
+        stored += usize::from(offset >= 0);
+        next += count;
+    }
+    runs
+}
+
 /// Whether a chunk is long enough for its number of blocks. If not, its damaged size could ask for more offsets than there is memory.
 fn has_room(header: &ChunkHeader) -> bool {
     let least = match header.is_memcpyed() {
         true => header.nbytes,
         false => 4 * header.nblocks,
     };
-    header.special() != Special::None
-        || (MIN_HEADER_LENGTH + least <= header.cbytes && header.nbytes / WIDTH <= MOST_CHUNKS)
+    header.special() != Special::None || MIN_HEADER_LENGTH + least <= header.cbytes
 }
 
 /// Whether the chunk at a position has this checksum as an index.
@@ -242,27 +265,35 @@ fn has_sum(image: &RolledBackFile, pos: u64, sum: u32) -> bool {
 
 /// Whether the index of these chunks would have this checksum.
 pub(super) fn would_fit(
-    locations: &[ChunkLocation],
+    locations: &RunList<ChunkLocation>,
     start: u64,
     sum: u32,
     faults: &Faults,
 ) -> bool {
-    let offsets: Option<Vec<i64>> = locations
-        .iter()
-        .map(|location| match location {
-            ChunkLocation::At(pos) => pos
-                .checked_sub(start)
-                .map(|at| ChunkPlace::At(at).to_offset()),
-            ChunkLocation::Special(kind) => Some(ChunkPlace::Special(*kind).to_offset()),
-            ChunkLocation::Lost => None,
-        })
-        .collect();
-    let Some(offsets) = offsets.filter(|offsets| !offsets.is_empty()) else {
-        return false;
+    let offset = |location: &ChunkLocation| match location {
+        ChunkLocation::At(pos) => pos
+            .checked_sub(start)
+            .map(|at| ChunkPlace::At(at).to_offset()),
+        ChunkLocation::Special(kind) => Some(ChunkPlace::Special(*kind).to_offset()),
+        ChunkLocation::Lost => None,
     };
-    let offsets = Offsets::List(offsets.into());
-    [offsets.encode(), offsets.encode_stored()]
-        .into_iter()
-        .filter_map(|bytes| faults.readable(bytes))
-        .any(|bytes| of_index(&bytes) == sum)
+    let mut runs = Runs::default();
+    for (range, location) in locations.runs() {
+        let Some(first) = offset(location) else {
+            return false;
+        };
+        let (step, count) = (0, range.len());
+        if runs.push_span(Span { first, step, count }).is_err() {
+            return false;
+        }
+    }
+    let offsets = Offsets::of_runs(runs);
+    let has_sum = |bytes| {
+        let bytes: Option<TryVec<u8>> = faults.readable(bytes);
+        bytes.is_some_and(|bytes| of_index(&bytes) == sum)
+    };
+    // An index of very many chunks is not stored, as that would be out of proportion.
+    !offsets.is_empty()
+        && (has_sum(offsets.encode())
+            || (offsets.is_listable() && has_sum(offsets.encode_stored())))
 }

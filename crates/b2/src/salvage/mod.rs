@@ -38,13 +38,14 @@ pub use rolled_back::RolledBackFile;
 pub use scan::is_sound;
 
 use crate::integrity::Integrity;
+use crate::run_list::RunList;
 use crate::text::bytes;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::ChunkPlace;
 
-/// The most chunks of a frame that is repaired.
+/// The most chunks of a frame that is repaired, unless they are of special values.
 const MOST_CHUNKS: usize = 1 << 24;
 
 /// Bytes of a chunk's header.
@@ -78,6 +79,19 @@ impl PartStates {
     }
 }
 
+impl RunList<ChunkLocation> {
+    /// The places of the chunks with bytes, in the order of the chunks.
+    pub fn places(&self) -> impl Iterator<Item = u64> + Clone {
+        self.runs().flat_map(|(range, location)| {
+            let (place, count) = match location {
+                ChunkLocation::At(place) => (*place, range.len()),
+                ChunkLocation::Special(_) | ChunkLocation::Lost => (0, 0),
+            };
+            std::iter::repeat_n(place, count)
+        })
+    }
+}
+
 /// What was found of a frame.
 pub struct Salvage {
     /// The header, or one that was made from the chunks.
@@ -85,7 +99,7 @@ pub struct Salvage {
     /// The states of the parts besides the chunks.
     pub parts: PartStates,
     /// The chunks in order.
-    pub locations: Vec<ChunkLocation>,
+    pub locations: RunList<ChunkLocation>,
     /// Whether the order of the chunks is certain, and not a guess.
     pub in_order: bool,
     /// Whether the checksum of the index proves which chunks are of special values.

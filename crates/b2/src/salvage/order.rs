@@ -1,8 +1,9 @@
 //! Puts the chunks that were found in order.
 
-use super::index::SalvagedIndex;
+use super::index::{SalvagedIndex, stored};
 use super::scan::Scan;
 use super::{ChunkLocation, MOST_CHUNKS, location};
+use crate::run_list::RunList;
 use crate::text::plural;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::Header;
@@ -17,17 +18,17 @@ pub(super) fn arrange(
     start: u64,
     size: u64,
     notes: &mut Vec<String>,
-) -> Vec<ChunkLocation> {
+) -> RunList<ChunkLocation> {
     let expected = header.and_then(Header::nchunks);
     let expected = expected.filter(|count| *count > 0).map(|n| n as usize);
     let found = scan.chunks.len();
     if let Some(index) = index {
-        return complete(index.counted(header), &scan.chunks, start, notes);
+        return complete(&index.counted(header), &scan.chunks, start, notes);
     }
     notes.push(
         "the index is lost: chunks are taken in the order in which they lie in the file".into(),
     );
-    let mut locations: Vec<ChunkLocation> = Vec::new();
+    let mut locations = RunList::new();
     let missing = expected.map_or(0, |expected| expected.saturating_sub(found));
     let gaps = &scan.gaps;
     // Each gap between chunks is taken as one lost chunk, and a single gap as all missing chunks. If more are missing they are
@@ -36,12 +37,9 @@ pub(super) fn arrange(
         let nth = gaps.partition_point(|gap| *gap < at);
         if gaps.get(nth) == Some(&at) && nth < missing {
             let alone = gaps.len() == 1;
-            locations.extend(std::iter::repeat_n(
-                ChunkLocation::Lost,
-                if alone { missing } else { 1 },
-            ));
+            locations.push(ChunkLocation::Lost, if alone { missing } else { 1 });
         }
-        locations.push(ChunkLocation::At(*pos));
+        locations.push(ChunkLocation::At(*pos), 1);
     }
     if let Some(expected) = expected {
         fit(&mut locations, expected, found, size, notes);
@@ -58,7 +56,7 @@ pub(super) fn arrange(
 
 /// Adds or removes locations until there are as many as the header expects, in a file of `size` bytes in which `found` chunks were found.
 fn fit(
-    locations: &mut Vec<ChunkLocation>,
+    locations: &mut RunList<ChunkLocation>,
     expected: usize,
     found: usize,
     size: u64,
@@ -74,7 +72,7 @@ fn fit(
             ));
         }
         let lost = lost.min(most).min(MOST_CHUNKS);
-        locations.extend(std::iter::repeat_n(ChunkLocation::Lost, lost));
+        locations.push(ChunkLocation::Lost, lost);
     } else if locations.len() > expected {
         notes.push(format!(
             "{} found, {expected} expected: some are older versions of others, and the order is a guess",
@@ -85,12 +83,8 @@ fn fit(
 }
 
 /// The positions of chunks that the offsets of an index do not name.
-fn unnamed(offsets: &[Option<i64>], chunks: &[(u64, ChunkHeader)], start: u64) -> Vec<u64> {
-    let named: HashSet<u64> = offsets
-        .iter()
-        .flatten()
-        .filter_map(|offset| u64::try_from(*offset).ok())
-        .collect();
+fn unnamed(offsets: &RunList<Option<i64>>, chunks: &[(u64, ChunkHeader)], start: u64) -> Vec<u64> {
+    let named: HashSet<u64> = stored(offsets).collect();
     let is_named = |pos: u64| pos.checked_sub(start).is_some_and(|at| named.contains(&at));
     let positions = chunks.iter().map(|(pos, _)| *pos);
     positions.filter(|pos| !is_named(*pos)).collect()
@@ -98,29 +92,25 @@ fn unnamed(offsets: &[Option<i64>], chunks: &[(u64, ChunkHeader)], start: u64) -
 
 /// Fills the gaps in an index with chunks that it does not name.
 fn complete(
-    offsets: &[Option<i64>],
+    offsets: &RunList<Option<i64>>,
     chunks: &[(u64, ChunkHeader)],
     start: u64,
     notes: &mut Vec<String>,
-) -> Vec<ChunkLocation> {
+) -> RunList<ChunkLocation> {
     let places = chunks.iter().map(|(pos, _)| pos.checked_sub(start));
     let places: HashSet<u64> = places.flatten().collect();
-    let all = offsets
-        .iter()
-        .flatten()
-        .filter_map(|offset| u64::try_from(*offset).ok());
     let mut times: HashMap<u64, usize> = HashMap::new();
-    all.for_each(|place| *times.entry(place).or_default() += 1);
+    stored(offsets).for_each(|place| *times.entry(place).or_default() += 1);
     let trusted = |offset: i64| match u64::try_from(offset) {
         Ok(place) => places.contains(&place) && times.get(&place) == Some(&1),
         Err(_) => ChunkPlace::from_offset(offset).is_ok(),
     };
     // If one offset leads to no chunk, the others cannot be trusted either.
-    let wrong = offsets.iter().flatten().any(|offset| !trusted(*offset));
-    let offsets: Vec<Option<i64>> = offsets
-        .iter()
-        .map(|offset| offset.filter(|offset| trusted(*offset)))
-        .collect();
+    let mut trusted_ones = RunList::new();
+    for (range, offset) in offsets.runs() {
+        trusted_ones.push(offset.filter(|offset| trusted(*offset)), range.len());
+    }
+    let (wrong, offsets) = (trusted_ones != *offsets, trusted_ones);
     if wrong && chunks.len() == offsets.len() {
         notes.push(
             "the index is damaged: chunks are taken in the order in which they lie in the file"
@@ -132,7 +122,8 @@ fn complete(
             .collect();
     }
     let unnamed = unnamed(&offsets, chunks, start);
-    let holes = offsets.iter().filter(|offset| offset.is_none()).count();
+    let lost = offsets.runs().filter(|(_, offset)| offset.is_none());
+    let holes: usize = lost.map(|(range, _)| range.len()).sum();
     if holes > 0 {
         let how = if unnamed.len() == holes {
             "all were found in the file"
@@ -145,29 +136,35 @@ fn complete(
         ));
     }
     let mut unnamed = unnamed.into_iter();
-    let locations = offsets.iter().map(|offset| match offset {
-        Some(offset) => location(*offset, start),
-        None => unnamed
-            .next()
-            .map_or(ChunkLocation::Lost, ChunkLocation::At),
-    });
-    locations.collect()
+    let mut locations = RunList::new();
+    for (range, offset) in offsets.runs() {
+        match offset {
+            Some(offset) => locations.push(location(*offset, start), range.len()),
+            None => {
+                let found = unnamed.by_ref().take(range.len()).map(ChunkLocation::At);
+                let end = locations.len() + range.len();
+                found.for_each(|found| locations.push(found, 1));
+                locations.push(ChunkLocation::Lost, end - locations.len());
+            }
+        }
+    }
+    locations
 }
 
 /// The chunks in the order of their file numbers, with lost chunks for missing numbers, as far as `expected` chunks allow.
-pub(super) fn numbered(numbers: &[u64], expected: Option<usize>) -> Vec<ChunkLocation> {
+pub(super) fn numbered(numbers: &[u64], expected: Option<usize>) -> RunList<ChunkLocation> {
     let missing = expected
         .map_or(0, |expected| expected.saturating_sub(numbers.len()))
         .min(1024 + 8 * numbers.len());
-    let mut locations = Vec::new();
+    let mut locations = RunList::new();
     let mut next = 0;
     let mut lost = 0;
     for number in numbers {
         while next < *number && lost < missing {
-            locations.push(ChunkLocation::Lost);
+            locations.push(ChunkLocation::Lost, 1);
             (next, lost) = (next + 1, lost + 1);
         }
-        locations.push(ChunkLocation::At(*number));
+        locations.push(ChunkLocation::At(*number), 1);
         next = number + 1;
     }
     locations

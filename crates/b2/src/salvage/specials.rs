@@ -4,6 +4,7 @@
 use super::ChunkLocation;
 use super::index::would_fit;
 use crate::faults::Faults;
+use crate::run_list::RunList;
 use oxiblosc_chunk::header::Special;
 
 /// The most arrangements that are tried with each kind of value. A wrong one fits by chance once in 2^32, so these are few enough.
@@ -17,16 +18,23 @@ pub(super) fn placed(
     start: u64,
     sum: u32,
     faults: &Faults,
-) -> Option<Vec<ChunkLocation>> {
+) -> Option<RunList<ChunkLocation>> {
     let missing = count.checked_sub(found.len())?;
     let kinds: &[Special] = match missing {
         0 => &[Special::Zero],
         _ => &[Special::Zero, Special::Nan, Special::Uninit],
     };
-    let ways = (0..missing).try_fold(1, |ways: usize, i| {
+    let ways = (0..missing.min(found.len())).try_fold(1, |ways: usize, i| {
         let more = ways.checked_mul(count - i)? / (i + 1);
         (more <= MOST_TRIED).then_some(more)
     })?;
+    if found.is_empty() {
+        return kinds.iter().find_map(|kind| {
+            let mut locations = RunList::new();
+            locations.push(ChunkLocation::Special(*kind), count);
+            would_fit(&locations, start, sum, faults).then_some(locations)
+        });
+    }
     let mut at: Vec<usize> = (0..missing).collect();
     for _ in 0..ways {
         for kind in kinds {
@@ -40,7 +48,7 @@ pub(super) fn placed(
     None
 }
 
-fn arranged(found: &[u64], at: &[usize], kind: Special, count: usize) -> Vec<ChunkLocation> {
+fn arranged(found: &[u64], at: &[usize], kind: Special, count: usize) -> RunList<ChunkLocation> {
     let mut found = found.iter();
     let location = |nchunk: usize| match at.contains(&nchunk) {
         true => ChunkLocation::Special(kind),
@@ -91,7 +99,8 @@ mod tests {
         let locations = placed(&found, 6, 100, sum, &faults).unwrap();
         let special = ChunkLocation::Special(Special::Zero);
         let [a, b, c, d] = found.map(ChunkLocation::At);
-        assert_eq!(locations, [a, special, b, c, special, d]);
+        let expected = [a, special, b, c, special, d];
+        assert_eq!(locations, RunList::from_iter(expected));
         // Neither with another number of them, nor in another order.
         assert_eq!(placed(&found, 5, 100, sum, &faults), None);
         assert_eq!(placed(&[100, 1300, 600, 1400], 6, 100, sum, &faults), None);

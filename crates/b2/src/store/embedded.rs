@@ -136,7 +136,7 @@ impl ByteSource for Arc<Embedded> {
                     }
                 }
                 // Data that were never written: no frame is there.
-                StoredChunk::Special(..) => part.fill(0),
+                StoredChunk::Special(_) => part.fill(0),
             }
             (pos, into) = (pos + len, rest);
         }

@@ -4,9 +4,9 @@ use crate::damage_files::{Original, write_files};
 use crate::support::{Folder, b2};
 #[cfg(unix)]
 use crate::support::{compress, npy, read, series};
-use oxiblosc::{Array, CParams, Layout, Place, StorageParams};
-#[cfg(unix)]
-use oxiblosc::{Compressor, SuperChunk};
+use oxiblosc::{
+    Array, CParams, Compressor, Layout, NewChunks, Place, Special, StorageParams, SuperChunk,
+};
 use std::path::Path;
 #[cfg(unix)]
 use std::process::{Command, Output};
@@ -292,7 +292,7 @@ fn a_lack_of_memory_is_an_error_and_no_damage() {
         resized.expect("a sparse file");
         path
     };
-    sparse("file", b"", 700 << 20);
+    sparse("file", b"not only zeros", 700 << 20);
     compress(&file, &frame, "--typesize 1 -c lz4 --chunks 100M").ended(0);
     let shape = "(8000, 90000)";
     let fortran = sparse("fortran.npy", &npy("|u1", true, shape, &[]), 720_000_000);
@@ -330,42 +330,183 @@ fn a_lack_of_memory_is_an_error_and_no_damage() {
     }
 }
 
-/// A few bytes that say that there are very many chunks of one value take time by their data, not by the number of chunks.
-#[test]
-fn special_chunks_take_no_time_each() {
-    use oxiblosc::{Array, CParams, Layout, Place, StorageParams};
-    let folder = Folder::new("special");
-    let (path, to) = (folder.path("array"), folder.path("to"));
-    let layout = Layout {
-        shape: &[8_000_000],
-        chunks: &[1],
-        blocks: &[1],
-        dtype: Some(b"|u1"),
-        metalayers: &[],
+/// Runs a command, which would take minutes if it looked at each of very many chunks.
+fn soon(args: &[&str]) {
+    let began = std::time::Instant::now();
+    b2(args).ended(0);
+    let took = began.elapsed();
+    assert!(took.as_secs() < 20, "{args:?}: {took:?}");
+}
+
+/// Items of four bytes in chunks of one item: special values and chunks that are stored.
+fn mixed(path: &str, parts: &[Result<u32, (Special, usize)>]) {
+    let cparams = CParams {
+        typesize: 4,
+        ..CParams::default()
     };
     let storage = StorageParams {
-        place: Place::File(std::path::Path::new(&path)),
-        cparams: CParams {
-            typesize: 1,
-            ..CParams::default()
-        },
+        place: Place::File(Path::new(path)),
+        cparams: cparams.clone(),
         ..StorageParams::default()
     };
-    let array = Array::zeros(&layout, storage).expect("made");
-    array.schunk().close_frame().expect("closed");
-    assert!(std::fs::metadata(&path).expect("there").len() < 1000);
-    let commands: [&[&str]; 5] = [
-        &["info", &path],
-        &["verify", &path],
-        &["decompress", &path, "-o", &to, "-f"],
+    let frame = SuperChunk::create(storage).expect("a frame");
+    let compressor = Compressor::new(cparams);
+    let stored = parts.iter().filter_map(|part| part.as_ref().ok());
+    let stored = stored.map(|item| compressor.compress(&item.to_le_bytes()).expect("a chunk"));
+    let stored: Vec<_> = stored.collect();
+    let mut next = stored.iter();
+    let parts = parts.iter().map(|part| match *part {
+        Ok(_) => NewChunks::One(next.next().expect("a chunk")),
+        Err((kind, count)) => NewChunks::Specials {
+            kind,
+            count,
+            nbytes: 4,
+        },
+    });
+    frame
+        .append_all(&parts.collect::<Vec<_>>())
+        .expect("appended");
+    frame.close_frame().expect("closed");
+}
+
+/// The data of such a frame.
+fn data_of(parts: &[Result<u32, (Special, usize)>]) -> Vec<u8> {
+    let nan = f32::NAN.to_le_bytes();
+    let part = |part: &Result<u32, (Special, usize)>| match *part {
+        Ok(item) => item.to_le_bytes().to_vec(),
+        Err((Special::Nan, count)) => nan.repeat(count),
+        Err((_, count)) => vec![0; 4 * count],
+    };
+    parts.iter().flat_map(part).collect()
+}
+
+/// A frame of a few hundred bytes that says that there are very many chunks takes time by its data
+/// and by the runs of equal chunks, not by the number of chunks.
+#[test]
+fn runs_of_special_chunks_take_no_time_each() {
+    let folder = Folder::new("runs");
+    let [path, to, data] = ["frame", "to", "data"].map(|name| folder.path(name));
+    let parts = [
+        Err((Special::Zero, 30_000_000)),
+        Ok(7),
+        Ok(8),
+        Err((Special::Nan, 1_000_001)),
+        Ok(9),
+        Err((Special::Uninit, 20_000_000)),
+        Err((Special::Zero, 5)),
+        Err((Special::Nan, 3)),
+        Err((Special::Zero, 40_000_000)),
+        Ok(10),
+    ];
+    mixed(&path, &parts);
+    assert!(std::fs::metadata(&path).expect("there").len() < 4_000_000);
+    let expected = data_of(&parts);
+    soon(&["info", &path]);
+    soon(&["verify", &path]);
+    let is_same = |frame: &str| {
+        soon(&["decompress", frame, "-o", &data, "-f"]);
+        let made = std::fs::read(&data).expect("read");
+        assert!(made == expected, "{frame}");
+    };
+    is_same(&path);
+    let piped = b2(&["decompress", &path, "-o", "-"]).ended(0).out;
+    assert!(piped == expected);
+    let commands: [&[&str]; 7] = [
         &["convert", &path, &to, "-f"],
+        &["convert", &path, &to, "-f", "--sparse"],
+        &["convert", &path, &to, "-f", "--checksum"],
+        &["convert", &path, &to, "-f", "-c", "zstd"],
+        &["convert", &path, &to, "-f", "--chunks", "8"],
+        &["convert", &path, &to, "-f", "--chunks", "400000"],
         &["repair", &path, &to, "-f"],
     ];
     for args in commands {
-        let began = std::time::Instant::now();
-        b2(args).ended(0);
-        let took = began.elapsed();
-        // One by one they take minutes.
-        assert!(took.as_secs() < 20, "{args:?}: {took:?}");
+        soon(args);
+        soon(&["verify", &to]);
+        is_same(&to);
+    }
+}
+
+/// The index that said so may be damaged. Its checksum says what it was.
+#[test]
+fn a_lost_index_of_special_chunks_takes_no_time_either() {
+    let folder = Folder::new("lost-runs");
+    let [path, to, data] = ["frame", "to", "data"].map(|name| folder.path(name));
+    mixed(&path, &[Err((Special::Zero, 50_000_000))]);
+    soon(&["convert", &path, &to, "--checksum"]);
+    let mut bytes = std::fs::read(&to).expect("read");
+    let offset = bytes
+        .windows(8)
+        .position(|at| at == [0, 0, 0, 0, 0, 0, 0, 0x81]);
+    let offset = offset.expect("an offset");
+    bytes[offset - 32..offset].fill(0xff);
+    let broken = folder.write("broken", &bytes);
+    let repaired = b2(&["repair", &broken, &to, "-f"]).ended(1);
+    let text = repaired.text();
+    assert!(text.contains("its checksum says which"), "{text}");
+    soon(&["decompress", &to, "-o", &data]);
+    assert!(std::fs::read(&data).expect("read") == vec![0; 200_000_000]);
+}
+
+/// Boxes of arrays that are made of runs are passed over, in any number of dimensions.
+#[test]
+fn arrays_of_special_chunks_take_no_time_each() {
+    let folder = Folder::new("special");
+    let [path, to, data] = ["array", "to", "data"].map(|name| folder.path(name));
+    for (shape, chunks, place) in [
+        (&[80_000_000][..], &[1][..], &[70_000_001][..]),
+        (&[3000, 20_000], &[1, 2], &[1234, 4321]),
+        (&[1, 30_000, 3, 500], &[1, 2, 2, 3], &[0, 29_000, 1, 7]),
+    ] {
+        let layout = Layout {
+            shape,
+            chunks,
+            blocks: chunks,
+            dtype: Some(b"|u1"),
+            metalayers: &[],
+        };
+        let storage = StorageParams {
+            place: Place::File(Path::new(&path)),
+            cparams: CParams {
+                typesize: 1,
+                ..CParams::default()
+            },
+            ..StorageParams::default()
+        };
+        let array = Array::zeros(&layout, storage).expect("made");
+        let behind: Vec<i64> = place.iter().map(|at| at + 1).collect();
+        for written in [false, true] {
+            if written {
+                array.write(place, &behind, &[77]).expect("written");
+            }
+            array.schunk().close_frame().expect("closed");
+            let is_same = |frame: &str| {
+                soon(&["decompress", frame, "-o", &data, "-f", "--raw"]);
+                let mut expected = vec![0; shape.iter().product::<i64>() as usize];
+                let at = shape.iter().zip(place).fold(0, |at, (len, i)| at * len + i);
+                expected[at as usize] = if written { 77 } else { 0 };
+                assert!(
+                    std::fs::read(&data).expect("read") == expected,
+                    "{frame} {shape:?}"
+                );
+            };
+            is_same(&path);
+            let other: Vec<String> = chunks.iter().map(|n| (3 * n).to_string()).collect();
+            let commands: [&[&str]; 6] = [
+                &["info", &path],
+                &["verify", &path],
+                &["convert", &path, &to, "-f"],
+                &["convert", &path, &to, "-f", "-c", "zstd"],
+                &["convert", &path, &to, "-f", "--chunks", &other.join(",")],
+                &["repair", &path, &to, "-f"],
+            ];
+            for args in commands {
+                soon(args);
+                if args[0] == "convert" || args[0] == "repair" {
+                    is_same(&to);
+                }
+            }
+        }
+        std::fs::remove_file(&path).expect("removed");
     }
 }

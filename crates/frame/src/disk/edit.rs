@@ -205,7 +205,7 @@ impl Disk {
     /// Whether the frame is compact after the change: it has less than [`MAX_COMPACT_LEN`] bytes or a long trailer, and at most [`MAX_COMPACT_CHUNKS`] chunks. If a chunk grows
     /// into its tail, which only chunks of large frames have, the frame stays large for this change even if it became shorter.
     fn stays_small(&self, change: ChunkChange, next: &EncodedMetadata) -> bool {
-        if !self.view.offsets.is_listable() {
+        if !change.change.stays_listable(&self.view.offsets) {
             // An index that is not compressed would be out of proportion.
             return true;
         }

@@ -44,7 +44,7 @@ pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, TryVec<
         Delta::Push(offset) => (count, offset.to_le_bytes().to_try_vec()?),
         Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_try_vec()?),
         Delta::From(from, list) => (*from, to_le_bytes(list.iter().copied())?),
-        Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::FAILURE),
+        Delta::Runs(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::FAILURE),
     })
 }
 
@@ -180,7 +180,7 @@ impl Disk {
                 let kept = offsets.iter().take(*from);
                 crc32c(&to_le_bytes(kept.chain(list.iter().copied()))?)
             }
-            Delta::All(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::FAILURE),
+            Delta::Runs(..) | Delta::Sets(_) | Delta::Splice(..) => return Err(Error::FAILURE),
         }))
     }
 

@@ -50,17 +50,18 @@ impl Memory {
             self.update(items, over)?;
         } else {
             let mut delta = self.delta(change, specials)?;
-            let runs = match self.offsets.is_listable() {
-                true => {
-                    delta.reserve(&mut self.offsets)?;
-                    None
-                }
-                false => {
-                    let mut runs = self.offsets.try_clone()?;
-                    std::mem::replace(&mut delta, Delta::Same).apply(&mut runs)?;
-                    Some(runs)
-                }
-            };
+            let runs =
+                match change.stays_listable(&self.offsets) && !matches!(delta, Delta::Runs(..)) {
+                    true => {
+                        delta.reserve(&mut self.offsets)?;
+                        None
+                    }
+                    false => {
+                        let mut runs = self.offsets.try_clone()?;
+                        std::mem::replace(&mut delta, Delta::Same).apply(&mut runs)?;
+                        Some(runs)
+                    }
+                };
             self.loose |= matches!(change, Change::Update(_));
             for (_, chunk) in specials {
                 self.put(chunk)?;

@@ -104,7 +104,8 @@ fn closing_reads_no_chunks_that_have_no_gaps() {
     let kept = Step::Reorder(Vec::new());
     let empty = header(&Model::default(), kind);
     let (mut disk, _) = Disk::create(counting.options(), &name, &empty).unwrap();
-    let fill = Change::Fill(Special::Zero, COUNT);
+    let slots = [ArrangedChunk::Specials(Special::Zero, COUNT)];
+    let fill = Change::appended(0, &slots);
     disk.commit(&fill, &[], kept.next(&zeros, kind)).unwrap();
     let replaced: Vec<_> = full.chunks.iter().map(item).enumerate().collect();
     let update = Change::Update(&replaced);
@@ -236,7 +237,8 @@ fn a_change_of_one_chunk_costs_the_same_in_large_frames() {
         let (kind, model) = (FrameKind::Sparse, Model::default());
         let (mut disk, _) = Disk::create(plain(), &c_path(&path), &header(&model, kind)).unwrap();
         let next = || Step::Delete(0).next(&model, kind);
-        let special = Change::Fill(Special::Zero, count);
+        let slots = [ArrangedChunk::Specials(Special::Zero, count)];
+        let special = Change::appended(0, &slots);
         disk.commit(&special, &[], next()).unwrap();
         let new = chunk(10, 1);
         let append = Change::Append(ChangedChunk::Stored(&new));

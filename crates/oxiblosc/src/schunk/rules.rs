@@ -191,6 +191,27 @@ impl Counts {
         self.added(self.nchunks, chunk, storage, Error::CHUNK_APPEND)
     }
 
+    /// The counters after `count` special chunks, which need no bytes, were added after the last one.
+    pub fn appended_specials(
+        &self,
+        chunk: &ChunkInfo,
+        count: usize,
+        storage: StorageKind,
+    ) -> Result<Self> {
+        // After the first two, each further one changes nothing but the sums.
+        let first = count.min(2);
+        let mut counts = *self;
+        for _ in 0..first {
+            counts = counts.appended(chunk, storage)?;
+        }
+        let more = i64::try_from(count - first).map_err(|_| Error::CHUNK_APPEND)?;
+        let nbytes = more.checked_mul(chunk.nbytes.into());
+        let nbytes = nbytes.and_then(|nbytes| counts.nbytes.checked_add(nbytes));
+        counts.nbytes = nbytes.ok_or(Error::CHUNK_APPEND)?;
+        counts.nchunks += more as usize;
+        Ok(counts)
+    }
+
     /// The counters after a chunk was added before chunk `nchunk`.
     pub fn inserted(&self, nchunk: usize, chunk: &ChunkInfo, storage: StorageKind) -> Result<Self> {
         self.added(nchunk, chunk, storage, Error::CHUNK_INSERT)

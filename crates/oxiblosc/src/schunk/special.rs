@@ -7,7 +7,7 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
-use oxiblosc_memory::{Buffer, TryVec};
+use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 /// Makes a chunk of special values, with so many bytes of data.
 pub type Sample<'a> = dyn Fn(Special, i32) -> Result<TryVec<u8>> + 'a;
@@ -31,7 +31,82 @@ fn sizes_of_fill(nitems: i64, typesize: i32, chunksize: i32, error: Error) -> Re
     Ok((nchunks, nbytes))
 }
 
+/// What [`SuperChunk::append_all`] appends.
+#[derive(Clone, Copy, Debug)]
+pub enum NewChunks<'a> {
+    /// A chunk: its bytes.
+    One(&'a [u8]),
+    /// So many chunks of special values of one kind, which are only offsets in the index.
+    Specials {
+        /// Their kind: zeros, NaNs or uninitialised.
+        kind: Special,
+        /// How many there are.
+        count: usize,
+        /// Bytes of data of each.
+        nbytes: i32,
+    },
+}
+
 impl SuperChunk {
+    /// Appends chunks to a frame, as one change. Special chunks take no time and no memory each,
+    /// however many they are. Gives the number of chunks.
+    ///
+    /// # Errors
+    /// [`Error::FRAME_TYPE`] without a frame; [`Error::CHUNK_APPEND`] for special chunks in a frame
+    /// whose chunks differ in size; [`Error::INVALID_PARAM`] for a chunk that is not all there; those
+    /// of a damaged chunk and of output.
+    pub fn append_all(&self, new: &[NewChunks]) -> Result<usize> {
+        let mut changing = self.reserve()?;
+        changing.commit(|state| {
+            if !state.is_frame() {
+                return Err(Error::FRAME_TYPE);
+            }
+            let (mut counts, storage) = (state.counts, state.storage_kind());
+            let mut ones = TryVec::new();
+            let mut has_specials = false;
+            for part in new {
+                counts = match *part {
+                    NewChunks::One(bytes) => {
+                        let len = ChunkHeader::parse(bytes)?.cbytes;
+                        let bytes = bytes.get(..len).ok_or(Error::INVALID_PARAM)?;
+                        let made = state.with_checksums(bytes)?;
+                        let info = ChunkInfo::of(made.as_deref().unwrap_or(bytes))?;
+                        ones.push((bytes, made, info))?;
+                        counts.appended(&info, storage)?
+                    }
+                    NewChunks::Specials {
+                        kind,
+                        count,
+                        nbytes,
+                    } => {
+                        has_specials = true;
+                        let info = ChunkInfo::of_special(kind, nbytes);
+                        counts.appended_specials(&info, count, storage)?
+                    }
+                };
+            }
+            if has_specials && counts.chunksize <= 0 {
+                return Err(Error::CHUNK_APPEND);
+            }
+            let mut ones = ones.iter().map(|(bytes, made, info)| {
+                let bytes = made.as_deref().unwrap_or(bytes);
+                ArrangedChunk::New(state.changed_chunk(counts.chunksize, info, bytes))
+            });
+            let slot = |part: &NewChunks| match *part {
+                NewChunks::One(_) => ones.next().ok_or(Error::FAILURE),
+                NewChunks::Specials { kind, count, .. } => Ok(ArrangedChunk::Specials(kind, count)),
+            };
+            let slots = new.iter().map(slot).try_collect_vec()?;
+            let plan = PlannedChange {
+                counts,
+                change: Change::appended(state.nchunks(), &slots),
+                owned: None,
+            };
+            self.set_current(counts.nchunks.saturating_sub(1));
+            state.apply(self.host(), plan)
+        })
+    }
+
     /// Fills an empty super-chunk with `nitems` items of a special value in chunks of `chunksize` bytes, which `sample` makes. `kind` is
     /// none if the program asked for a value that does not exist. In a frame the chunks take no bytes, however many they are. Gives the
     /// number of chunks.
@@ -105,9 +180,10 @@ impl SuperChunk {
                 return Err(Error::FRAME_SPECIAL);
             }
             let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
+            let slots = [ArrangedChunk::Specials(kind, filled.nchunks)];
             let plan = PlannedChange {
                 counts: filled,
-                change: Change::Fill(kind, filled.nchunks),
+                change: Change::appended(0, &slots),
                 owned: None,
             };
             let done = state.apply(self.host(), plan);
@@ -139,13 +215,97 @@ impl SuperChunk {
         self.set_current((there + nchunks).saturating_sub(1));
         let plan = PlannedChange {
             counts,
-            change: Change::Arrange {
-                kept: there,
-                slots: &slots,
-                left: &[],
-            },
+            change: Change::appended(there, &slots),
             owned: Some(&mut owned),
         };
         changing.commit(|state| state.apply(self.host(), plan))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CParams, Place, Position, Protection, StorageParams};
+
+    /// Chunks of eight bytes, and fewer at the end.
+    fn parts(compressor: &crate::Compressor) -> Vec<(Buffer, Option<(Special, usize)>)> {
+        let chunk = |data: &[u8]| compressor.compress(data).unwrap();
+        let (one, other, last) = (chunk(&[1; 8]), chunk(b"differen"), chunk(&[3; 5]));
+        let special = |kind, count| {
+            let bytes = crate::schunk::state::special_chunk(kind, 8, 8, 0).unwrap();
+            (Buffer::copy_of(&bytes).unwrap(), Some((kind, count)))
+        };
+        vec![
+            special(Special::Zero, 40),
+            (one, None),
+            special(Special::Nan, 1),
+            special(Special::Uninit, 3),
+            (other, None),
+            special(Special::Zero, 2),
+            (last, None),
+        ]
+    }
+
+    #[test]
+    fn chunks_appended_together_are_as_those_appended_one_by_one() {
+        let compressor = crate::Compressor::new(CParams::default());
+        for (checksums, most) in [(false, 7), (true, 7), (false, 2), (true, 4)] {
+            let make = || {
+                let protection = Protection::with_checksums(checksums);
+                let storage = StorageParams {
+                    place: Place::Frame,
+                    protection,
+                    ..StorageParams::default()
+                };
+                SuperChunk::create(storage).unwrap()
+            };
+            let (all, each) = (make(), make());
+            let parts = parts(&compressor);
+            for parts in parts.chunks(most) {
+                let new = |(bytes, special): &(Buffer, Option<(Special, usize)>)| match special {
+                    Some((kind, count)) => Ok(NewChunks::Specials {
+                        kind: *kind,
+                        count: *count,
+                        nbytes: 8,
+                    }),
+                    None => Err(bytes.to_vec()),
+                };
+                let new: Vec<_> = parts.iter().map(new).collect();
+                let new = new.iter().map(|part| match part {
+                    Ok(specials) => *specials,
+                    Err(bytes) => NewChunks::One(bytes),
+                });
+                all.append_all(&new.collect::<Vec<_>>()).unwrap();
+                for (bytes, special) in parts {
+                    for _ in 0..special.map_or(1, |(_, count)| count) {
+                        each.put_chunk(Position::End, bytes).unwrap();
+                    }
+                }
+            }
+            assert_eq!(all.nchunks(), Ok(49));
+            assert!(all.to_frame().unwrap()[..] == each.to_frame().unwrap()[..]);
+        }
+    }
+
+    #[test]
+    fn special_chunks_need_chunks_of_one_size() {
+        let storage = StorageParams {
+            place: Place::Frame,
+            ..StorageParams::default()
+        };
+        let frame = SuperChunk::create(storage).unwrap();
+        let specials = |nbytes, count| NewChunks::Specials {
+            kind: Special::Zero,
+            count,
+            nbytes,
+        };
+        assert_eq!(frame.append_all(&[specials(8, 1 << 25)]), Ok(1 << 25));
+        for wrong in [specials(16, 1), specials(4, 2), specials(8, usize::MAX)] {
+            assert!(frame.append_all(&[wrong]).is_err());
+            assert_eq!(frame.nchunks(), Ok(1 << 25));
+        }
+        assert_eq!(frame.append_all(&[specials(4, 1)]), Ok((1 << 25) + 1));
+        let alone = SuperChunk::create(StorageParams::default()).unwrap();
+        assert_eq!(alone.append_all(&[specials(8, 2)]), Err(Error::FRAME_TYPE));
     }
 }

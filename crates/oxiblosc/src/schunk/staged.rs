@@ -175,7 +175,7 @@ impl Staged {
         specials: &[(usize, TryVec<u8>)],
         owned: Option<&mut TryVec<Buffer>>,
     ) -> Result<()> {
-        if !matches!(change, Change::Nothing | Change::Fill(..)) {
+        if !matches!(change, Change::Nothing) {
             self.base.check_listable()?;
         }
         if !change.fits(self.nchunks()) {
@@ -305,7 +305,8 @@ impl Staged {
             _ => None,
         };
         let change = if let Some((Origin::Special(kind), filled)) = filled {
-            Change::Fill(kind, filled)
+            slots.push(ArrangedChunk::Specials(kind, filled))?;
+            Change::appended(0, &slots)
         } else {
             for at in 0..self.nchunks() {
                 let item = match self.origin(at)? {

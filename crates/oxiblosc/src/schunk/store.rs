@@ -446,7 +446,10 @@ pub fn apply_separate(
     change: &Change,
     new: &mut TryVec<Buffer>,
 ) -> Result<()> {
-    if !change.fits(chunks.len()) {
+    // Only frames have chunks without bytes.
+    let is_special = |slot: &ArrangedChunk| matches!(slot, ArrangedChunk::Specials(..));
+    let specials = matches!(change, Change::Arrange { slots, .. } if slots.iter().any(is_special));
+    if specials || !change.fits(chunks.len()) {
         return Err(Error::INVALID_PARAM);
     }
     chunks.reserve(new.len())?;
@@ -475,6 +478,7 @@ pub fn apply_separate(
             let chunk = |slot: &ArrangedChunk| match slot {
                 ArrangedChunk::Old(from) => old[*from - kept].take(),
                 ArrangedChunk::New(_) => new.next(),
+                ArrangedChunk::Specials(..) => None,
             };
             let there = slots.iter().filter_map(chunk);
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
@@ -485,7 +489,6 @@ pub fn apply_separate(
             let there = order.iter().filter_map(|from| old[*from].take());
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
-        Change::Fill(..) => return Err(Error::INVALID_PARAM),
     }
     Ok(())
 }

@@ -109,6 +109,11 @@ impl Stat {
     pub fn is_file(self) -> bool {
         self.is(libc::S_IFREG)
     }
+
+    /// Whether its mode lets anybody write to it. An access control list that does shows in the mode, too.
+    pub fn is_writable(self) -> bool {
+        self.mode & (libc::S_IWUSR | libc::S_IWGRP | libc::S_IWOTH) != 0
+    }
 }
 
 pub(super) fn done(rc: c_int) -> io::Result<()> {

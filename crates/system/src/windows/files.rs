@@ -120,6 +120,11 @@ impl Stat {
         let other = FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT;
         self.attributes.is_some() && !self.has(other)
     }
+
+    /// Whether anybody may write to it, which is not asked here.
+    pub fn is_writable(self) -> bool {
+        true
+    }
 }
 
 fn done(rc: i32) -> io::Result<()> {
