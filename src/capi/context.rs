@@ -284,8 +284,9 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 /// # Safety
 /// As for that.
 pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
-    if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
-        trace("error", "a filter id is not defined");
+    let undefined = |id: &&u8| !filter_is_defined(**id);
+    if let Some(id) = cparams.filters.iter().find(undefined) {
+        trace("error", format_args!("filter {id} is not defined"));
         return Err(Error::NULL_POINTER);
     }
     let ctx = boxed(Context::zeroed())?;
