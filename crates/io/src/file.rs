@@ -67,12 +67,16 @@ impl PlainFile {
             Mode::ReadWrite => files::open(path, How::CHANGE, NewFileAccess::All),
             other => other.open(path),
         };
-        let file = file.map_err(|_| Error::FileOpen)?;
-        Ok(Self {
+        file.map_err(|_| Error::FileOpen).map(Self::of)
+    }
+
+    /// An open file.
+    pub(super) fn of(file: File) -> Self {
+        Self {
             file: OwnFile::new(file),
             lock: ChangeLock::new(),
             identity: OnceLock::new(),
-        })
+        }
     }
 }
 
