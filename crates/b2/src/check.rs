@@ -143,7 +143,11 @@ pub fn unread(
             let why = describe(error);
             Failure::damaged(format!("{what}is damaged: {why} ({REPAIR})"))
         }
-        None => Failure::message(format!("{what}cannot be read")),
+        // What the system said was noted when the frame was looked at again.
+        None => match input.faults().check() {
+            Err(failure) => failure,
+            Ok(()) => Failure::message(format!("{what}cannot be read")),
+        },
     }
 }
 

@@ -333,7 +333,9 @@ fn reshape(
     let progress = ByteProgress::new("converting", frame.header.nbytes.max(0) as u64);
     let size = slab_size(&shape.chunks, itemsize);
     let states = each_thread(settings.threads, 0, size, |threads| {
-        Array::open(input.path(), threads).map_err(|error| unread(input, &parameters, None, error))
+        input
+            .open_array(threads)
+            .map_err(|error| unread(input, &parameters, None, error))
     })?;
     let meta = parsed_array(frame, input)?;
     let mut parts = ArrayWalk::new(frame, &meta, &shape.chunks);

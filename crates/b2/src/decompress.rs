@@ -7,7 +7,7 @@ use crate::chunks::{ChunkReader, PIECE};
 use crate::compress::box_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Array, zeros};
+use crate::library::zeros;
 use crate::npy::{Npy, item_size, runs};
 use crate::output::{Output, print_line};
 use crate::progress::ByteProgress;
@@ -254,7 +254,9 @@ fn decompress_array(
     let lengths = slabs(shape, &meta.chunkshape[..meta.ndim], itemsize);
     let size = slab_size(&lengths, itemsize);
     let states = each_thread(threads, frame.nchunks() as u64, size, |threads| {
-        Array::open(input.path(), threads).map_err(|error| unread(input, parameters, None, error))
+        input
+            .open_array(threads)
+            .map_err(|error| unread(input, parameters, None, error))
     })?;
     let mut parts = ArrayWalk::new(frame, &meta, &lengths);
     let progress = ByteProgress::new("decompressing", total);

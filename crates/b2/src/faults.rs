@@ -4,12 +4,15 @@
 //! anything is damaged or writes its output, asks whether there were any.
 
 use crate::failure::{Failure, Result, cause, explain};
-use crate::paths::{is_dir, shown};
+use crate::paths::{as_c, is_dir, shown};
 use oxiblosc_error::Error;
 use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::within::FilesWithin;
 use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Written};
 use oxiblosc_memory::{Buffer, Shared, shared_dyn};
+use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
 use std::ffi::CStr;
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -24,6 +27,8 @@ struct Noted {
     name: String,
     /// The message about the first error.
     first: OnceLock<String>,
+    /// The directory that is read, if it is one.
+    within: Option<FilesWithin>,
 }
 
 /// Whether an error is that of this run, and says nothing about the data.
@@ -40,8 +45,17 @@ pub fn is_fault(error: Error) -> bool {
 impl Faults {
     /// None yet, of what reads the input with this name.
     pub fn new(name: &str) -> Self {
+        Self::of(name, None)
+    }
+
+    /// As [`Self::new`], of what may be a directory.
+    pub fn of(name: &str, within: Option<FilesWithin>) -> Self {
         let (name, first) = (name.to_string(), OnceLock::new());
-        Self(Arc::new(Noted { name, first }))
+        Self(Arc::new(Noted {
+            name,
+            first,
+            within,
+        }))
     }
 
     /// Notes that the system could not do something with a file.
@@ -96,7 +110,10 @@ impl Faults {
 
     /// Opens a file for reading, whose errors are noted. That nothing is there is damage.
     pub fn open(&self, path: &CStr) -> std::result::Result<Shared<dyn Storage>, Error> {
-        let opened = Filesystem.open(path, Mode::Read);
+        let opened = match &self.0.within {
+            Some(within) => within.open(path, Mode::Read),
+            None => Filesystem.open(path, Mode::Read),
+        };
         let name = String::from_utf8_lossy(path.to_bytes()).into_owned();
         let file = opened.inspect_err(|error| {
             if *error == Error::FILE_OPEN
@@ -108,6 +125,15 @@ impl Faults {
         })?;
         let faults = self.clone();
         shared_dyn!(WatchedFile { file, name, faults } => dyn Storage)
+    }
+
+    /// Opens a file as the system has it.
+    pub fn file(&self, path: &Path, how: OpenFlags) -> io::Result<File> {
+        let path = as_c(path)?;
+        match &self.0.within {
+            Some(within) => within.file(&path, how),
+            None => files::open(&path, how, NewFileAccess::All),
+        }
     }
 
     /// A back end that opens files for reading only, by [`Self::open`]. An unfinished change of another process is rolled back in memory, not

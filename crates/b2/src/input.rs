@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result, describe, is_damage};
 use crate::faults::Faults;
-use crate::library::zeros;
+use crate::library::{Array, zeros};
 use crate::memory;
 use crate::paths::{as_c, frame_file, is_dir, lasting};
 use crate::scratch::{COPY, ScratchFolder};
@@ -11,7 +11,8 @@ use crate::store::{Extract, Store};
 use crate::system::{self, GivenRights};
 use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
-use oxiblosc_system::files::{NewFileAccess, OpenFlags, open};
+use oxiblosc_io::within::FilesWithin;
+use oxiblosc_system::files::OpenFlags;
 use rawzip::Crc32;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
@@ -33,8 +34,8 @@ pub struct Input {
     name: String,
     /// The path on the command line, which may be the store that contains the frame. None for a pipe.
     origin: Option<PathBuf>,
-    /// The file whose mode and owner the output gets, if it is not `path`.
-    rights_of: Option<PathBuf>,
+    /// The file whose mode and owner the output gets, if it is not `path`, and what opens it.
+    rights_of: Option<(PathBuf, Faults)>,
     /// The folder of `path`, if that is a temporary copy.
     _copy: Option<ScratchFolder>,
     /// Whether it does not match its checksum in the archive.
@@ -134,17 +135,20 @@ impl Input {
                 path.display()
             ))),
             Some(stream) => stream.spooled(),
-            None => Self::opened(path).map_err(|error| Failure::at(path, &error)),
+            None => {
+                let name = path.display().to_string();
+                let opened = Self::opened(path, name, &Faults::new(""));
+                opened.map_err(|error| Failure::at(path, &error))
+            }
         }
     }
 
-    /// Opens the file or directory at a path.
-    fn opened(path: &Path) -> io::Result<Self> {
-        let name = as_c(path)?;
-        let opened = match open(&name, OpenFlags::READ, NewFileAccess::All) {
+    /// Opens the file or directory at a path, which may be within what `around` is of.
+    fn opened(path: &Path, name: String, around: &Faults) -> io::Result<Self> {
+        let opened = match around.file(path, OpenFlags::READ) {
             // A directory that cannot be listed, but whose files can be read.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_dir(path)? => {
-                open(&name, OpenFlags::STAT, NewFileAccess::All)?
+                around.file(path, OpenFlags::STAT)?
             }
             opened => opened?,
         };
@@ -154,16 +158,21 @@ impl Input {
                 "became something else while it was opened",
             ));
         }
+        let lasting = lasting(&opened, path);
+        let within = match there.is_dir() {
+            true => Some(FilesWithin::open(&as_c(&lasting)?)?),
+            false => None,
+        };
         Ok(Self {
-            path: lasting(&opened, path),
+            path: lasting,
             opened: Some(opened),
             is_named: true,
-            name: path.display().to_string(),
             origin: Some(path.to_path_buf()),
             rights_of: None,
             _copy: None,
             altered: false,
-            faults: Faults::new(&path.display().to_string()),
+            faults: Faults::of(&name, within),
+            name,
         })
     }
 
@@ -176,11 +185,10 @@ impl Input {
         let name = format!("{}: {key}", whole.name);
         match store.extract(key, &whole.name)? {
             Extract::Path(path) => Ok(Self {
-                faults: Faults::new(&name),
-                name,
                 is_named: false,
                 origin: whole.origin,
-                ..Self::opened(&path).map_err(|error| Failure::at(&path, &error))?
+                ..Self::opened(&path, name, &whole.faults)
+                    .map_err(|error| Failure::at(&path, &error))?
             }),
             Extract::Bytes(file, checksum) => {
                 let (scratch, path, into) = spool()?;
@@ -195,7 +203,7 @@ impl Input {
                     opened: whole.opened,
                     is_named: false,
                     name,
-                    rights_of: Some(store.file_of_embedded(&whole.path)),
+                    rights_of: Some((store.file_of_embedded(&whole.path), whole.faults)),
                     origin: whole.origin,
                     _copy: Some(scratch),
                     altered: !checksum.fits(copied),
@@ -271,15 +279,23 @@ impl Input {
         File::open(&self.path).map_err(|error| Failure::at(&self.path, &error))
     }
 
+    /// Opens the array for reading. `threads` decompress a read.
+    pub fn open_array(&self, threads: i16) -> std::result::Result<Array, Error> {
+        let path = as_c(&self.path).map_err(|_| Error::FILE_OPEN)?;
+        Array::open(self.faults.backend()?, &path, threads)
+    }
+
     /// The mode and owner for what is made of it: those of the file, or of the file with the header in a directory. None for a pipe, and where
     /// that file is missing.
     pub fn rights(&self) -> Result<Option<GivenRights>> {
         if self.origin.is_none() {
             return Ok(None);
         }
-        let path = self.rights_of.as_ref().unwrap_or(&self.path);
+        let own = (&self.path, &self.faults);
+        let around = self.rights_of.as_ref().map(|(path, faults)| (path, faults));
+        let (path, faults) = around.unwrap_or(own);
         let path = frame_file(path).map_err(|error| Failure::at(path, &error))?;
-        match GivenRights::at(&path) {
+        match GivenRights::by(|how| faults.file(&path, how)) {
             Ok(rights) => Ok(Some(rights).filter(|rights| rights.source.is_file())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Failure::at(&path, &error)),

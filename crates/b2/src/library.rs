@@ -13,9 +13,10 @@ use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_frame::parameters::Parameters;
+use oxiblosc_io::Backend;
 use oxiblosc_io::paths::path_bytes;
-use oxiblosc_memory::{Buffer, CStrBuf};
-use std::ffi::OsStr;
+use oxiblosc_memory::{Buffer, CStrBuf, Shared};
+use std::ffi::{CStr, OsStr};
 use std::ops::Range;
 use std::path::Path;
 
@@ -342,9 +343,10 @@ impl Array {
         oxiblosc::Array::zeros(&layout, storage(place, settings)).map(Self)
     }
 
-    /// Opens an array in a file or directory. `threads` decompress a read.
-    pub fn open(path: &Path, threads: i16) -> Done<Self> {
-        oxiblosc::Array::open(path, threads, protection(false)).map(Self)
+    /// Opens an array whose files a back end opens. `threads` decompress a read.
+    pub fn open(backend: Shared<dyn Backend>, path: &CStr, threads: i16) -> Done<Self> {
+        let schunk = oxiblosc::SuperChunk::open_by(backend, path, threads, protection(false));
+        oxiblosc::Array::of(schunk?).map(Self)
     }
 
     /// Reads the items from `start` to before `stop` into `items`, in C order. `items` has exactly as many bytes as they have.

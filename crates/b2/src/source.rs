@@ -20,6 +20,7 @@ use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
+use oxiblosc_system::files::OpenFlags;
 use std::ffi::CStr;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -560,7 +561,9 @@ impl FrameOrChunk {
         let (file, is_dir) = (input.frame_file()?, input.is_dir()?);
         let mut front = Vec::new();
         let mut size = 0;
-        std::fs::File::open(&file)
+        input
+            .faults()
+            .file(&file, OpenFlags::READ)
             .and_then(|file| {
                 size = file.metadata()?.len();
                 file.take(MIN_LEN as u64).read_to_end(&mut front)

@@ -1,12 +1,10 @@
 //! What differs between operating systems, besides what `oxiblosc-system` has.
 
-use crate::paths::as_c;
-use oxiblosc_system::files::{NewFileAccess, OpenFlags, open};
+use oxiblosc_system::files::{NewFileAccess, OpenFlags};
 use oxiblosc_system::folder::Folder;
 use std::ffi::CStr;
 use std::fs::{File, Metadata};
 use std::io;
-use std::path::Path;
 
 /// The mode, owner and access control list of a file, to be given to another one.
 pub struct GivenRights {
@@ -18,12 +16,6 @@ pub struct GivenRights {
 }
 
 impl GivenRights {
-    /// Those of the file or directory at a path.
-    pub fn at(path: &Path) -> io::Result<Self> {
-        let path = as_c(path)?;
-        Self::by(|how| open(&path, how, NewFileAccess::All))
-    }
-
     /// Those of what has a name in a directory; links are not followed.
     pub fn of(folder: &Folder, name: &CStr) -> io::Result<Self> {
         Self::by(|how| folder.file(name, how, NewFileAccess::All))
@@ -39,7 +31,7 @@ impl GivenRights {
     }
 
     /// Those of what a function opens. What may not be read can be looked at all the same.
-    fn by(open: impl Fn(OpenFlags) -> io::Result<File>) -> io::Result<Self> {
+    pub fn by(open: impl Fn(OpenFlags) -> io::Result<File>) -> io::Result<Self> {
         match open(OpenFlags::READ) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let source = open(OpenFlags::STAT)?.metadata()?;

@@ -71,12 +71,17 @@ impl PlainFile {
             Mode::Create | Mode::New => Doing::CreateFile,
             Mode::Read | Mode::ReadWrite => Doing::OpenFile,
         };
-        let file = file.or_error(Error::FILE_OPEN).doing(doing)?;
-        Ok(Self {
+        let file = file.or_error(Error::FILE_OPEN).doing(doing);
+        file.map(Self::of)
+    }
+
+    /// An open file.
+    pub(super) fn of(file: File) -> Self {
+        Self {
             file: OwnFile::new(file),
             lock: ChangeLock::new(),
             identity: OnceLock::new(),
-        })
+        }
     }
 }
 

@@ -42,6 +42,8 @@ pub mod readers;
 mod turnstile;
 /// Whole files, written in one step.
 pub mod whole;
+/// The files within a directory.
+pub mod within;
 
 /// An open file of a back end. Positions and sizes are in bytes. Several threads may read at the same time, also while one writes; what a read returns
 /// of bytes that are being written is undefined.

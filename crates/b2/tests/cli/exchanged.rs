@@ -119,6 +119,8 @@ fn nothing_is_done_where_a_link_leads() {
         "decompress {}/in/frame -o {}/out/to -f -t 1",
         "convert {}/in/frame {}/out/to --sparse -f -t 1",
         "convert {}/in/sparse {}/out/made -t 1",
+        "repair {}/in/sparse {}/out/to -f -t 1",
+        "decompress {}/in/sparse -o {}/out/to -f -t 1",
         "repair {}/in/frame {}/out/to -f -t 1",
     ];
     // Each with what the link leads to.
@@ -127,6 +129,9 @@ fn nothing_is_done_where_a_link_leads() {
         ("in/data", "in/data"),
         ("in/frame", "in/frame"),
         ("in/sparse", "in/sparse"),
+        ("in/sparse/chunks.b2frame", "in/sparse/chunks.b2frame"),
+        ("in/sparse/00000000.chunk", "in/sparse/00000000.chunk"),
+        ("in/sparse/00000002.chunk", "in/sparse/00000002.chunk"),
         ("out", "out"),
         ("out/to", "out/to"),
         ("out/.b2-*", ""),

@@ -263,6 +263,53 @@ fn links_are_followed_and_devices_written_to() {
     }
 }
 
+/// Links on the way to a frame are followed, those within its directory are not: another user may have put them there.
+#[test]
+fn links_within_a_directory_are_not_followed() {
+    let folder = Folder::new("inner-links");
+    let items: Vec<u8> = (0..9000i32).flat_map(i32::to_le_bytes).collect();
+    let file = folder.write("data.npy", &npy("<i4", false, "(9000,)", &items));
+    let [frame, way, to, store] = ["frame", "way", "to", "store.b2d"].map(|name| folder.path(name));
+    let options = ["-o", &frame, "--sparse", "--chunks", "1000"];
+    b2(&[&["compress", &file], &options[..]].concat()).ended(0);
+    fs::create_dir_all(format!("{store}/inner")).expect("made");
+    b2(&["compress", &file, "-o", &format!("{store}/inner/a.b2nd")]).ended(0);
+    assert!(symlink("frame", &way));
+    let of_frame: [&[&str]; 6] = [
+        &["verify", &way],
+        &["decompress", &way, "-o", &to, "-f"],
+        &["convert", &way, &to, "-f"],
+        &["convert", &way, &to, "-f", "--chunks", "700"],
+        &["repair", &way, &to, "-f"],
+        &["bench", &way, "--seconds", "0"],
+    ];
+    let of_store: [&[&str]; 2] = [
+        &["decompress", &store, "--key", "/inner/a", "-o", &to, "-f"],
+        &["convert", &store, "--key", "/inner/a", &to, "-f"],
+    ];
+    for (commands, name) in [
+        (&of_frame[..], "frame/chunks.b2frame"),
+        (&of_frame, "frame/00000004.chunk"),
+        (&of_store, "store.b2d/inner/a.b2nd"),
+    ] {
+        let ended = |code| {
+            let run = |args: &&[&str]| b2(args).ended(code).err;
+            commands.iter().map(run).collect::<Vec<_>>()
+        };
+        ended(0);
+        let _ = fs::remove_file(&to).or_else(|_| fs::remove_dir_all(&to));
+        let (name, apart) = (folder.path(name), folder.path("apart"));
+        fs::rename(&name, &apart).expect("renamed");
+        assert!(symlink(&apart, &name));
+        for said in ended(2) {
+            assert!(said.contains("is a symbolic link"), "{name}: {said}");
+        }
+        assert!(!Path::new(&to).exists());
+        fs::remove_file(&name).expect("removed");
+        fs::rename(&apart, &name).expect("renamed");
+    }
+}
+
 #[test]
 fn a_signal_leaves_nothing_behind() {
     let folder = Folder::new("signals");

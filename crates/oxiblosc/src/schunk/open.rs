@@ -16,8 +16,8 @@ use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::paths::path_bytes;
-use oxiblosc_io::{paths, shared};
-use oxiblosc_memory::{Buffer, CStrBuf, TryVec, boxed, boxed_uninit};
+use oxiblosc_io::{Backend, paths, shared};
+use oxiblosc_memory::{Buffer, CStrBuf, Shared, TryVec, boxed, boxed_uninit};
 use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Mutex;
@@ -282,6 +282,27 @@ impl SuperChunk {
     pub fn open(path: &Path, offset: u64, nthreads: i16, protection: Protection) -> Result<Self> {
         let path = c_path(path)?;
         let (store, loaded) = ChunkStore::open(&path, offset, || protection.options())?;
+        Self::of_loaded(store, loaded, nthreads)
+    }
+
+    /// As [`Self::open`], at the start of a file, by a back end for files of the file system.
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn open_by(
+        backend: Shared<dyn Backend>,
+        path: &CStr,
+        nthreads: i16,
+        protection: Protection,
+    ) -> Result<Self> {
+        let options = || {
+            Ok(Options {
+                backend,
+                locking: protection.locking,
+                durable: protection.durable,
+            })
+        };
+        let (store, loaded) = ChunkStore::open(path, 0, options)?;
         Self::of_loaded(store, loaded, nthreads)
     }
 

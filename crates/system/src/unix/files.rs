@@ -148,6 +148,11 @@ pub fn open(path: &CStr, how: OpenFlags, access: NewFileAccess) -> io::Result<Fi
     })
 }
 
+/// Whether a file was not opened since it is a link.
+pub fn is_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ELOOP)
+}
+
 /// As [`open`], what has a name in an open directory.
 pub(super) fn open_in(
     folder: &File,

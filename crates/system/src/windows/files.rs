@@ -146,6 +146,11 @@ fn open_wide(path: &WideString, access: u32, make: u32, flags: u32) -> io::Resul
     Ok(unsafe { File::from_raw_handle(handle) })
 }
 
+/// Whether a file was not opened since it is a link, which no error tells here.
+pub fn is_link(_error: &io::Error) -> bool {
+    false
+}
+
 /// Opens a file, which child processes do not inherit.
 pub fn open(path: &CStr, how: OpenFlags, _access: NewFileAccess) -> io::Result<File> {
     let file = open_wide(&WideString::path(path)?, how.access, how.make, how.flags)?;
