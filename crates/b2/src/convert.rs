@@ -33,6 +33,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
             input.name()
         )));
     };
+    frame.refuse_misplaced(input.name())?;
     let output = Output::new(&args.output, args.force, Some(&input))?;
     let kind = match (args.sparse, args.contiguous) {
         (true, _) => FrameKind::Sparse,

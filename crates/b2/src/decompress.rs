@@ -31,7 +31,10 @@ const SLAB: u64 = 32 << 20;
 pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     let input = args.input.open()?;
     input.refuse_altered()?;
-    let source = FrameOrChunk::open(&input)?;
+    let mut source = FrameOrChunk::open(&input)?;
+    if let FrameOrChunk::Frame(frame) = &mut source {
+        frame.refuse_misplaced(input.name())?;
+    }
     let array = match &source {
         FrameOrChunk::Frame(frame) => frame.array().is_some(),
         FrameOrChunk::Chunk(_) => false,

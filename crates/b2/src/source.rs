@@ -22,6 +22,7 @@ use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
 use oxiblosc_system::files::OpenFlags;
 use std::ffi::CStr;
+use std::fmt::Display;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -60,6 +61,10 @@ pub struct Frame {
 
 /// The advice for a frame that cannot be opened.
 pub const REPAIR: &str = "b2 repair may bring back what is readable";
+
+/// What is wrong where each chunk is right by itself, but not where it is.
+pub const MISPLACED: &str =
+    "chunks were swapped, or some are older than others: which are right is not known";
 
 /// The input of a command.
 pub enum FrameOrChunk {
@@ -287,9 +292,17 @@ impl Frame {
         }
     }
 
-    /// Whether each chunk is known to be where it belongs; an error if one is not.
-    pub fn check_places(&mut self) -> std::result::Result<bool, Error> {
-        self.disk.check_places()
+    /// Whether some chunks are not those that belong where they are. What cannot be read tells nothing.
+    pub fn has_misplaced(&mut self) -> bool {
+        self.disk.check_places() == Err(Error::DATA)
+    }
+
+    /// Fails if some chunks are not those that belong where they are.
+    pub fn refuse_misplaced(&mut self, name: impl Display) -> Result<()> {
+        match self.has_misplaced() {
+            true => Err(Failure::damaged(format!("{name}: {MISPLACED}"))),
+            false => Ok(()),
+        }
     }
 
     /// The parameters with which the chunks of this frame are compressed.

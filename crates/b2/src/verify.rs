@@ -9,7 +9,8 @@ use crate::library::SuperChunk;
 use crate::output::{print_error, print_line};
 use crate::progress::ByteProgress;
 use crate::source::{
-    ChunkRun, ChunkWalk, Frame, FrameOrChunk, REPAIR, StoredChunk, Unreadable, plain_contexts,
+    ChunkRun, ChunkWalk, Frame, FrameOrChunk, MISPLACED, REPAIR, StoredChunk, Unreadable,
+    plain_contexts,
 };
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
@@ -22,8 +23,6 @@ use std::path::Path;
 
 /// The most damaged parts that are named one by one.
 const NAMED: usize = 100;
-/// What is wrong where each chunk is right by itself.
-const MISPLACED: &str = "chunks were swapped, or some are older than others: their checksums are right, but not where they are";
 /// The most ranges of damaged blocks in a line.
 const RANGES: usize = 8;
 
@@ -332,10 +331,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         findings.add(&progress, shared);
     }
     // What is damaged could not be told from what is elsewhere.
-    if findings.damaged + findings.unknown == before
-        && let Err(error) = frame.check_places()
-    {
-        faults.damage(error)?;
+    if findings.damaged + findings.unknown == before && frame.has_misplaced() {
         findings.add(&progress, MISPLACED);
     }
     let contexts = frame.contexts(threads).map_err(failed)?;

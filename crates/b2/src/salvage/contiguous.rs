@@ -3,7 +3,7 @@
 use super::budget::ScanBudget;
 use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or, nothing};
-use super::index::{MISPLACED, SalvagedIndex, would_fit};
+use super::index::{SalvagedIndex, would_fit};
 use super::order::arrange;
 use super::scan::{Scan, cut_at, header_from, mended, plausible, scan};
 use super::{
@@ -15,6 +15,7 @@ use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
 use crate::run_list::RunList;
+use crate::source::MISPLACED;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use std::collections::HashSet;
 use std::ops::Range;

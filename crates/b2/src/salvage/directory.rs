@@ -2,7 +2,7 @@
 
 use super::end::End;
 use super::header::{NO_EXTENT, SalvagedHeader, header_or};
-use super::index::{MISPLACED, SalvagedIndex, would_fit};
+use super::index::{SalvagedIndex, would_fit};
 use super::order::numbered;
 use super::scan::{Scan, header_from};
 use super::{ChunkFinder, ChunkLocation, PartStates, RolledBackFile, Salvage, specials};
@@ -11,6 +11,7 @@ use crate::integrity::Integrity;
 use crate::library::SuperChunk;
 use crate::placing::chunk_number;
 use crate::run_list::RunList;
+use crate::source::MISPLACED;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::{FrameKind, Header};
 use std::collections::HashMap;

@@ -35,10 +35,6 @@ pub(super) struct SalvagedIndex {
     binding: Option<Binding>,
 }
 
-/// The note about a frame whose index is right, but leads to other chunks than it did.
-pub(super) const MISPLACED: &str =
-    "chunks were swapped, or some are older than others: which is right is not known";
-
 impl SalvagedIndex {
     /// The offsets that belong to chunks. `header` is given if it can be trusted.
     pub fn counted(&self, header: Option<&Header>) -> RunList<Option<i64>> {

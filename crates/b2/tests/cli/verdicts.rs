@@ -99,6 +99,9 @@ fn chunks_that_are_right_but_elsewhere_are_found() {
             "{}",
             run.text()
         );
+        let (broken, to) = (folder.path("broken"), folder.path("to"));
+        b2(&["decompress", "--raw", &broken, "-o", &to]).damaged();
+        b2(&["convert", &broken, &to]).damaged();
     }
 }
 
