@@ -5,7 +5,7 @@ use super::change_lock::ChangeLock;
 use super::{Backend, Exclusion, Mode, Storage, Version, Written};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
-use oxiblosc_system::files::{self, How, NewFileAccess};
+use oxiblosc_system::files::{self, FileSizeLimit, How, NewFileAccess};
 use oxiblosc_system::locks::OwnFile;
 use std::ffi::CStr;
 use std::fs::File;
@@ -58,6 +58,8 @@ pub struct PlainFile {
     lock: ChangeLock,
     /// See [`identity_once`].
     identity: OnceLock<(u64, u64)>,
+    /// As it was when [`Storage::is_open`] was last asked, which each change does.
+    limit: FileSizeLimit,
 }
 
 impl PlainFile {
@@ -72,6 +74,7 @@ impl PlainFile {
             file: OwnFile::new(file),
             lock: ChangeLock::new(),
             identity: OnceLock::new(),
+            limit: FileSizeLimit::default(),
         })
     }
 }
@@ -116,7 +119,7 @@ impl Storage for PlainFile {
     }
 
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        if write_up_to(&self.file, pos, buf) == buf.len() {
+        if write_up_to(&self.file, pos, buf, &self.limit) == buf.len() {
             Ok(())
         } else {
             Err(Error::FileWrite)
@@ -124,11 +127,11 @@ impl Storage for PlainFile {
     }
 
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
-        write_parts(&self.file, pos, parts)
+        write_parts(&self.file, pos, parts, &self.limit)
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        files::set_len(&self.file, size).map_err(|_| Error::FileTruncate)
+        files::set_len(&self.file, size, &self.limit).map_err(|_| Error::FileTruncate)
     }
 
     fn sync(&self) -> Result<()> {
@@ -160,6 +163,7 @@ impl Storage for PlainFile {
     }
 
     fn is_open(&self) -> bool {
+        self.limit.forget();
         self.file.is_open()
     }
 
@@ -202,10 +206,11 @@ pub fn read_at_least(file: &File, pos: u64, buf: &mut [u8], enough: usize) -> us
 }
 
 /// Writes `buf` from `pos` on until all is written or an error occurs. Returns the number of bytes written.
-pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
+pub fn write_up_to(file: &File, pos: u64, buf: &[u8], limit: &FileSizeLimit) -> usize {
     let mut done = 0;
     while done < buf.len() {
-        match files::write_at(file, &buf[done..], pos.saturating_add(done as u64)) {
+        let at = pos.saturating_add(done as u64);
+        match files::write_at(file, &buf[done..], at, limit) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -216,7 +221,7 @@ pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
 }
 
 /// Writes the parts one after another from `pos` on, in as few system calls as possible, usually one.
-fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
+fn write_parts(file: &File, pos: u64, parts: &[&[u8]], limit: &FileSizeLimit) -> Result<()> {
     let slices = parts
         .iter()
         .filter(|part| !part.is_empty())
@@ -237,7 +242,7 @@ fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
     };
     let mut at = pos;
     while !left.is_empty() {
-        match files::write_parts_at(file, left, at) {
+        match files::write_parts_at(file, left, at, limit) {
             Ok(0) => return Err(Error::FileWrite),
             Ok(n) => {
                 IoSlice::advance_slices(&mut left, n);

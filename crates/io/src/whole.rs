@@ -129,7 +129,7 @@ fn fill(file: File, bytes: &[u8], old: Option<Old>, durable: bool) -> Result<()>
         let mut acl = attributes::acl(&old.file)?;
         files::give_rights(&file, &old.rights, acl.as_deref_mut()).map_err(|_| Error::FileWrite)?;
     }
-    if write_up_to(&file, 0, bytes) < bytes.len() {
+    if write_up_to(&file, 0, bytes, &Default::default()) < bytes.len() {
         return Err(Error::FileWrite);
     }
     let synced = if durable { file.sync_all() } else { Ok(()) };

@@ -316,7 +316,7 @@ impl Storage for Map {
         }
         if end <= self.look().size {
             let file = self.file().map_err(|_| Error::FileWrite)?;
-            let whole = write_up_to(file, pos, buf) == buf.len();
+            let whole = write_up_to(file, pos, buf, &Default::default()) == buf.len();
             return if whole { Ok(()) } else { Err(Error::FileWrite) };
         }
         let mut region = self.change();
@@ -328,9 +328,9 @@ impl Storage for Map {
                 .grow_shared(end.saturating_mul(2), self.access.kind(), file)
                 .map_err(|_| Error::FileWrite)?;
         }
-        if write_up_to(file, pos, buf) < buf.len() {
+        if write_up_to(file, pos, buf, &Default::default()) < buf.len() {
             // Removes what a partial write has added to the file. If this fails, nothing more can be done.
-            let _ = files::set_len(file, before);
+            let _ = files::set_len(file, before, &Default::default());
             return Err(Error::FileWrite);
         }
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
@@ -371,7 +371,7 @@ impl Storage for Map {
         if self.access != OpenMode::Copy {
             let file = self.file().map_err(|_| Error::FileTruncate)?;
             region.release();
-            let cut = files::set_len(file, size as u64);
+            let cut = files::set_len(file, size as u64, &Default::default());
             if cut.is_ok() {
                 region.size = size;
             }
