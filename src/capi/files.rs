@@ -110,7 +110,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_write(
     unsafe_granted!(moved("blosc2_stdio_write", span, |at, len| {
         not_null!(stream, ptr)?;
         let file = descriptor_of(stream).ok_or(Error::FILE_WRITE)?;
-        let written = write_up_to(&file, at, bytes(ptr.cast(), len)?);
+        let written = write_up_to(&file, at, bytes(ptr.cast(), len)?, &Default::default());
         Ok(whole_items(written, size))
     }))
 }
@@ -147,7 +147,7 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_truncate(stream: *mut c_void, size:
     unsafe_granted!(guard(-1, || {
         let file = descriptor_of(stream);
         match (file, u64::try_from(size)) {
-            (Some(file), Ok(size)) if files::set_len(&file, size).is_ok() => 0,
+            (Some(file), Ok(size)) if files::set_len(&file, size, &Default::default()).is_ok() => 0,
             _ => -1,
         }
     }))

@@ -5,7 +5,7 @@ use super::change_lock::ChangeLock;
 use super::{Backend, Exclusion, Mode, Storage, Version, Written};
 use oxiblosc_error::{Context, Doing, Error, OrError, Result};
 use oxiblosc_memory::{Buffer, Shared, TryVec, shared_dyn};
-use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
+use oxiblosc_system::files::{self, FileSizeLimit, NewFileAccess, OpenFlags};
 use oxiblosc_system::locks::OwnFile;
 use std::ffi::CStr;
 use std::fs::File;
@@ -58,6 +58,8 @@ pub struct PlainFile {
     lock: ChangeLock,
     /// See [`identity_once`].
     identity: OnceLock<(u64, u64)>,
+    /// As it was when [`Storage::is_open`] was last asked, which each change does.
+    limit: FileSizeLimit,
 }
 
 impl PlainFile {
@@ -81,6 +83,7 @@ impl PlainFile {
             file: OwnFile::new(file),
             lock: ChangeLock::new(),
             identity: OnceLock::new(),
+            limit: FileSizeLimit::default(),
         }
     }
 }
@@ -124,15 +127,15 @@ impl Storage for PlainFile {
     }
 
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        write_all(&self.file, pos, buf)
+        write_all(&self.file, pos, buf, &self.limit)
     }
 
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
-        write_parts(&self.file, pos, parts)
+        write_parts(&self.file, pos, parts, &self.limit)
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        files::set_len(&self.file, size).or_error(Error::FILE_TRUNCATE)
+        files::set_len(&self.file, size, &self.limit).or_error(Error::FILE_TRUNCATE)
     }
 
     fn sync(&self) -> Result<()> {
@@ -165,6 +168,7 @@ impl Storage for PlainFile {
     }
 
     fn is_open(&self) -> bool {
+        self.limit.forget();
         self.file.is_open()
     }
 
@@ -222,22 +226,24 @@ fn read_some(file: &File, pos: u64, buf: &mut [u8], enough: usize) -> Moved {
 }
 
 /// Writes `buf` from `pos` on until all is written or an error occurs. Returns the number of bytes written.
-pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
-    write_some(file, pos, buf).0
+pub fn write_up_to(file: &File, pos: u64, buf: &[u8], limit: &FileSizeLimit) -> usize {
+    write_some(file, pos, buf, limit).0
 }
 
 /// Writes all of `buf` from `pos` on.
 ///
 /// # Errors
 /// [`Error::FILE_WRITE`]; some of it may be written then.
-pub fn write_all(file: &File, pos: u64, buf: &[u8]) -> Result<()> {
-    all_of(write_some(file, pos, buf), buf.len(), Error::FILE_WRITE)
+pub fn write_all(file: &File, pos: u64, buf: &[u8], limit: &FileSizeLimit) -> Result<()> {
+    let written = write_some(file, pos, buf, limit);
+    all_of(written, buf.len(), Error::FILE_WRITE)
 }
 
-fn write_some(file: &File, pos: u64, buf: &[u8]) -> Moved {
+fn write_some(file: &File, pos: u64, buf: &[u8], limit: &FileSizeLimit) -> Moved {
     let mut done = 0;
     while done < buf.len() {
-        match files::write_at(file, &buf[done..], pos.saturating_add(done as u64)) {
+        let at = pos.saturating_add(done as u64);
+        match files::write_at(file, &buf[done..], at, limit) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -248,7 +254,7 @@ fn write_some(file: &File, pos: u64, buf: &[u8]) -> Moved {
 }
 
 /// Writes the parts one after another from `pos` on, in as few system calls as possible, usually one.
-fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
+fn write_parts(file: &File, pos: u64, parts: &[&[u8]], limit: &FileSizeLimit) -> Result<()> {
     let slices = parts
         .iter()
         .filter(|part| !part.is_empty())
@@ -269,7 +275,7 @@ fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
     };
     let mut at = pos;
     while !left.is_empty() {
-        match files::write_parts_at(file, left, at) {
+        match files::write_parts_at(file, left, at, limit) {
             Ok(0) => return Err(Error::FILE_WRITE),
             Ok(n) => {
                 IoSlice::advance_slices(&mut left, n);

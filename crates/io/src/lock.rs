@@ -240,7 +240,9 @@ impl SidecarLock {
         };
         let counted = count_in(&file).and_then(|before| {
             let count = before.wrapping_add(u64::from(exclusive));
-            match exclusive && write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
+            match exclusive
+                && write_up_to(&file, COUNT, &count.to_ne_bytes(), &Default::default()) < 8
+            {
                 true => Err(Error::LOCK),
                 false => Ok((before, count)),
             }

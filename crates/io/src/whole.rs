@@ -133,7 +133,7 @@ fn fill(file: File, bytes: &[u8], old: Option<Old>, durable: bool) -> Result<()>
             .or_error(Error::FILE_WRITE)
             .doing(Doing::CreateFile)?;
     }
-    write_all(&file, 0, bytes)?;
+    write_all(&file, 0, bytes, &Default::default())?;
     let synced = if durable { file.sync_all() } else { Ok(()) };
     synced
         .and_then(|()| files::close(file))

@@ -407,14 +407,14 @@ impl Disk {
     /// The file to read chunks from. During a change it is the one that is open for that, whose descriptor was checked; otherwise the one that is
     /// kept open, through which the header was read. If none is open, the file is opened.
     fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
-        let own = self.write_handle.as_ref();
-        let changed = own.filter(|handle| handle.locked.is_some());
-        let is_checked = self.changing > self.held && self.writes_to(self.identity);
-        if let Some(changed) = changed.filter(|_| is_checked || self.reader.is_none()) {
-            return Ok(changed.file.clone());
+        if let Some(own) = self.checked_writer() {
+            return Ok(own);
         }
         if let Some(reader) = &self.reader {
             return Ok(reader.file.clone());
+        }
+        if let Some(own) = self.locked_writer() {
+            return Ok(own.clone());
         }
         self.check_known()?;
         self.reader().map(|source| source.file)

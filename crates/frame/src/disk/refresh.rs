@@ -49,7 +49,10 @@ impl Disk {
     /// A file to read from. It is kept open, if the back end and the number of open files allow it. If the path leads to another file, that one is
     /// opened; if it leads to nothing, the open file is used.
     pub(super) fn reader(&mut self) -> Result<OpenedFile> {
-        self.forget_closed_reader();
+        let own = self.checked_writer();
+        if own.is_none() {
+            self.forget_closed_reader();
+        }
         let backend = &self.options.backend;
         let (file, found) = match &self.reader {
             None => {
@@ -67,22 +70,22 @@ impl Disk {
                     },
                 )
             }
-            Some(reader) => match backend.version(&self.file) {
-                Some(version) if Some(version.identity) == self.identity => {
-                    // Reading from the file that is open for changes does not set the time of the last access.
-                    let file = match &self.write_handle {
-                        Some(own) if self.has_change_lock(&*reader.file) => &own.file,
-                        _ => &reader.file,
-                    };
-                    return Ok(OpenedFile {
-                        file: file.clone(),
-                        found: Named::Same,
-                        size: version.size,
-                    });
+            Some(reader) => {
+                // Reading from the file that is open for changes does not set the time of the last
+                // access.
+                let file = own.unwrap_or_else(|| reader.file.clone());
+                match backend.version(&self.file) {
+                    Some(version) if Some(version.identity) == self.identity => {
+                        return Ok(OpenedFile {
+                            file,
+                            found: Named::Same,
+                            size: version.size,
+                        });
+                    }
+                    None => (file, Named::Nothing),
+                    Some(_) => (backend.open(&self.file, Mode::Read)?, Named::Another),
                 }
-                None => (reader.file.clone(), Named::Nothing),
-                Some(_) => (backend.open(&self.file, Mode::Read)?, Named::Another),
-            },
+            }
         };
         // To ask a map for its size is to check its descriptor, which the program may have closed.
         let size = file.size().ok();

@@ -401,6 +401,18 @@ impl Disk {
         handle.is_none_or(|handle| handle.file.identity() == identity)
     }
 
+    /// The file that is open and locked for changes.
+    pub(super) fn locked_writer(&self) -> Option<&Shared<dyn Storage>> {
+        let own = self.write_handle.as_ref();
+        own.filter(|own| own.locked.is_some()).map(|own| &own.file)
+    }
+
+    /// The same during a change, if it is the frame's: when that began, its descriptor was checked.
+    pub(super) fn checked_writer(&self) -> Option<Shared<dyn Storage>> {
+        let is_checked = self.changing > self.held && self.writes_to(self.identity);
+        self.locked_writer().filter(|_| is_checked).cloned()
+    }
+
     /// Whether this handle has locked `file` against changes by others, if its back end has such locks.
     pub(super) fn has_change_lock(&self, file: &dyn Storage) -> bool {
         let own = self.write_handle.as_ref();

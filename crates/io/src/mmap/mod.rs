@@ -319,7 +319,7 @@ impl Storage for Map {
         }
         if end <= self.look().size {
             let file = self.file().map_err(|_| Error::FILE_WRITE)?;
-            return write_all(file, pos, buf);
+            return write_all(file, pos, buf, &Default::default());
         }
         let mut region = self.change();
         // Another handle may have made the file longer or shorter since this one did.
@@ -330,9 +330,9 @@ impl Storage for Map {
                 .grow_shared(end.saturating_mul(2), self.access.kind(), file)
                 .map_err(|_| Error::FILE_WRITE)?;
         }
-        write_all(file, pos, buf).inspect_err(|_| {
+        write_all(file, pos, buf, &Default::default()).inspect_err(|_| {
             // Removes what a partial write has added to the file. If this fails, nothing more can be done.
-            let _ = files::set_len(file, before);
+            let _ = files::set_len(file, before, &Default::default());
         })?;
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
         if region.size > region.mapped {
@@ -375,7 +375,7 @@ impl Storage for Map {
         if self.access != OpenMode::Copy {
             let file = self.file().map_err(|_| Error::FILE_TRUNCATE)?;
             region.release();
-            let cut = files::set_len(file, size as u64);
+            let cut = files::set_len(file, size as u64, &Default::default());
             if cut.is_ok() {
                 region.size = size;
             }

@@ -13,6 +13,7 @@ use std::io::{self, ErrorKind, IoSlice, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
@@ -358,13 +359,13 @@ pub fn read_new_at(file: &File, room: &mut [MaybeUninit<u8>], pos: u64) -> io::R
 }
 
 /// Writes from `pos` on, once; how many bytes that were.
-pub fn write_at(file: &File, buf: &[u8], pos: u64) -> io::Result<usize> {
-    quietly(pos, buf.len(), || file.write_at(buf, pos))
+pub fn write_at(file: &File, buf: &[u8], pos: u64, limit: &FileSizeLimit) -> io::Result<usize> {
+    limit.quietly(pos, buf.len(), || file.write_at(buf, pos))
 }
 
 /// Makes a file `len` bytes long.
-pub fn set_len(file: &File, len: u64) -> io::Result<()> {
-    quietly(len, 0, || file.set_len(len))
+pub fn set_len(file: &File, len: u64, limit: &FileSizeLimit) -> io::Result<()> {
+    limit.quietly(len, 0, || file.set_len(len))
 }
 
 /// Writes all of `buf` to what has no positions, such as a pipe.
@@ -372,29 +373,51 @@ pub fn write_all(mut file: &File, buf: &[u8]) -> io::Result<()> {
     without_signals(|| file.write_all(buf))
 }
 
-/// Makes a call that lets a file reach `len` bytes behind `pos`. Where the process may write no files of that length, the system would send it a
-/// signal for the call, and end it.
-fn quietly<T>(pos: u64, len: usize, call: impl FnOnce() -> T) -> T {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: `limit` is a struct for the call to fill. Where that fails, there is no limit.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    match pos.saturating_add(len as u64) > limit.rlim_cur {
-        true => without_signals(call),
-        false => call(),
+/// How long a file the process may write, as far as that was asked since the last
+/// [`Self::forget`]: the writes of one change ask once.
+#[derive(Debug, Default)]
+pub struct FileSizeLimit(AtomicU64);
+
+impl FileSizeLimit {
+    /// The program may have set another limit: the next write asks for it.
+    pub fn forget(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Makes a call that lets a file reach `len` bytes behind `pos`. Where the process may write no
+    /// files of that length, the system would send it a signal for the call, and end it.
+    fn quietly<T>(&self, pos: u64, len: usize, call: impl FnOnce() -> T) -> T {
+        let end = pos.saturating_add(len as u64);
+        if end <= self.0.load(Ordering::Relaxed) {
+            return call();
+        }
+        let mut limit = libc::rlimit {
+            rlim_cur: libc::RLIM_INFINITY,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: `limit` is a struct for the call to fill. Where that fails, there is no limit.
+        unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+        self.0.store(limit.rlim_cur, Ordering::Relaxed);
+        match end > limit.rlim_cur {
+            true => without_signals(call),
+            false => call(),
+        }
     }
 }
 
 /// As [`write_at`], parts one after another.
-pub fn write_parts_at(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io::Result<usize> {
+pub fn write_parts_at(
+    file: &File,
+    parts: &[IoSlice<'_>],
+    pos: u64,
+    limit: &FileSizeLimit,
+) -> io::Result<usize> {
     let at = libc::off_t::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
     let parts = &parts[..parts.len().min(MAX_PARTS)];
     let len = parts.iter().map(|part| part.len()).sum();
     // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of these borrows
     // bytes that outlive the call; the descriptor is open.
-    let written = quietly(pos, len, || unsafe {
+    let written = limit.quietly(pos, len, || unsafe {
         let count = parts.len() as c_int;
         libc::pwritev(file.as_raw_fd(), parts.as_ptr().cast(), count, at)
     });
@@ -411,7 +434,7 @@ pub fn read_exact_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<()> {
 
 /// Writes all of `buf` from `pos` on.
 pub fn write_all_at(file: &File, buf: &[u8], pos: u64) -> io::Result<()> {
-    quietly(pos, buf.len(), || file.write_all_at(buf, pos))
+    FileSizeLimit::default().quietly(pos, buf.len(), || file.write_all_at(buf, pos))
 }
 
 /// Closes a file. Some file systems write only now, and report only here that they could not.

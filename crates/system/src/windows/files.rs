@@ -456,14 +456,23 @@ pub fn read_new_at(file: &File, room: &mut [MaybeUninit<u8>], pos: u64) -> io::R
 }
 
 /// Writes from `pos` on, once; how many bytes that were.
-pub fn write_at(file: &File, buf: &[u8], pos: u64) -> io::Result<usize> {
+pub fn write_at(file: &File, buf: &[u8], pos: u64, _limit: &FileSizeLimit) -> io::Result<usize> {
     i64::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
     file.seek_write(buf, pos)
 }
 
 /// Makes a file `len` bytes long.
-pub fn set_len(file: &File, len: u64) -> io::Result<()> {
+pub fn set_len(file: &File, len: u64, _limit: &FileSizeLimit) -> io::Result<()> {
     file.set_len(len)
+}
+
+/// How long a file the process may write: this system has no such limit.
+#[derive(Debug, Default)]
+pub struct FileSizeLimit;
+
+impl FileSizeLimit {
+    /// Does nothing.
+    pub fn forget(&self) {}
 }
 
 /// Writes all of `buf` to what has no positions, such as a pipe.
@@ -472,9 +481,14 @@ pub fn write_all(mut file: &File, buf: &[u8]) -> io::Result<()> {
 }
 
 /// As [`write_at`], the first part that is not empty.
-pub fn write_parts_at(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io::Result<usize> {
+pub fn write_parts_at(
+    file: &File,
+    parts: &[IoSlice<'_>],
+    pos: u64,
+    limit: &FileSizeLimit,
+) -> io::Result<usize> {
     let part = parts.iter().find(|part| !part.is_empty());
-    part.map_or(Ok(0), |part| write_at(file, part, pos))
+    part.map_or(Ok(0), |part| write_at(file, part, pos, limit))
 }
 
 /// Fills `buf` with the bytes from `pos` on.
@@ -494,7 +508,7 @@ pub fn read_exact_at(file: &File, mut buf: &mut [u8], mut pos: u64) -> io::Resul
 /// Writes all of `buf` from `pos` on.
 pub fn write_all_at(file: &File, mut buf: &[u8], mut pos: u64) -> io::Result<()> {
     while !buf.is_empty() {
-        match write_at(file, buf, pos)? {
+        match write_at(file, buf, pos, &FileSizeLimit)? {
             0 => return Err(ErrorKind::WriteZero.into()),
             len => (buf, pos) = (&buf[len..], pos + len as u64),
         }
