@@ -18,7 +18,7 @@ use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, CowBuffer, MallocOwned, TryVec};
-use parse::parse;
+use parse::{Parsed, parse};
 
 /// A contiguous frame in memory.
 pub struct Memory {
@@ -75,7 +75,13 @@ impl Memory {
     /// # Errors
     /// Those of a damaged frame; [`Error::FRAME_TYPE`] for a sparse one; [`Error::MEMORY_ALLOC`].
     pub fn over(bytes: CowBuffer) -> Result<(Self, Loaded)> {
-        let (extent, loaded, offsets, trailer, binding) = parse(&bytes)?;
+        let Parsed {
+            extent,
+            loaded,
+            offsets,
+            trailer,
+            binding,
+        } = parse(&bytes)?;
         let checksums = loaded.coverage.scope(&trailer);
         Ok((
             Self {

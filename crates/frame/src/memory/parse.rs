@@ -43,9 +43,22 @@ fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<O
     }
 }
 
-/// Parses a frame. Returns its sizes, header and metalayers, the offsets, the bytes of the trailer,
-/// and what binds the chunks to their places.
-pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, TryVec<u8>, Option<Binding>)> {
+/// A frame in a buffer.
+pub struct Parsed {
+    /// Its sizes.
+    pub extent: Extent,
+    /// Header and metalayers.
+    pub loaded: Loaded,
+    /// The offsets of the chunks.
+    pub offsets: Offsets,
+    /// The bytes of the trailer.
+    pub trailer: TryVec<u8>,
+    /// What binds the chunks to their places.
+    pub binding: Option<Binding>,
+}
+
+/// Parses a frame.
+pub fn parse(bytes: &[u8]) -> Result<Parsed> {
     if !Header::has_magic(bytes) {
         return Err(Error::INVALID_HEADER);
     }
@@ -86,15 +99,15 @@ pub fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, TryVec<u8>, Optio
         _ => 0,
     };
     let coverage = fingerprint::check(&bytes[..extent.header_len as usize], index_crc, &trailer)?;
-    Ok((
+    Ok(Parsed {
         extent,
-        Loaded {
+        loaded: Loaded {
             header,
             vlmetalayers,
             coverage,
         },
         offsets,
         trailer,
-        index.and_then(Binding::of_index),
-    ))
+        binding: index.and_then(Binding::of_index),
+    })
 }

@@ -15,7 +15,7 @@ fn a_change_that_fails_does_not_change_which_checksums_a_frame_has() {
             let mut model = Model::default();
             let created = Disk::create(plain(), &c_path(&path), &header(&model, kind));
             let (mut disk, _) = created.unwrap();
-            disk.set_all_checksums();
+            disk.set_all_checksums().unwrap();
             let special = Step::Append(Err(Special::Zero));
             let append = |disk: &mut Disk, model: &mut Model, step: &Step| {
                 let mut after = model.clone();
