@@ -53,8 +53,8 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::FrameType`] without a frame; [`Error::ChunkAppend`] for special chunks in a frame
-    /// whose chunks differ in size; [`Error::InvalidParam`] for a chunk that is not all there; those
-    /// of a damaged chunk and of output.
+    /// whose chunks differ in size; [`Error::InvalidParam`] for a chunk that is not all there;
+    /// those of a damaged chunk and of output.
     pub fn append_all(&self, new: &[NewChunks]) -> Result<usize> {
         let mut changing = self.reserve()?;
         changing.commit(|state| {
