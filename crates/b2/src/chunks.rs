@@ -12,7 +12,8 @@ use oxiblosc_memory::Buffer;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The most bytes of special values that are decompressed at a time, unless a single chunk has more.
+/// The most bytes of special values that are decompressed at a time, unless a single chunk has
+/// more.
 pub const PIECE: u64 = 4 << 20;
 
 /// The data of a frame, cut anew.
@@ -61,7 +62,8 @@ impl<'a> ChunkReader<'a> {
         })
     }
 
-    /// A function that returns the chunks of the frame one after the other. For `most` see [`Frame::walk`].
+    /// A function that returns the chunks of the frame one after the other. For `most` see
+    /// [`Frame::walk`].
     pub fn take_from<'f>(
         &'f self,
         frame: &'f mut Frame,
@@ -76,8 +78,8 @@ impl<'a> ChunkReader<'a> {
         }
     }
 
-    /// A function that returns the data of the whole frame, decompressed by `contexts`, in parts of `size` bytes, which are whole items. The
-    /// last may have fewer.
+    /// A function that returns the data of the whole frame, decompressed by `contexts`, in parts of
+    /// `size` bytes, which are whole items. The last may have fewer.
     pub fn cut<'f>(
         &'f self,
         frame: &'f mut Frame,

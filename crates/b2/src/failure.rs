@@ -73,7 +73,9 @@ pub fn explain(error: &io::Error) -> String {
         io::ErrorKind::IsADirectory => "is a directory".into(),
         io::ErrorKind::OutOfMemory => NO_MEMORY.into(),
         _ if oxiblosc_system::files::is_link(error) => {
-            "is a symbolic link, which is not followed within a directory (cp -rL copies it without links)".into()
+            "is a symbolic link, which is not followed within a directory \
+             (cp -rL copies it without links)"
+                .into()
         }
         _ => error.to_string(),
     }

@@ -172,7 +172,8 @@ impl SuperChunk {
             .map(drop)
     }
 
-    /// Appends a chunk of special values `count` times. In a frame whose chunks have one size that takes no time for each.
+    /// Appends a chunk of special values `count` times. In a frame whose chunks have one size that
+    /// takes no time for each.
     pub fn append_specials(&mut self, chunk: &[u8], count: usize) -> Done<()> {
         match count {
             0 => Ok(()),

@@ -192,7 +192,8 @@ fn rebuild(
     Ok(verdicts)
 }
 
-/// What became of chunks that were appended, or are left out, if that is their state in the damaged frame.
+/// What became of chunks that were appended, or are left out, if that is their state in the damaged
+/// frame.
 fn kept(
     added: Option<std::result::Result<(), Error>>,
     verdict: Verdict,

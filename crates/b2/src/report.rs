@@ -10,7 +10,8 @@ use crate::text::{clean, plural, ranges, ranges_of};
 use std::ops::Range;
 use std::path::Path;
 
-/// The most chunks that the report for programs lists one by one. Of more, those that follow each other and are alike are one entry.
+/// The most chunks that the report for programs lists one by one. Of more, those that follow each
+/// other and are alike are one entry.
 const LISTED: usize = 1 << 20;
 
 /// The most ranges of chunks or blocks in a line.

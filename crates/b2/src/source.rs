@@ -82,7 +82,8 @@ pub enum StoredChunk {
     Bytes(Buffer),
 }
 
-/// Where a chunk is, or where any number of chunks are that are of the same special values and size.
+/// Where a chunk is, or where any number of chunks are that are of the same special values and
+/// size.
 pub struct ChunkRun {
     /// The number of the first chunk.
     pub first: usize,

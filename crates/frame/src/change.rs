@@ -93,7 +93,8 @@ pub enum Delta {
     Sets(TryVec<(usize, i64)>),
     /// From this position on so many are replaced by these. Only of offsets that are no list.
     Splice(usize, usize, TryVec<i64>),
-    /// From this position on, they are replaced by these, of which a list would be out of proportion.
+    /// From this position on, they are replaced by these, of which a list would be out of
+    /// proportion.
     Runs(usize, Runs),
 }
 
@@ -357,7 +358,7 @@ impl<'a> Change<'a> {
                 }
                 let (from, slots) = (kept + first, &slots[first..]);
                 // An empty frame that gets one kind of special chunks keeps one offset for all.
-                let is_fill = from == 0 && matches!(slots, [ArrangedChunk::Specials(..)]);
+                let is_fill = offsets.is_empty() && matches!(slots, [ArrangedChunk::Specials(..)]);
                 match self.stays_listable(offsets) && !is_fill {
                     true => {
                         let mut list = TryVec::new();

@@ -131,7 +131,8 @@ impl Offsets {
     }
 
     /// How many chunks from `nchunk` on are special and have the same offset, at most `most`; 1 for
-    /// a chunk with bytes, and 0 if there is no such chunk. Where they are runs, no chunk is looked at.
+    /// a chunk with bytes, and 0 if there is no such chunk. Where they are runs, no chunk is looked
+    /// at.
     pub fn alike_from(&self, nchunk: usize, most: usize) -> usize {
         let Some(first) = self.get(nchunk) else {
             return 0;

@@ -130,8 +130,9 @@ impl LockFile {
             .and_then(Self::of)
     }
 
-    /// As [`Self::open`], for readers, who may have no right to write to it. None if there is no such file, and neither this user nor anybody
-    /// else may make it, as the file system or the directory can only be read: then nobody locks by it.
+    /// As [`Self::open`], for readers, who may have no right to write to it. None if there is no
+    /// such file, and neither this user nor anybody else may make it, as the file system or the
+    /// directory can only be read: then nobody locks by it.
     fn open_to_share(path: &CStr) -> Result<Option<Self>> {
         let made = files::open(path, OpenFlags::OPEN_OR_CREATE, NewFileAccess::All);
         let refused = made.as_ref().err().map(io::Error::kind);
@@ -604,7 +605,8 @@ mod tests {
         }
     }
 
-    /// As above, where the rights say that nobody may make a lock file. Where somebody else may, there may be a writer.
+    /// As above, where the rights say that nobody may make a lock file. Where somebody else may,
+    /// there may be a writer.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_directory_in_which_nobody_may_write() {

@@ -231,7 +231,8 @@ pub(super) fn stored(offsets: &RunList<Option<i64>>) -> impl Iterator<Item = u64
     })
 }
 
-/// The offsets of a frame. Those of chunks with bytes that are the same lead to no chunk, so that the first ones are enough.
+/// The offsets of a frame. Those of chunks with bytes that are the same lead to no chunk, so that
+/// the first ones are enough.
 fn as_runs(offsets: &Offsets) -> RunList<Option<i64>> {
     let (mut runs, mut stored, mut next) = (RunList::new(), 0, 0);
     while let Some(offset) = offsets.get(next).filter(|_| stored < MOST_CHUNKS) {

@@ -263,7 +263,8 @@ fn links_are_followed_and_devices_written_to() {
     }
 }
 
-/// Links on the way to a frame are followed, those within its directory are not: another user may have put them there.
+/// Links on the way to a frame are followed, those within its directory are not: another user may
+/// have put them there.
 #[test]
 fn links_within_a_directory_are_not_followed() {
     let folder = Folder::new("inner-links");

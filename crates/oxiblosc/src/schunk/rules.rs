@@ -191,7 +191,8 @@ impl Counts {
         self.added(self.nchunks, chunk, storage, Error::CHUNK_APPEND)
     }
 
-    /// The counters after `count` special chunks, which need no bytes, were added after the last one.
+    /// The counters after `count` special chunks, which need no bytes, were added after the last
+    /// one.
     pub fn appended_specials(
         &self,
         chunk: &ChunkInfo,

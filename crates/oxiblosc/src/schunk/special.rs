@@ -53,8 +53,8 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::FRAME_TYPE`] without a frame; [`Error::CHUNK_APPEND`] for special chunks in a frame
-    /// whose chunks differ in size; [`Error::INVALID_PARAM`] for a chunk that is not all there; those
-    /// of a damaged chunk and of output.
+    /// whose chunks differ in size; [`Error::INVALID_PARAM`] for a chunk that is not all there;
+    /// those of a damaged chunk and of output.
     pub fn append_all(&self, new: &[NewChunks]) -> Result<usize> {
         let mut changing = self.reserve()?;
         changing.commit(|state| {

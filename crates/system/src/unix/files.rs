@@ -111,7 +111,8 @@ impl Stat {
         self.is(libc::S_IFREG)
     }
 
-    /// Whether its mode lets anybody write to it. An access control list that does shows in the mode, too.
+    /// Whether its mode lets anybody write to it. An access control list that does shows in the
+    /// mode, too.
     pub fn is_writable(self) -> bool {
         self.mode & (libc::S_IWUSR | libc::S_IWGRP | libc::S_IWOTH) != 0
     }
