@@ -185,6 +185,7 @@ impl Error {
     /// The error with what was being done, unless that is known already: who is nearer knows better.
     #[must_use]
     #[cold]
+    #[inline(never)]
     pub const fn at(self, doing: Doing) -> Self {
         match self.doing {
             Doing::Unsaid => Self { doing, ..self },
@@ -195,6 +196,7 @@ impl Error {
     /// The error with the reason of the operating system.
     #[must_use]
     #[cold]
+    #[inline(never)]
     pub fn because(self, cause: &io::Error) -> Self {
         let errno = cause.raw_os_error().and_then(|errno| errno.try_into().ok());
         let errno = errno.unwrap_or(self.errno);
