@@ -1,7 +1,7 @@
 //! Dictionaries are a help where they can be trained, and never a reason to fail: small and odd data, with every codec that
 //! takes a dictionary, as chunks and as slices that are written into super-chunks, beside the reference.
 //!
-//! `OXIBLOSC_DICTIONARIES` is the number of chunks (1,500 by default; a tenth as many super-chunks).
+//! `OXIBLOSC_DICTIONARIES` is the number of chunks (600 by default; a tenth as many super-chunks).
 
 mod common;
 
@@ -16,7 +16,7 @@ use common::schunk::{our_schunks, reference_schunks};
 fn count() -> u64 {
     match std::env::var("OXIBLOSC_DICTIONARIES") {
         Ok(value) => value.replace('_', "").parse().expect("a number"),
-        Err(_) => 1500,
+        Err(_) => 600,
     }
 }
 

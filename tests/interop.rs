@@ -390,7 +390,7 @@ fn matrix(codec: u8) {
             dctx,
         };
         // A short buffer is one block, which one thread does: more of them say little.
-        if cparams.nthreads == 1 || sample.takes(8, parameters, 1) {
+        if sample.takes(if cparams.nthreads == 1 { 2 } else { 16 }, parameters, 1) {
             row(0).lengths(&SHORT, parameters, &mut report);
         }
         // The slow codecs at their slowest would take most of the time.
@@ -399,7 +399,7 @@ fn matrix(codec: u8) {
         } else {
             1
         };
-        if sample.takes(8 * slow, parameters, 2) {
+        if sample.takes(16 * slow, parameters, 2) {
             let row = row(EDGE_BLOCK);
             row.lengths(
                 &edges_of(reference, &row.cparams, 1 << 16),
@@ -407,7 +407,7 @@ fn matrix(codec: u8) {
                 &mut report,
             );
         }
-        if sample.takes(50 * slow, parameters, 3) {
+        if sample.takes(100 * slow, parameters, 3) {
             let mut lengths = edges_of(reference, &cparams, LONG);
             lengths.retain(|&len| len < LONG);
             lengths.push(LONG);

@@ -5,6 +5,7 @@
 //! records of coefficients with fields that are the same in each, reports that say nearly the same again and again.
 //!
 //! `OXIBLOSC_REFERENCE` names the reference's library; without it the test is skipped, in CI it fails.
+//! `OXIBLOSC_SIZES=full` tries every level with every filter, instead of a third of that.
 
 mod common;
 
@@ -12,6 +13,7 @@ use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{Lib, both};
 use common::report::Report;
+use common::sample::takes;
 
 const NBYTES: usize = 1 << 20;
 
@@ -174,9 +176,14 @@ fn chunks_are_no_larger_than_the_reference_s() {
         return;
     };
     let mut report = Report::default();
+    let mut number = 0;
     for sample in samples() {
         for filter in [NOFILTER, SHUFFLE, BITSHUFFLE] {
             for clevel in 1..=9 {
+                number += 1;
+                if !takes("OXIBLOSC_SIZES", number, 3) {
+                    continue;
+                }
                 report.case();
                 let [ours, theirs] =
                     [ours, reference].map(|lib| size(lib, &sample, clevel, filter));
@@ -238,9 +245,14 @@ fn streams_of_any_length_are_as_short() {
         return;
     };
     let mut report = Report::default();
+    let mut number = 0;
     for sample in bytes_of_any_length() {
         for filter in [NOFILTER, SHUFFLE, BITSHUFFLE] {
             for clevel in 1..=9 {
+                number += 1;
+                if !takes("OXIBLOSC_SIZES", number, 3) {
+                    continue;
+                }
                 report.case();
                 let [ours, theirs] =
                     [ours, reference].map(|lib| size(lib, &sample, clevel, filter));

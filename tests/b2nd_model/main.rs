@@ -2,7 +2,7 @@
 //! our bytes and shapes must be the model's, and our return codes the reference's, but where it is known to be wrong. What
 //! is on disk or in a frame is opened crosswise in between.
 //!
-//! `OXIBLOSC_MODEL` is the number of sequences (400 by default), `OXIBLOSC_MODEL_FIRST` that of the first: the same number
+//! `OXIBLOSC_MODEL` is the number of sequences (200 by default), `OXIBLOSC_MODEL_FIRST` that of the first: the same number
 //! always gives the same sequence. With `OXIBLOSC_MODEL_STEPS=1` every step is printed.
 
 #[path = "../common/mod.rs"]
@@ -31,7 +31,7 @@ fn sequences() {
     let log = folder.join("log");
     let mut report = Report::default();
     let first = number("OXIBLOSC_MODEL_FIRST", 0);
-    for number in first..first + number("OXIBLOSC_MODEL", 400) {
+    for number in first..first + number("OXIBLOSC_MODEL", 200) {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder for the test");
         report.case();

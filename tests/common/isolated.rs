@@ -62,6 +62,7 @@ impl Child {
         assert_eq!(waited, self.process);
         match status & 0x7f {
             0 if status == 0 => Ok(()),
+            0 if said.is_empty() => Err(format!("exit code {}", status >> 8)),
             0 => Err(String::from_utf8_lossy(&said).into_owned()),
             signal => Err(format!("killed by signal {signal}")),
         }

@@ -21,6 +21,7 @@ pub mod pipelines;
 pub mod random;
 pub mod report;
 pub mod rust_arrays;
+pub mod sample;
 pub mod schunk;
 pub mod schunk_calls;
 pub mod schunk_state;

@@ -287,6 +287,7 @@ fn one(
 fn every_failing_call_of_a_back_end() {
     let lib = our_schunks();
     register(lib);
+    let whole = std::env::var_os("OXIBLOSC_CRASH").is_some();
     let mut report = Report::default();
     let path = std::env::temp_dir().join(format!("oxiblosc-backend-{}", std::process::id()));
     // How an array lies in a frame makes no difference to where its bytes go, and large frames have no room here.
@@ -313,6 +314,15 @@ fn every_failing_call_of_a_back_end() {
             };
             report.check(calls > 0, "no call", || change.name.to_owned());
             for at in 1..=calls {
+                // By turns through one of the two; large frames have very many calls.
+                let turns = match change.start {
+                    _ if whole => 1,
+                    Start::Many => 8,
+                    _ => 2,
+                };
+                if !(at + usize::from(id)).is_multiple_of(turns) {
+                    continue;
+                }
                 report.case();
                 let work = || match one(lib, change, id, at, &path)?.1 == expected {
                     true => Ok(()),

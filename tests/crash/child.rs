@@ -1,16 +1,19 @@
 //! The process that makes a change or a copy and dies in it, or meets a failing write.
 
-use super::changes::{CHANGES, prepare};
+use super::changes::{Change, prepare};
+use crate::common::folder::without_syncs;
+use crate::common::isolated::isolated;
 use crate::common::maps::Opened;
 use crate::common::panics::assert_fatal;
 use crate::common::schunk::{SchunkLib, our_schunks};
 use crate::common::schunk_state::read;
+use crate::common::shim;
 use std::ffi::{CString, c_char, c_int};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::path::Path;
+use std::process::Command;
 
-/// Tells a process that it is a child, and what to do.
-const JOB: &str = "OXIBLOSC_CRASH_JOB";
+/// Tells a process that it has the shim, and which folder is its own.
+const FOLDER: &str = "OXIBLOSC_CRASH_FOLDER";
 
 /// What happens at the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,20 +68,6 @@ impl Storage {
     }
 }
 
-/// What a child is to do.
-#[derive(Clone, Debug)]
-pub struct Job<'a> {
-    /// The test that the child runs, which obeys.
-    pub test: &'static str,
-    /// The number of the change, or of the copy.
-    pub number: usize,
-    /// Where the frame is; copies are told by their number alone.
-    pub storage: Storage,
-    pub path: &'a Path,
-    pub at: usize,
-    pub act: Act,
-}
-
 /// How a child ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
@@ -90,38 +79,43 @@ pub enum End {
     Wrong(String),
 }
 
-/// Runs a job in a process of its own.
-pub fn start(job: &Job<'_>, shim: &Path) -> End {
-    let order = format!(
-        "{} {} {} {} {}",
-        job.number,
-        job.storage as usize,
-        job.at,
-        job.act as usize,
-        job.path.display()
-    );
-    let output = Command::new(std::env::current_exe().expect("a test knows its own path"))
-        .args(["--exact", job.test, "--nocapture"])
-        .env(JOB, order)
+/// Runs a test in a process that has the shim, whose children are cut short.
+pub fn with_shim(test: &str, work: impl FnOnce(&Path)) {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        assert_fatal();
+        return work(Path::new(&folder));
+    }
+    let name = format!("oxiblosc-{test}-{}", std::process::id());
+    let folder = without_syncs().join(name.replace("::", "-"));
+    let files = folder.join("files");
+    std::fs::create_dir_all(&files).expect("a folder for the test");
+    let shim = shim::compile("crash/shim.c", &folder);
+    let status = Command::new(std::env::current_exe().expect("a test knows its own path"))
+        .args(["--exact", test, "--nocapture"])
+        .env(FOLDER, files)
         .env("LD_PRELOAD", shim)
-        .envs(job.storage.variables())
-        .output()
+        .status()
         .expect("this program, started again");
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    end(output.status, said)
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
+    assert!(status.success(), "{status}");
 }
 
-fn end(status: ExitStatus, said: String) -> End {
-    match status.code() {
-        Some(77) => End::Died,
-        Some(0) => {
-            let counts = said.rsplit("calls ").next().and_then(|n| n.split_once(' '));
-            match counts.map(|(change, all)| (change.parse(), all.parse())) {
-                Some((Ok(change), Ok(all))) => End::Made(change, all),
-                _ => End::Wrong(said),
-            }
-        }
-        _ => End::Wrong(format!("{status}: {said}")),
+/// Runs a task in a forked child. It gives how many calls it made, and how many with those of
+/// closing.
+pub fn start(task: impl FnOnce() -> Result<(c_int, c_int), String>) -> End {
+    let says = || {
+        Err(match task() {
+            Ok((calls, all)) => format!("calls {calls} {all}"),
+            Err(wrong) => wrong,
+        })
+    };
+    let said = isolated(60, says).err().unwrap_or_default();
+    let counts = said.strip_prefix("calls ").and_then(|n| n.split_once(' '));
+    match counts.map(|(change, all)| (change.parse(), all.parse())) {
+        Some((Ok(change), Ok(all))) => End::Made(change, all),
+        // As `shim.c` has it.
+        _ if said == "exit code 77" => End::Died,
+        _ => End::Wrong(said),
     }
 }
 
@@ -146,35 +140,10 @@ impl Shim {
     }
 }
 
-/// What a child does: number, storage, call and act, in the order of [`Job`], and the path; gives how many calls it made, and how many with those
-/// of closing.
-pub type Task = fn(usize, Storage, c_int, c_int, &Path) -> Result<(c_int, c_int), String>;
-
-/// Does the job if this process has one, and does not return then.
-pub fn obey(task: Task) {
-    let Ok(order) = std::env::var(JOB) else {
-        return;
-    };
-    assert_fatal();
-    let mut words = order.splitn(5, ' ');
-    let mut number = || -> c_int { words.next().and_then(|word| word.parse().ok()).expect(JOB) };
-    let (which, storage) = (number() as usize, STORAGES[number() as usize]);
-    let (at, act) = (number(), number());
-    let path = PathBuf::from(words.next().expect(JOB));
-    match task(which, storage, at, act, &path) {
-        Ok((calls, all)) => eprintln!("calls {calls} {all}"),
-        Err(wrong) => {
-            eprintln!("{wrong}");
-            std::process::exit(1);
-        }
-    }
-    std::process::exit(0);
-}
-
 /// Runs something while calls on what lies in the folder of `path` are counted, and the one with number `at` meets its act; gives how
 /// many there were. `work` gets a function that tells how many there were so far.
 pub fn counted(
-    (at, act): (c_int, c_int),
+    (at, act): (usize, Act),
     path: &Path,
     work: impl FnOnce(&dyn Fn() -> c_int) -> i64,
 ) -> Result<(i64, c_int), String> {
@@ -183,7 +152,7 @@ pub fn counted(
     let folder = path.parent().ok_or("a frame lies in a folder")?;
     let folder = CString::new(folder.to_str().ok_or("a plain path")?).map_err(|e| e.to_string())?;
     // SAFETY: a C string, that the shim copies.
-    unsafe { (shim.arm)(folder.as_ptr(), at, act) };
+    unsafe { (shim.arm)(folder.as_ptr(), at as c_int, act as c_int) };
     // SAFETY: no arguments.
     let rc = work(&|| unsafe { (shim.seen)() });
     // SAFETY: no arguments.
@@ -192,17 +161,16 @@ pub fn counted(
 
 /// Makes a change, and closes the frame.
 pub fn make_change(
-    change: usize,
+    change: &Change,
     storage: Storage,
-    at: c_int,
-    act: c_int,
+    at: usize,
+    act: Act,
     path: &Path,
 ) -> Result<(c_int, c_int), String> {
     let lib = our_schunks();
-    let change = &CHANGES[change];
     let s = storage.open(lib, path).ok_or("the frame does not open")?;
     prepare(&s, change.start);
-    if act <= Act::DieHalf as c_int {
+    if matches!(act, Act::Count | Act::Die | Act::DieHalf) {
         let mut calls = 0;
         let (rc, all) = counted((at, act), path, |so_far| {
             let rc = (change.run)(&s);

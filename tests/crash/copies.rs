@@ -1,15 +1,13 @@
 //! Frames that are written to files, over others, behind others, and copied: what was there stays until what comes is there as a
 //! whole, and once the process has died the same can be made again.
 
-use super::child::{Act, End, Job, Storage, counted, obey, start};
+use super::child::{Act, End, counted, start, with_shim};
 use crate::common::data::Kind;
-use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
-use crate::common::shim;
 use blosc2::capi::types::blosc2_cparams;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -137,15 +135,9 @@ fn old(lib: &'static SchunkLib, path: Option<&Path>) -> Schunk {
 }
 
 /// In a child: makes it, and dies where it is told to.
-fn make(
-    number: usize,
-    _: Storage,
-    at: c_int,
-    act: c_int,
-    path: &Path,
-) -> Result<(c_int, c_int), String> {
-    let source = MAKINGS[number].source(our_schunks(), path);
-    let (rc, calls) = counted((at, act), path, |_| (MAKINGS[number].make)(&source, path))?;
+fn make(making: &Making, at: usize, act: Act, path: &Path) -> Result<(c_int, c_int), String> {
+    let source = making.source(our_schunks(), path);
+    let (rc, calls) = counted((at, act), path, |_| (making.make)(&source, path))?;
     match rc {
         0.. => Ok((calls, calls)),
         rc => Err(format!("returns {rc}")),
@@ -153,10 +145,8 @@ fn make(
 }
 
 struct Case {
-    number: usize,
     making: &'static Making,
     libs: Vec<&'static SchunkLib>,
-    shim: PathBuf,
     path: PathBuf,
     old: State,
     new: State,
@@ -174,15 +164,7 @@ impl Case {
 
     fn start(&self, act: Act, at: usize) -> End {
         self.clear();
-        let job = Job {
-            test: "copies::every_call_of_every_copy",
-            number: self.number,
-            storage: Storage::File,
-            path: &self.path,
-            at,
-            act,
-        };
-        start(&job, &self.shim)
+        start(|| make(self.making, at, act, &self.path))
     }
 
     /// What the libraries find at the path, or behind another frame.
@@ -246,10 +228,9 @@ impl Case {
                 let end = self.start(act, at);
                 if end != End::Died {
                     report.fail("a process that should die", which(&format!("{end:?}")));
-                } else if let Err(wrong) = isolated(60, || self.look()) {
+                } else if let Err(wrong) = isolated(60, || self.look().and_then(|()| self.again()))
+                {
                     report.fail("lost", which(&wrong));
-                } else if let Err(wrong) = isolated(60, || self.again()) {
-                    report.fail("not again", which(&wrong));
                 }
             }
         }
@@ -258,27 +239,24 @@ impl Case {
 
 #[test]
 fn every_call_of_every_copy() {
-    obey(make);
+    with_shim("copies::every_call_of_every_copy", sweep);
+}
+
+fn sweep(folder: &Path) {
     let lib = our_schunks();
-    let folder = without_syncs().join(format!("oxiblosc-copies-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for the test");
-    let shim = shim::compile("crash/shim.c", &folder);
     let mut report = Report::default();
-    for (number, making) in MAKINGS.iter().enumerate() {
+    for making in &MAKINGS {
         let case = Case {
-            number,
             making,
             libs: [Some(lib), reference_schunks()]
                 .into_iter()
                 .flatten()
                 .collect(),
-            shim: shim.clone(),
             path: folder.join("work/frame"),
             old: read(&old(lib, None)),
             new: read(&source(lib)),
         };
         case.run(&mut report);
     }
-    std::fs::remove_dir_all(&folder).expect("the test's own folder");
     report.finish("copies cut short");
 }

@@ -4,8 +4,9 @@
 //! What a copy of it is written over or behind is not lost either.
 //!
 //! The process that dies is this one, started again with a library in front of the C library (`shim.c`, compiled here) that
-//! counts the calls which change files. Maps, and frames with locks and checksums, take turns. `OXIBLOSC_CRASH=name` runs the changes whose
-//! names contain `name` alone, in all storages, and with an empty name all changes.
+//! counts the calls which change files. Storages take turns, and so do the ways to be cut short.
+//! `OXIBLOSC_CRASH=name` runs the changes whose names contain `name` alone, in all storages and
+//! ways, and with an empty name all changes.
 
 #[path = "../common/mod.rs"]
 mod common;

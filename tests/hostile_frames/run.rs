@@ -117,7 +117,7 @@ fn damaged_frames() {
     let seeds = seeds::all(lib, &folder, true);
     let (first, count) = (
         number("OXIBLOSC_HOSTILE_FRAMES_FIRST", 0),
-        number("OXIBLOSC_HOSTILE_FRAMES", 1500),
+        number("OXIBLOSC_HOSTILE_FRAMES", 1000),
     );
     let shared = shared();
     shared.current.store(first, Relaxed);

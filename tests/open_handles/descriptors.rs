@@ -5,6 +5,7 @@ use super::reads::{Desk, READS, copy_all};
 use crate::common::b2nd::Library;
 use crate::common::folder::{Folder, without_syncs};
 use crate::common::report::Report;
+use crate::common::sample::{is_whole, takes};
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::read;
 use crate::common::workers::{Part, divided};
@@ -478,7 +479,7 @@ fn written(path: &Path) -> Option<(i64, i64)> {
 
 fn sweep(library: Library, part: Part, own: &Path) -> Report {
     let mut report = Report::default();
-    let mut number = 0;
+    let (mut number, mut trials) = (0, 0);
     for storage in STORAGES {
         let made = own.join(format!("made-{storage:?}"));
         fs::create_dir_all(&made).expect("a folder");
@@ -505,6 +506,10 @@ fn sweep(library: Library, part: Part, own: &Path) -> Report {
                     let expected = case(None).tell(library, deed, &made, &folder);
                     let known = |taker: &Taker| !case(Some(*taker)).is_undefined(deed);
                     for taker in TAKERS.into_iter().filter(known) {
+                        trials += 1;
+                        if !takes("OXIBLOSC_FAULTS", trials, 3) {
+                            continue;
+                        }
                         report.case();
                         let at = format!("{:?} {}", case(Some(taker)), deed.name());
                         fs::write(Part::at(own), &at).expect("a note");
@@ -532,5 +537,10 @@ fn handles_whose_descriptors_are_closed_go_on() {
     let report = divided(120, &folder.0, |part, own| sweep(library, part, own));
     let cases = report.cases;
     report.finish("closed descriptors");
-    assert!(cases > 5000, "{cases} cases");
+    let least = if is_whole("OXIBLOSC_FAULTS") {
+        12_000
+    } else {
+        4_000
+    };
+    assert!(cases > least, "{cases} cases");
 }

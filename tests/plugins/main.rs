@@ -2,6 +2,7 @@
 //!
 //! `OXIBLOSC_HOSTILE_PLUGINS` is the number of damaged frames (2,000 by default), of damaged streams there are ten times as many,
 //! `OXIBLOSC_HOSTILE_PLUGINS_FIRST` that of the first: the same number always gives the same bytes.
+//! With `OXIBLOSC_MATRIX=full` arrays are made in all ways, instead of in a fourth of them.
 
 #[path = "../common/mod.rs"]
 mod common;

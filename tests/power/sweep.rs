@@ -103,11 +103,11 @@ impl Budget {
                 kills: 1,
             },
             _ => Budget {
-                sample: sample(5, 8),
-                after_kill: sample(4, 4),
-                disks: 12,
-                disks_after_kill: 8,
-                kills: 30,
+                sample: sample(4, 4),
+                after_kill: sample(3, 2),
+                disks: 6,
+                disks_after_kill: 4,
+                kills: 60,
             },
         }
     }

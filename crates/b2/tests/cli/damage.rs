@@ -1,6 +1,6 @@
 //! Damaged frames: `verify` finds the damage, and `repair` copies everything else and does not change the original.
 
-use crate::support::{Folder, b2, compress, read, series};
+use crate::support::{Folder, b2, compress, is_full, read, series};
 
 const CHUNK: usize = 16 << 10;
 
@@ -100,8 +100,9 @@ fn flipped_bytes_everywhere() {
     let positions = (0..100)
         .chain((100..bytes.len() - 100).step_by(step))
         .chain(bytes.len() - 100..bytes.len());
+    let sample = if is_full("OXIBLOSC_DAMAGE") { 1 } else { 3 };
     let mut worst = usize::MAX;
-    for pos in positions {
+    for pos in positions.step_by(sample) {
         let mut damaged = bytes.clone();
         damaged[pos] ^= 0xff;
         let broken = folder.write("broken", &damaged);

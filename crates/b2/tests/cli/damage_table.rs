@@ -3,7 +3,7 @@
 //! With `OXIBLOSC_DAMAGE=full` each is done five times, instead of a sample once.
 
 use crate::damage_files::{Content, Damage, Files, KINDS, Original, content, write_files};
-use crate::support::{Folder, b2};
+use crate::support::{Folder, b2, is_full};
 use oxiblosc_testing::random::{Rng, mix};
 use std::path::Path;
 use std::sync::Mutex;
@@ -254,7 +254,7 @@ fn originals(folder: &Folder) -> Vec<(Original, usize)> {
 
 #[test]
 fn what_repair_calls_right_is_right() {
-    let full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|value| value == "full");
+    let full = is_full("OXIBLOSC_DAMAGE");
     let folder = Folder::new("table");
     let all = originals(&folder);
     let rounds = if full { 5 } else { 1 };

@@ -3,7 +3,7 @@
 //! `OXIBLOSC_DAMAGE=full` flips 100 bits of each frame, instead of some.
 
 use crate::damage_files::{Files, KINDS, Original, content, write_files};
-use crate::support::{Folder, b2};
+use crate::support::{Folder, b2, is_full};
 use oxiblosc_testing::random::Rng;
 use std::path::Path;
 use std::sync::Mutex;
@@ -49,7 +49,7 @@ fn seen(folder: &Folder, name: &str, files: &Files) -> Vec<Option<Seen>> {
 
 #[test]
 fn copies_of_damaged_frames_are_right_or_errors() {
-    let full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|value| value == "full");
+    let full = is_full("OXIBLOSC_DAMAGE");
     let flips = if full { 100 } else { 3 };
     let folder = Folder::new("damaged-copies");
     let frames: Vec<Original> = (0..2 * KINDS)

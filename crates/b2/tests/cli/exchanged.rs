@@ -3,7 +3,7 @@
 //! looked up is followed, as ever; after that, what it leads to stays as it was. And what only the tool's user may read does not get into a
 //! file that others may read.
 
-use crate::support::{Folder, b2, compress, read, series};
+use crate::support::{Folder, b2, compress, is_full, read, series};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -133,14 +133,19 @@ fn nothing_is_done_where_a_link_leads() {
         ("out/.b2-*", "out"),
         ("", ""),
     ];
-    let most = match std::env::var("OXIBLOSC_FAULTS") {
-        Ok(value) if value == "full" => usize::MAX,
-        _ => 5,
+    let most = if is_full("OXIBLOSC_FAULTS") {
+        usize::MAX
+    } else {
+        2
     };
     let scene = root.join("scene");
     let mut secrets_read = 0;
     for (nth, command) in commands.iter().enumerate() {
-        for (old, decoy) in components {
+        for (place, (old, decoy)) in components.into_iter().enumerate() {
+            // In the sample, each command meets every second place.
+            if most != usize::MAX && !(nth + place).is_multiple_of(2) {
+                continue;
+            }
             // The place to write to may be what a link leads to, if it was there in time.
             let is_target = |path: &Path| {
                 ["out", "out/to", ""].contains(&old) && at_secret.iter().any(|at| at == path)

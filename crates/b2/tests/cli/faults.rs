@@ -1,7 +1,7 @@
 //! One call of the tool to the system fails, or one of its allocations, or there is little memory. Then a command is done as ever, or it says
 //! what failed: the source is as it was, the output is whole or not there, and nothing is left behind.
 
-use crate::support::{Folder, b2, compress, npy, read, series};
+use crate::support::{Folder, b2, compress, is_full, npy, read, series};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -225,35 +225,32 @@ impl Scene {
 
 /// How many calls of a command fail in turn, unless the environment asks for all of them.
 fn most(variable: &str, few: usize) -> usize {
-    match std::env::var(variable) {
-        Ok(value) if value == "full" => usize::MAX,
-        _ => few,
-    }
+    if is_full(variable) { usize::MAX } else { few }
 }
 
 #[test]
 fn an_allocation_fails() {
-    Scene::new("no-memory").sweep("memory", most("OXIBLOSC_OOM", 40));
+    Scene::new("no-memory").sweep("memory", most("OXIBLOSC_OOM", 10));
 }
 
 #[test]
 fn a_file_cannot_be_opened() {
-    Scene::new("no-file").sweep("open", most("OXIBLOSC_FAULTS", 40));
+    Scene::new("no-file").sweep("open", most("OXIBLOSC_FAULTS", 10));
 }
 
 #[test]
 fn a_file_cannot_be_read() {
-    Scene::new("no-read").sweep("read", most("OXIBLOSC_FAULTS", 40));
+    Scene::new("no-read").sweep("read", most("OXIBLOSC_FAULTS", 10));
 }
 
 #[test]
 fn a_file_cannot_be_written() {
-    Scene::new("no-write").sweep("write", most("OXIBLOSC_FAULTS", 40));
+    Scene::new("no-write").sweep("write", most("OXIBLOSC_FAULTS", 10));
 }
 
 #[test]
 fn a_name_cannot_be_made() {
-    Scene::new("no-name").sweep("name", most("OXIBLOSC_FAULTS", 40));
+    Scene::new("no-name").sweep("name", most("OXIBLOSC_FAULTS", 10));
 }
 
 /// The address space is limited in steps, from too little for the loader to enough.
@@ -294,7 +291,7 @@ fn little_memory() {
         }
         // Just below what it needs, and a little above: more is asked for where there is more.
         let step = match most("OXIBLOSC_OOM", 0) {
-            0 => 160,
+            0 => 480,
             _ => 8,
         };
         for kilobytes in (many.saturating_sub(4 << 10)..many + 512).step_by(step) {

@@ -1,6 +1,6 @@
 //! Stores of python-blosc2: those in `tests/fixtures/stores`, which were made by 4.14.1 and the script beside them, intact and damaged.
 
-use crate::support::{Folder, b2, npy, piped, read, symlink};
+use crate::support::{Folder, b2, is_full, npy, piped, read, symlink};
 use oxiblosc_system::files::write_all_at;
 use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use std::fs::{self, File};
@@ -152,7 +152,7 @@ fn survives(folder: &Folder, store: &str, expected: &[i32], what: &str) {
 /// Flips single bits: a sample of them, or with `OXIBLOSC_DAMAGE=full` all.
 #[test]
 fn damage_is_an_error_and_nothing_worse() {
-    let full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|value| value == "full");
+    let full = is_full("OXIBLOSC_DAMAGE");
     let folder = Folder::new("store-flips");
     for name in ["dict.b2z", "tree.b2z", "embed.b2e"] {
         let bytes = read(&fixture(name));
@@ -163,7 +163,7 @@ fn damage_is_an_error_and_nothing_worse() {
         let store = folder.write(name, &bytes);
         let file = File::options().write(true).open(&store).expect("opens");
         // An odd step, so that the sample contains each bit of a byte.
-        let step = if full { 1 } else { 211 };
+        let step = if full { 1 } else { 633 };
         for position in (0..bytes.len() * 8).step_by(step) {
             let (at, bit) = (position / 8, position % 8);
             write_all_at(&file, &[bytes[at] ^ 1 << bit], at as u64).expect("written");
@@ -177,7 +177,7 @@ fn damage_is_an_error_and_nothing_worse() {
             );
             write_all_at(&file, &bytes[at..=at], at as u64).expect("written");
         }
-        for len in (0..bytes.len()).step_by(if full { 1 } else { 149 }) {
+        for len in (0..bytes.len()).step_by(if full { 1 } else { 447 }) {
             let short = folder.write(name, &bytes[..len]);
             survives(&folder, &short, &[1, 2], &format!("{name}: {len} bytes"));
         }

@@ -53,6 +53,11 @@ pub fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// Whether the environment asks for all of a sweep, and not for a sample.
+pub fn is_full(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| value == "full")
+}
+
 /// Makes a link. Returns whether this system lets any user do so.
 pub fn symlink(to: impl AsRef<Path>, at: impl AsRef<Path>) -> bool {
     #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! The reports of `repair`, and damage of which it brings back everything.
 
 use crate::damage_files::{Original, content, write_files};
-use crate::support::{Folder, b2};
+use crate::support::{Folder, b2, is_full};
 use std::path::Path;
 
 /// Repairs a damaged frame. Returns the report as text and as JSON, and the data of the chunks in the new frame.
@@ -200,6 +200,8 @@ fn chunks_that_only_the_index_told_are_found() {
 /// Without checksums, one damaged field of a chunk's header is put right if the frame or its other chunks tell it.
 #[test]
 fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
+    let full = is_full("OXIBLOSC_DAMAGE");
+    let mut turn = 0;
     let folder = Folder::new("field");
     for (kind, sparse) in [
         (0, false),
@@ -227,6 +229,11 @@ fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
                 (14, 0x40),
                 (2, 0),
             ] {
+                // In the sample, each value in every second place: there are nine.
+                turn += 1;
+                if !full && turn % 2 == 0 {
+                    continue;
+                }
                 // Another codec, and the same flags.
                 let old = original.files[file].1[pos + at];
                 let value = if at == 2 { old ^ 0xa0 } else { value };

@@ -7,10 +7,10 @@ use super::random::Rng;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-/// How many chunks the sweeps create; twenty times as many with `OXIBLOSC_SIZES=full`.
+/// How many chunks the sweeps create; fifty times as many with `OXIBLOSC_SIZES=full`.
 fn rounds(sample: usize) -> usize {
     match std::env::var("OXIBLOSC_SIZES").as_deref() {
-        Ok("full") => 20 * sample,
+        Ok("full") => 50 * sample,
         _ => sample,
     }
 }
@@ -97,7 +97,7 @@ fn chunks_are_those_of_c_blosc() {
     };
     let mut rng = Rng(31);
     let mut totals: BTreeMap<_, [usize; 3]> = BTreeMap::new();
-    for round in 0..rounds(1500) {
+    for round in 0..rounds(600) {
         let settings = settings(&mut rng);
         let mode = rng.pick(&[4, 4, 4, 1, 2, 3]);
         for lib in [ours, reference] {
@@ -155,7 +155,7 @@ fn what_fits_for_c_blosc_fits_here() {
     };
     let mut rng = Rng(32);
     let (mut same, mut gained) = (0, 0);
-    for round in 0..rounds(600) {
+    for round in 0..rounds(240) {
         let settings = Settings {
             compressor: rng.pick(&[c"blosclz", c"lz4", c"lz4hc"]),
             ..settings(&mut rng)
