@@ -146,7 +146,11 @@ fn nothing_is_done_where_a_link_leads() {
     let scene = root.join("scene");
     let mut secrets_read = 0;
     for (nth, command) in commands.iter().enumerate() {
-        for (old, decoy) in components {
+        for (place, (old, decoy)) in components.into_iter().enumerate() {
+            // In the sample, each command meets every second place.
+            if most != usize::MAX && !(nth + place).is_multiple_of(2) {
+                continue;
+            }
             // The place to write to may be what a link leads to, if it was there in time.
             let is_target = |path: &Path| {
                 ["out", "out/to", ""].contains(&old) && at_secret.iter().any(|at| at == path)

@@ -230,27 +230,27 @@ fn most(variable: &str, few: usize) -> usize {
 
 #[test]
 fn an_allocation_fails() {
-    Scene::new("no-memory").sweep("memory", most("OXIBLOSC_OOM", 16));
+    Scene::new("no-memory").sweep("memory", most("OXIBLOSC_OOM", 10));
 }
 
 #[test]
 fn a_file_cannot_be_opened() {
-    Scene::new("no-file").sweep("open", most("OXIBLOSC_FAULTS", 16));
+    Scene::new("no-file").sweep("open", most("OXIBLOSC_FAULTS", 10));
 }
 
 #[test]
 fn a_file_cannot_be_read() {
-    Scene::new("no-read").sweep("read", most("OXIBLOSC_FAULTS", 16));
+    Scene::new("no-read").sweep("read", most("OXIBLOSC_FAULTS", 10));
 }
 
 #[test]
 fn a_file_cannot_be_written() {
-    Scene::new("no-write").sweep("write", most("OXIBLOSC_FAULTS", 16));
+    Scene::new("no-write").sweep("write", most("OXIBLOSC_FAULTS", 10));
 }
 
 #[test]
 fn a_name_cannot_be_made() {
-    Scene::new("no-name").sweep("name", most("OXIBLOSC_FAULTS", 16));
+    Scene::new("no-name").sweep("name", most("OXIBLOSC_FAULTS", 10));
 }
 
 /// The address space is limited in steps, from too little for the loader to enough.
