@@ -48,7 +48,7 @@ models() {
 }
 # The locks of three crates, in every interleaving. One scene has too many for it to end.
 lock_models() {
-  models -p oxiblosc-memory --test state_lock_model &&
+  models -p oxiblosc-base --test state_lock_model &&
     models -p oxiblosc-io --lib model:: &&
     models -p oxiblosc-pool --lib model:: -- --skip one_caller_two_workers
 }

@@ -55,12 +55,12 @@ crate_tests() {
   local name=$1 for_target=$2 kinds=(--lib)
   shift 2
   # The tool's tests run it.
-  case " $* " in *' b2 '*) kinds+=(--bins --test cli) ;; esac
+  case " $* " in *' oxiblosc-b2 '*) kinds+=(--bins --test cli) ;; esac
   step "$name: the tests of $*"
   need_target "$for_target" || return 1
   mkdir -p "$work/$name"
   env -u CI -u OXIBLOSC_REFERENCE -u OXIBLOSC_PLUGIN_PYTHON CARGO_TARGET_DIR="$target" \
-    cargo test --profile checked --target "$for_target" "${kinds[@]}" --no-fail-fast ${*/#/-p oxiblosc-} >"$work/$name/tests.log" 2>&1
+    cargo test --profile checked --target "$for_target" "${kinds[@]}" --no-fail-fast ${*/#/-p } >"$work/$name/tests.log" 2>&1
   local outcome=$?
   grep -E '^test result|FAILED|panicked|^error' "$work/$name/tests.log"
   return "$outcome"
@@ -94,8 +94,8 @@ END_OF_FILE
   without=()
   programs windows 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/windows.cmake" || return 1
   # Frames have the sweep in which processes are killed.
-  local crates=(io)
-  [ -n "$quick" ] || crates+=(pool frame memory error cells filters codecs chunk core b2)
+  local crates=(oxiblosc-io)
+  [ -n "$quick" ] || crates+=(oxiblosc-{pool,frame,base,filters,codecs,chunk,b2} oxiblosc)
   crate_tests windows x86_64-pc-windows-gnu "${crates[@]}"
 }
 
@@ -104,7 +104,7 @@ for_musl() {
   local name program unwinding failed=0 count=0 for_target=x86_64-unknown-linux-musl
   need_target $for_target || return 1
   mkdir -p "$work/musl"
-  [ -z "$quick" ] || { compiles musl $for_target -p oxiblosc-c && crate_tests musl $for_target io; return; }
+  [ -z "$quick" ] || { compiles musl $for_target -p oxiblosc-c && crate_tests musl $for_target oxiblosc-io; return; }
   step "musl: the library"
   CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc-c --target $for_target >"$work/musl/build.log" 2>&1 ||
     { tail -20 "$work/musl/build.log"; return 1; }
@@ -123,7 +123,7 @@ for_musl() {
       timeout 120 "$work/musl/$name"; } >"$work/musl/$name.log" 2>&1 || { failed=1; echo "failed: $name"; tail -5 "$work/musl/$name.log"; }
   done
   echo "$count programs"
-  crate_tests musl $for_target io pool frame memory error cells filters codecs chunk core && [ "$failed" = 0 ]
+  crate_tests musl $for_target oxiblosc-{io,pool,frame,base,filters,codecs,chunk} oxiblosc && [ "$failed" = 0 ]
 }
 
 # compiles <name> <target> <what...>: cargo checks it; nothing is linked.
@@ -186,8 +186,8 @@ END_OF_FILE
   without=(-E small_stacks)
   OXIBLOSC_UNDER_QEMU=1 programs aarch64 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake" || return 1
   # The tests of the filters are those of NEON against the portable code.
-  local crates=(filters)
-  [ -n "$quick" ] || crates+=(chunk codecs cells memory io frame)
+  local crates=(oxiblosc-filters)
+  [ -n "$quick" ] || crates+=(oxiblosc-{chunk,codecs,base,io,frame})
   crate_tests aarch64 aarch64-unknown-linux-gnu "${crates[@]}"
 }
 

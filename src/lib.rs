@@ -2,7 +2,7 @@
 //!
 //! The library itself is in the crates of `crates/`, layer by layer (`docs/architecture.md`). This crate is its border: only here
 //! is there a raw pointer from a caller. Everything below works on slices and checked types, and returns
-//! [`oxiblosc_error::Error`], whose numbers are the C return codes.
+//! [`oxiblosc_base::Error`], whose numbers are the C return codes.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.

@@ -4,9 +4,9 @@
 use blosc2::capi::io::{backend, blosc2_get_io_cb, blosc2_register_io_cb, destroy};
 use blosc2::capi::mmap::blosc2_stdio_mmap_destroy;
 use blosc2::capi::types::{blosc2_io, blosc2_io_cb, blosc2_stdio_mmap};
-use oxiblosc_error::Error;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Shared;
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::Shared;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;

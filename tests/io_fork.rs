@@ -1,10 +1,10 @@
 //! A lock that was open before a `fork`. A process of its own, with one test: only the thread that forks lives on.
 
+use oxiblosc_base::memory::CStrBuf;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::mmap::{Map, OpenMode};
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::CStrBuf;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};

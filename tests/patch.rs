@@ -9,11 +9,11 @@ use common::library::{Lib, both, ours, reference};
 use common::pipelines::{CODECS, PIPELINES};
 use common::report::{Report, difference};
 use oxiblosc::exec::Pool;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams, Touched};
-use oxiblosc_error::{Error, Result};
 use proptest::prelude::*;
 
 fn recompress(compcode: u8, clevel: u8, nthreads: usize) -> RecompressParams {

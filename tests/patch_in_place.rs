@@ -7,6 +7,8 @@ use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{both, ours};
 use oxiblosc::exec::Pool;
+use oxiblosc_base::memory::Buffer;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::header::ChunkHeader;
@@ -14,8 +16,6 @@ use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::in_place::PatchTarget;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
 use oxiblosc_chunk::source::BlockSource;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::Buffer;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PARAMS: RecompressParams = RecompressParams {

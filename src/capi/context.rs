@@ -7,11 +7,11 @@ use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc::environment::{at_least, override_parameters};
 use oxiblosc::params::{EncodeRequest, filter_is_defined};
+use oxiblosc_base::memory::env::trace;
+use oxiblosc_base::memory::{Buffer, Field, boxed, on_c_heap};
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
-use oxiblosc_memory::env::trace;
-use oxiblosc_memory::{Buffer, Field, boxed, on_c_heap};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
@@ -92,7 +92,7 @@ impl Context {
     ///
     /// # Safety
     /// The pointer is null, or came from `blosc2_create_cctx` or `blosc2_create_dctx` and was not freed.
-    pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> oxiblosc_error::Result<&'a Self> {
+    pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> oxiblosc_base::Result<&'a Self> {
         // SAFETY: `# Safety` says that it is null or a context that is there; all fields are cells, so callbacks may write them.
         unsafe { ctx.cast::<Self>().as_ref() }.ok_or(Error::NULL_POINTER)
     }

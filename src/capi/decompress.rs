@@ -5,9 +5,9 @@ use crate::capi::prelude::*;
 use oxiblosc::decoding::{self, DecodeContext};
 use oxiblosc::schunk::lazy;
 use oxiblosc::schunk::ranges::is_plain;
+use oxiblosc_base::memory::{ToTryVec, TryVec};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2};
-use oxiblosc_memory::{ToTryVec, TryVec};
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
 /// as `srcsize` reaches.

@@ -1,7 +1,7 @@
 //! Threads of the program.
 
 use crate::capi::prelude::*;
-use oxiblosc_memory::env::trace;
+use oxiblosc_base::memory::env::trace;
 use oxiblosc_pool as pool;
 
 /// Makes the program's own threads do the work: whenever several workers are wanted, `callback` is called and calls

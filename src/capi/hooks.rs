@@ -3,9 +3,9 @@
 use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc::b2nd::array::block_shape;
-use oxiblosc_cells::BlockShape;
+use oxiblosc_base::Doing;
+use oxiblosc_base::cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
-use oxiblosc_error::Doing;
 use oxiblosc_io::callbacks::catching_exceptions;
 use oxiblosc_io::operation;
 use std::sync::OnceLock;

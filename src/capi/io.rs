@@ -6,11 +6,11 @@ use super::mmap::{self, *};
 use crate::capi::prelude::*;
 use oxiblosc::environment;
 use oxiblosc::process;
+use oxiblosc_base::memory::{PublishedTable, Shared, as_dyn};
 use oxiblosc_io::callbacks::{CallbackBackend, IoFunctions, catching_exceptions};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::operation;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
-use oxiblosc_memory::{PublishedTable, Shared, as_dyn};
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, PoisonError};
 

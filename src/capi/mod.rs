@@ -63,8 +63,8 @@ mod prelude {
     pub use super::schunk::handle::{Handle, ViewedSchunk};
     pub use super::types::*;
     pub use oxiblosc::SuperChunk;
+    pub use oxiblosc_base::{Error, Result};
     pub use oxiblosc_border::*;
-    pub use oxiblosc_error::{Error, Result};
     pub use std::ffi::{CStr, c_char, c_int, c_void};
     pub use std::ptr::{null, null_mut};
     pub(crate) use {assign, gather, unsafe_granted};

@@ -2,8 +2,8 @@
 
 use crate::capi::prelude::*;
 use oxiblosc::registry::{ProgramCodec, Registry};
+use oxiblosc_base::memory::env;
 use oxiblosc_codecs::registered_name;
-use oxiblosc_memory::env;
 use oxiblosc_plugin as plugin;
 
 /// Functions of the program's.

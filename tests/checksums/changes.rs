@@ -5,8 +5,8 @@ use crate::common::folder::Folder;
 use crate::{Files, read_files, write_files};
 use oxiblosc::schunk::chunks::Position;
 use oxiblosc::{CParams, Compressor, Error, Place, Protection, StorageParams, SuperChunk};
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_memory::Buffer;
 use std::path::Path;
 
 const BLOCK: usize = 8192;

@@ -6,8 +6,8 @@ use crate::common::schunk::{our_schunks, reference_schunks};
 use crate::{Files, read_files, write_files};
 use oxiblosc::schunk::chunks::Position;
 use oxiblosc::{CParams, Error, Place, Protection, StorageParams, SuperChunk};
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_memory::Buffer;
 use std::path::Path;
 
 /// Bytes of a chunk: of a frame that is rewritten with each change, and of one that is edited.

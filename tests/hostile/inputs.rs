@@ -6,7 +6,7 @@ use super::fuzz::targets::{self, Target};
 use super::mutants::{RESIDENT, number};
 use super::{memory, panics_are_fatal};
 use oxiblosc::SuperChunk;
-use oxiblosc_memory::Buffer;
+use oxiblosc_base::memory::Buffer;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The inputs of a target so far, of which one is looked at.

@@ -7,12 +7,12 @@ use crate::common::data::Kind;
 use crate::common::schunk::SchunkLib;
 use oxiblosc::b2nd::MAX_DIM;
 use oxiblosc::b2nd::meta::Meta;
+use oxiblosc_base::memory::TryVec;
 use oxiblosc_frame::header::{self, Header};
 use oxiblosc_frame::meta::MetalayerRef;
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_frame::trailer;
-use oxiblosc_memory::TryVec;
 
 /// What is to become of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

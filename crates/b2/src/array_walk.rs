@@ -7,8 +7,8 @@ use crate::library::Array;
 use crate::npy::{Boxes, boxes, grid, runs};
 use crate::source::{Frame, fill};
 use oxiblosc::b2nd::meta::Meta;
+use oxiblosc_base::Error;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_error::Error;
 use oxiblosc_frame::header::Header;
 use oxiblosc_frame::offsets::ChunkPlace;
 

@@ -14,11 +14,11 @@ use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
 use crate::source::{FrameOrChunk, refuse_store};
 use crate::text::{bytes, plural};
+use oxiblosc_base::memory::Buffer;
+use oxiblosc_base::system::files::{OpenFlags, read_exact_at};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
 use oxiblosc_frame::header::Header;
-use oxiblosc_memory::Buffer;
-use oxiblosc_system::files::{OpenFlags, read_exact_at};
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -175,7 +175,7 @@ fn measure_all(
     sample: &Sample,
     threads: i16,
     limit: Duration,
-) -> std::result::Result<(Vec<Measured>, usize), oxiblosc_error::Error> {
+) -> std::result::Result<(Vec<Measured>, usize), oxiblosc_base::Error> {
     let until = Instant::now() + limit;
     let ways = ways(sample.typesize, threads);
     let count = ways.len() + 2 * BLOCKS.len();
@@ -256,7 +256,7 @@ fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
 fn measure(
     sample: &Sample,
     settings: &Settings,
-) -> std::result::Result<Measured, oxiblosc_error::Error> {
+) -> std::result::Result<Measured, oxiblosc_base::Error> {
     let contexts = SuperChunk::new(Place::Memory, settings)?;
     let nbytes = sample.nbytes();
     let mut chunks = Vec::new();
@@ -286,8 +286,8 @@ fn measure(
 /// The shortest time of several runs, in seconds. Other work of the machine makes a run longer, never shorter; the first run also fetches
 /// memory from the system.
 fn shortest(
-    mut run: impl FnMut() -> std::result::Result<(), oxiblosc_error::Error>,
-) -> std::result::Result<f64, oxiblosc_error::Error> {
+    mut run: impl FnMut() -> std::result::Result<(), oxiblosc_base::Error>,
+) -> std::result::Result<f64, oxiblosc_base::Error> {
     let mut shortest = f64::INFINITY;
     let mut runs = 0;
     let began = Instant::now();

@@ -7,9 +7,9 @@ use crate::library::{SuperChunk, missing_of, zeros};
 use crate::source::{Frame, REPAIR, StoredChunk, array_meta};
 use crate::summary::tuple;
 use crate::text::plural;
+use oxiblosc_base::Error;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
-use oxiblosc_error::Error;
 use oxiblosc_frame::parameters::Parameters;
 use std::ops::Range;
 

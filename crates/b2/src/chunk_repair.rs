@@ -6,13 +6,13 @@ use crate::integrity::Integrity;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::salvage::{ChunkFinder, ChunkHints, Front, UsualFields, is_proven, is_sound};
 use crate::settings::Settings;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use oxiblosc_chunk::rebuild::{self, Rebuilt};
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::Error;
 use oxiblosc_frame::parameters::Parameters;
-use oxiblosc_memory::Buffer;
 
 /// The position of the size of an item in a chunk's header.
 const TYPESIZE: usize = 3;

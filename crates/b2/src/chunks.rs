@@ -5,10 +5,10 @@ use crate::input::Input;
 use crate::library::{SuperChunk, zeros};
 use crate::source::{ChunkRun, Frame, StoredChunk, special_chunk};
 use crate::workers::{BufferPool, each_thread};
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_error::Error;
 use oxiblosc_frame::header::Header;
-use oxiblosc_memory::Buffer;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

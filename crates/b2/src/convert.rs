@@ -18,10 +18,10 @@ use crate::source::{
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_error::Error;
 use oxiblosc_frame::header::FrameKind;
-use oxiblosc_memory::Buffer;
 
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {

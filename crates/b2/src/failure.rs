@@ -1,7 +1,7 @@
 //! How a command ends, and the error messages.
 
 use crate::paths::shown;
-use oxiblosc_error::{Error, ErrorKind};
+use oxiblosc_base::{Error, ErrorKind};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -72,7 +72,7 @@ pub fn explain(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::IsADirectory => "is a directory".into(),
         io::ErrorKind::OutOfMemory => NO_MEMORY.into(),
-        _ if oxiblosc_system::files::is_link(error) => {
+        _ if oxiblosc_base::system::files::is_link(error) => {
             "is a symbolic link, which is not followed within a directory \
              (cp -rL copies it without links)"
                 .into()

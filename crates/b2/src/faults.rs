@@ -5,12 +5,12 @@
 
 use crate::failure::{Failure, Result, cause, explain};
 use crate::paths::{as_c, is_dir, shown};
-use oxiblosc_error::Error;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::{Buffer, Shared, shared_dyn};
+use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::within::FilesWithin;
 use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Written};
-use oxiblosc_memory::{Buffer, Shared, shared_dyn};
-use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -6,6 +6,7 @@ use oxiblosc::schunk::chunks;
 use oxiblosc::{
     CParams, Compressor, DParams, Error, Layout, NewChunks, Protection, Split, StorageParams,
 };
+use oxiblosc_base::memory::{Buffer, CStrBuf, Shared};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
@@ -15,7 +16,6 @@ use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_io::Backend;
 use oxiblosc_io::paths::path_bytes;
-use oxiblosc_memory::{Buffer, CStrBuf, Shared};
 use std::ffi::{CStr, OsStr};
 use std::ops::Range;
 use std::path::Path;

@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::library::zeros;
-use oxiblosc_system::files::read_exact_at;
+use oxiblosc_base::system::files::read_exact_at;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;

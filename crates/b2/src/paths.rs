@@ -2,9 +2,9 @@
 
 use crate::library::c_path;
 use crate::system;
-use oxiblosc_memory::CStrBuf;
-use oxiblosc_system::files::Stat;
-use oxiblosc_system::folder::Folder;
+use oxiblosc_base::memory::CStrBuf;
+use oxiblosc_base::system::files::Stat;
+use oxiblosc_base::system::folder::Folder;
 use std::ffi::CStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};

@@ -19,10 +19,10 @@ use crate::source::{
     contexts, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
 };
 use crate::text::clean;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_error::Error;
 use oxiblosc_frame::header::{FrameKind, Header};
-use oxiblosc_memory::Buffer;
 
 /// Runs the command.
 pub fn run(args: &RepairArgs) -> Result<Outcome> {

@@ -8,19 +8,19 @@ use crate::settings::Settings;
 use crate::store::Store;
 use oxiblosc::b2nd::meta::{Meta, NAME, OLD_NAME};
 use oxiblosc::codec;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::{Buffer, Shared};
+use oxiblosc_base::system::files::OpenFlags;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
 };
 use oxiblosc_chunk::special::{self, SpecialChunk};
-use oxiblosc_error::Error;
 use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
 use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::{Buffer, Shared};
-use oxiblosc_system::files::OpenFlags;
 use std::ffi::CStr;
 use std::fmt::Display;
 use std::io::{self, Read};

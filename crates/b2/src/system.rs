@@ -1,7 +1,7 @@
-//! What differs between operating systems, besides what `oxiblosc-system` has.
+//! What differs between operating systems, besides what `oxiblosc-base` has.
 
-use oxiblosc_system::files::{NewFileAccess, OpenFlags};
-use oxiblosc_system::folder::Folder;
+use oxiblosc_base::system::files::{NewFileAccess, OpenFlags};
+use oxiblosc_base::system::folder::Folder;
 use std::ffi::CStr;
 use std::fs::{File, Metadata};
 use std::io;
@@ -63,10 +63,10 @@ mod kind {
     use super::Lock;
     use crate::memory;
     use crate::paths::Place;
+    use oxiblosc_base::system::files::{give_acl, identity};
+    use oxiblosc_base::system::folder::Folder;
     use oxiblosc_io::attributes::acl;
     use oxiblosc_startup::{FAILED, aborts, exit_now, stdin_was_closed, stdout_was_closed};
-    use oxiblosc_system::files::{give_acl, identity};
-    use oxiblosc_system::folder::Folder;
     use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
@@ -224,7 +224,7 @@ mod kind {
 mod kind {
     use super::{GivenRights, Lock};
     use crate::paths::Place;
-    use oxiblosc_system::folder::Folder;
+    use oxiblosc_base::system::folder::Folder;
     use std::fs::{File, Metadata};
     use std::io::{self, IsTerminal, Write};
     use std::os::windows::io::AsHandle;
@@ -292,7 +292,7 @@ mod kind {
         }
     }
 
-    pub use oxiblosc_system::process::before_end;
+    pub use oxiblosc_base::system::process::before_end;
 }
 
 pub use kind::*;

@@ -4,8 +4,8 @@ use crate::failure::{Failure, Result};
 use crate::faults::is_fault;
 use crate::library::{Place, SuperChunk};
 use crate::settings::Settings;
-use oxiblosc_error::Error;
-use oxiblosc_memory::Buffer;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Buffer;
 
 /// Sizes that are tried besides 1, in bytes: numbers, pixels of three bytes, and pairs and triples of numbers.
 const TRIED: [i32; 6] = [2, 3, 4, 8, 12, 16];

@@ -15,8 +15,8 @@ use crate::source::{
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};
+use oxiblosc_base::Error;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_error::Error;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::ChunkPlace as At;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What all functions of the library return for an error that has no code of its own, and how they report it.
 
-use oxiblosc_error::Error;
-use oxiblosc_memory::Stderr;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Stderr;
 use std::ffi::c_int;
 
 /// What functions return for an error that has no code of its own.

@@ -6,11 +6,11 @@ use super::compressors::{code_of, name_of};
 use super::settings;
 use super::snappy::Snappy;
 use super::threads::{self, WorkerThreads};
+use oxiblosc_base::memory::env;
 use oxiblosc_border::{buffers, guard, text};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{MAX_FILTERS, MIN_HEADER_LENGTH, filter_id};
 use oxiblosc_chunk::rules::Rules;
-use oxiblosc_memory::env;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// The largest buffer that can be compressed.

@@ -1,9 +1,9 @@
 //! The compressors: their codes and names.
 
 use super::border::FAILED;
+use oxiblosc_base::memory::CStrBuf;
 use oxiblosc_border::{guard, text};
 use oxiblosc_codecs::Codec;
-use oxiblosc_memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{null, null_mut};
 

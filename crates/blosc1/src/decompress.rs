@@ -6,6 +6,7 @@ use super::header::RawHeader;
 use super::settings;
 use super::snappy::Snappy;
 use super::threads::{self, WorkerThreads};
+use oxiblosc_base::Error;
 use oxiblosc_border::{buffers, guard};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
@@ -13,7 +14,6 @@ use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::Error;
 use std::ffi::{c_int, c_void};
 
 /// The code for an unknown version.

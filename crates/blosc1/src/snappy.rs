@@ -1,9 +1,9 @@
 //! The codec Snappy, which Blosc 2 does not have.
 
+use oxiblosc_base::memory::object_pool::ObjectPool;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_codecs::snappy::Compressor;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::object_pool::ObjectPool;
 use snap::raw::Decoder;
 
 static COMPRESSORS: ObjectPool<Compressor, 32> = ObjectPool::empty();

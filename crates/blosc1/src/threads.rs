@@ -1,8 +1,8 @@
 //! The threads of the library.
 
 use super::border::{FAILED, print_warning};
+use oxiblosc_base::Result;
 use oxiblosc_chunk::hooks::Executor;
-use oxiblosc_error::Result;
 use std::ffi::c_int;
 
 /// The largest number of threads that a program may ask for.

@@ -1,8 +1,8 @@
 //! The body of an exported function: no panic leaves it, and errors become codes, which can be traced.
 
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::env::{on_caught_panic, trace};
-use oxiblosc_system::thread::NotCancelled;
+use oxiblosc_base::memory::env::{on_caught_panic, trace};
+use oxiblosc_base::system::thread::NotCancelled;
+use oxiblosc_base::{Error, Result};
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
@@ -194,7 +194,7 @@ mod tests {
     #[cfg(all(debug_assertions, unix))]
     #[test]
     fn panics_end_the_process_where_tests_say_so() {
-        use oxiblosc_memory::env::ABORT_ON_PANIC;
+        use oxiblosc_base::memory::env::ABORT_ON_PANIC;
         use std::os::unix::process::ExitStatusExt;
         let this = std::env::current_exe().expect("a test knows its own path");
         let output = std::process::Command::new(this)

@@ -21,13 +21,13 @@ mod export;
 mod pointers;
 
 pub use export::{Argument, Done, Returned, guard, returned};
-pub use oxiblosc_error::Error;
+pub use oxiblosc_base::Error;
 pub use oxiblosc_export::export;
 pub use pointers::{
     any_items, apart, buffers, bytes, bytes_mut, c_str, give, hand_over, items, numbers_for_c, text,
 };
 
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// `not_null!(a, b)?` refuses pointers that are null; `not_null!(a, b; DATA)?` with that error.
 #[macro_export]

@@ -1,9 +1,9 @@
 //! Pointers that C passes, and what it gets through them.
 
 use crate::not_null;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::Buffer;
-use oxiblosc_memory::env::INVALID_UTF8;
+use oxiblosc_base::memory::Buffer;
+use oxiblosc_base::memory::env::INVALID_UTF8;
+use oxiblosc_base::{Error, Result};
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 

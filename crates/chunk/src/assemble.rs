@@ -6,8 +6,8 @@ use super::encode_block::BlockEncoder;
 use super::header::{ChunkHeader, Special};
 use super::in_place;
 use super::patch::Touched;
-use oxiblosc_error::Result;
-use oxiblosc_memory::{Buffer, TransientBytes};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Buffer, TransientBytes};
 
 /// Assembles the chunk: the changed blocks, and the others as they are, each followed by `slack` free bytes.
 pub(super) fn assemble(

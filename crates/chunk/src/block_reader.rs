@@ -8,8 +8,8 @@ use super::hooks::{BlockPos, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch::{Bufs, CodecState};
 use super::special;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 
 /// Decodes blocks of one chunk; what they share is prepared once.
 pub struct BlockReader<'a> {

@@ -2,7 +2,7 @@
 
 use super::header::{Blocks, ChunkHeader, MIN_HEADER_LENGTH, flags, i32_at, offset, version};
 use super::rules::Rules;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// The id of Snappy, the codec that the [hooks](super::hooks::Hooks) bring.
 pub const SNAPPY: u8 = 3;

@@ -1,7 +1,7 @@
 //! Remembers which blocks were found to match their [checksums](super::checksum), so that each is checked once instead of by every read.
 //! This is only valid for memory that nothing but the library changes, not for files.
 
-use oxiblosc_memory::{Collect, TryVec};
+use oxiblosc_base::memory::{Collect, TryVec};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -24,9 +24,9 @@ use crate::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, flags2, i32_at,
 };
 pub use add::{add, room, seal, store, stored_size, write, write_header_only};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::{ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 pub use oxiblosc_filters::crc32c::{crc32c, difference, extended, shifted};
-use oxiblosc_memory::{ToTryVec, TryVec};
 use std::ops::Range;
 
 /// In the second flags byte: the chunk has checksums.

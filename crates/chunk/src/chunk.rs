@@ -6,10 +6,10 @@ use super::checked::Checked;
 use super::checksum::{self, Checksums, TableLayout};
 use super::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
 use super::source::{BlockSource, LazyBlocks, read_front};
+use oxiblosc_base::memory::{AlignedBuffer, TryVec, boxed};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, Dict};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{AlignedBuffer, TryVec, boxed};
 
 /// Offset of the flags byte that says whether a chunk is lazy.
 const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;

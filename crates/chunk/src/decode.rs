@@ -10,10 +10,10 @@ use super::special;
 use super::uncompressed::{copy, in_pieces};
 use super::work_stealing::StealingQueue;
 use super::workers::Workers;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::TryVec;
 
 impl Chunk<'_> {
     /// Refuses a kind of special values that this library does not know.

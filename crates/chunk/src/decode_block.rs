@@ -9,11 +9,11 @@ use super::registered;
 use super::rules::Rules;
 use super::scratch::{self, Bufs, CodecState};
 use super::special;
-use oxiblosc_cells::BlockShape;
+use oxiblosc_base::cells::BlockShape;
+use oxiblosc_base::memory::{AlignedBuffer, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, PaddedDst, PaddedSrc};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
-use oxiblosc_memory::{AlignedBuffer, TryVec};
 
 /// Decodes the blocks of a chunk; shared by all workers.
 pub struct BlockDecoder<'a> {

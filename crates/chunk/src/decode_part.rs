@@ -5,10 +5,10 @@ use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::registered;
 use super::scratch::{Bufs, CodecState};
+use oxiblosc_base::memory::{AlignedBuffer, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, shuffle};
-use oxiblosc_memory::{AlignedBuffer, TryVec};
 
 /// Blocks up to this size are decoded as a whole, as that takes no longer than to find and copy a part.
 pub(super) const MAX_WHOLE: usize = 4096;

@@ -3,9 +3,9 @@
 use super::encode::ChunkInput;
 use super::encode_chunk::ChunkEncoder;
 use super::scratch;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
 
 /// Writes a dictionary with its size in front. Returns the number of bytes written, or none if it does not fit.
 pub fn write_dict(dict: &[u8], out: &mut [u8]) -> Option<usize> {

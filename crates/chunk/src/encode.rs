@@ -14,8 +14,8 @@ use super::pipeline::Pipeline;
 use super::rules::Rules;
 use super::uncompressed::UncompressedChunk;
 use super::workers::Workers;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Release;
-use oxiblosc_error::{Error, Result};
 use std::sync::Mutex;
 
 /// Everything that decides the bytes of a chunk, apart from its data.

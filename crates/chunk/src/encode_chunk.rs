@@ -9,10 +9,10 @@ use super::hooks::{BlockPos, Executor, Hooks};
 use super::ordered_writer::OrderedWriter;
 use super::pipeline::Pipeline;
 use super::scratch::{self, Bufs, Scratch};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
 use oxiblosc_codecs::{Codec, Dict};
-use oxiblosc_error::Result;
 use oxiblosc_filters as filters;
-use oxiblosc_memory::TryVec;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

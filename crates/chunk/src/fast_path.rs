@@ -9,8 +9,8 @@ use super::getitem::{ItemRange, stored};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, CodecState, Scratch};
 use super::workers::PARALLEL_MIN;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, PADDING, PaddedDst};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 
 /// Decompresses a simple chunk, at the front of `src`, into `dest`, which has the size of its data. None if the chunk is not simple or is damaged; then

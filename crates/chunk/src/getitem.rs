@@ -6,7 +6,7 @@ use super::hooks::{BlockPos, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch::{self, Scratch};
 use super::special;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
 
 /// A range of items in bytes, checked against the size of the chunk's data.

@@ -8,7 +8,7 @@ pub use constants::*;
 
 use super::checksum::CHECKSUMS;
 use super::rules::Rules;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// A chunk whose content follows from its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What the engine needs from its caller: registered codecs and filters, and threads.
 
-use oxiblosc_cells::BlockShape;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::cells::BlockShape;
+use oxiblosc_base::{Error, Result};
 
 /// Which block a callback is called for, and by which worker.
 #[derive(Clone, Copy, Debug)]

@@ -17,9 +17,9 @@ use super::header::{ChunkHeader, Special, flags2, i32_at};
 use super::patch::Touched;
 use super::source::BlockSource;
 pub(super) use edits::push_edits;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec};
+use oxiblosc_base::memory::sort::sort;
+use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use std::ops::Range;
 
 /// A chunk in memory is rewritten when more than one byte in this many is unused.

@@ -2,9 +2,9 @@
 
 use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::{AlignedBuffer, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{AlignedBuffer, TryVec};
 use std::sync::{Mutex, MutexGuard};
 
 /// A block and the bytes that are reserved for it.

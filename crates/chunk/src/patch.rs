@@ -12,9 +12,9 @@ use super::hooks::{Executor, Hooks};
 use super::in_place::PatchTarget;
 use super::pipeline::Pipeline;
 use super::rules::{Rules, UDCODEC_FORMAT};
+use oxiblosc_base::memory::{Buffer, Collect, Edit, TransientBytes, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, Edit, TransientBytes, TryVec};
 
 /// A block that will be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use super::header::{MAX_FILTERS, filter_id, version};
 use super::hooks::{BlockPos, Hooks};
 use super::registered;
 use super::rules::Rules;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::AlignedBuffer;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_filters::{bitshuffle, delta, shuffle, trunc_prec};
-use oxiblosc_memory::AlignedBuffer;
 
 /// A filter with its parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

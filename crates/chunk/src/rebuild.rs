@@ -5,10 +5,10 @@ use crate::checksum::{CHECKSUMS, MAGIC, PAGE, TableLayout, crc32c, extended};
 use crate::decode_block::streams_len;
 use crate::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use crate::one_bit;
+use oxiblosc_base::memory::sort::sort;
+use oxiblosc_base::memory::{Buffer, Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::MAX_DICT_SIZE;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, TryVec};
 use std::ops::Range;
 
 /// The layout of a chunk, if `header` is its header.

@@ -2,8 +2,8 @@
 
 use super::header::filter_id;
 use super::hooks::Hooks;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{ndlz, zfp};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bytedelta, int_trunc, ndcell, ndmean};
 
 /// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that is 0. A chunk that belongs to none is decompressed by

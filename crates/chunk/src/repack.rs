@@ -3,8 +3,8 @@
 use super::Chunk;
 use super::checksum::{self, CHECKSUMS, TableLayout};
 use super::header::{ChunkHeader, Special, flags2};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::Buffer;
+use oxiblosc_base::memory::Buffer;
+use oxiblosc_base::{Error, Result};
 
 /// The chunk in `bytes`, without gaps between its blocks. None if it has no gaps or no table of block starts, or is damaged.
 ///

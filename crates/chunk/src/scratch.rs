@@ -3,11 +3,11 @@
 //! A worker borrows a [`Scratch`] from a small depot for the duration of a job. So memory is proportional to the number of workers that are active at
 //! the same time, not to the number of contexts or threads.
 
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::AlignedBuffer;
+use oxiblosc_base::memory::object_pool::{self, ObjectPool};
+use oxiblosc_base::memory::transient;
 use oxiblosc_codecs::{Decoder, Encoder};
-use oxiblosc_error::Result;
-use oxiblosc_memory::AlignedBuffer;
-use oxiblosc_memory::object_pool::{self, ObjectPool};
-use oxiblosc_memory::transient;
 use std::ops::{Deref, DerefMut};
 
 /// The states of the codecs.
@@ -88,7 +88,7 @@ pub struct BorrowedScratch(object_pool::Borrowed<Scratch>);
 /// Borrows a scratch from the depot, or makes a new one.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 #[inline(always)]
 pub fn borrow() -> Result<BorrowedScratch> {
     DEPOT.borrow(Scratch::default).map(BorrowedScratch)

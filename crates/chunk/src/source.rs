@@ -1,9 +1,9 @@
 //! Lazy chunks, whose blocks are not in memory but read one by one when they are needed.
 
 use super::header::i32_at;
-use oxiblosc_error::Result;
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{AlignedBuffer, TryVec};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::sort::sort;
+use oxiblosc_base::memory::{AlignedBuffer, TryVec};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Reads bytes of a chunk that is not in memory, for example from a file. Several workers may read at the same time.
@@ -105,7 +105,7 @@ impl<'a> LazyBlocks<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxiblosc_error::Error;
+    use oxiblosc_base::Error;
 
     /// A chunk in memory, that pretends not to be.
     struct ChunkFile<'a>(&'a [u8]);

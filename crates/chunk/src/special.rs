@@ -1,7 +1,7 @@
 //! Writes and reads chunks of special values, whose data follow from the header.
 
 use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags, version};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// A chunk of special values.
 #[derive(Clone, Copy, Debug)]

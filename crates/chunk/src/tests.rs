@@ -14,7 +14,7 @@ use super::hooks::{Executor, NoHooks, Serial};
 use super::rules::Rules;
 use super::special::SpecialChunk;
 use super::workers::Workers;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// As many threads as were asked for, started one by one.

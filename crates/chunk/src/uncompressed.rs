@@ -8,7 +8,7 @@ use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
 use super::work_stealing::StealingQueue;
 use super::workers::Workers;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
 
 /// A chunk whose data are to be stored, after the prefilter if there is one.

@@ -2,8 +2,8 @@
 
 use super::encode::lock;
 use super::workers::Workers;
-use oxiblosc_error::Result;
-use oxiblosc_memory::{Collect, TryVec};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Collect, TryVec};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -128,7 +128,7 @@ impl<T: Send> StealingQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxiblosc_error::Error;
+    use oxiblosc_base::Error;
 
     #[test]
     fn every_piece_is_handed_out_once_and_own_pieces_first() {

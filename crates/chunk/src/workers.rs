@@ -2,7 +2,7 @@
 
 use super::hooks::{Executor, Serial};
 use super::work_stealing::StealingQueue;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// Fewer bytes than this are worked on sooner by one thread than it takes to wake another.
 pub const PARALLEL_MIN: usize = 64 << 10;

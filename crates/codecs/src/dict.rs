@@ -1,8 +1,8 @@
 //! Dictionaries: bytes that are stored once in a chunk, and to which matches in all of its blocks may refer.
 
 use super::{Codec, lz4, zstd};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 
 /// The largest dictionary a chunk may carry, in bytes.
 pub const MAX_DICT_SIZE: usize = 32 * 1024;

@@ -12,8 +12,8 @@ mod words;
 
 use core::hint::select_unpredictable;
 use histogram::{Histogram, all_uniform};
-use oxiblosc_error::Result;
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
 use stretches::{adapt_short, merge};
 use words::WordTable;
 

@@ -14,7 +14,7 @@ use crate::copy::{array_at, array_at_mut};
 use crate::lz4::{MF_LIMIT, SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match};
 use crate::table::{KNUTH_MULTIPLIER, zeros};
 use crate::unaligned::load;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// Bits of the hash, for the longest streams and for the shortest.
 const MAX_HASH_BITS: u32 = 14;
@@ -55,7 +55,7 @@ impl Compressor {
     /// Compresses `src` into `dst`. Returns the bytes written, or 0 if they do not fit. Earlier streams never influence the bytes of later ones.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         if u32::try_from(src.len()).is_err() {
             // The format cannot express a longer length.

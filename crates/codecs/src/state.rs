@@ -4,7 +4,7 @@ use super::{
     Codec, Dict, PaddedDst, PaddedSrc, Release, blosclz, lz4, noise, noise::NoiseDetector, zlib,
     zstd,
 };
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// Compresses streams. One per worker. Earlier streams never influence the bytes of later ones.
 #[derive(Default)]

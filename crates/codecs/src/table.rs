@@ -2,8 +2,8 @@
 
 use core::hint::select_unpredictable;
 
-use oxiblosc_error::Result;
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
 
 /// The integer type of a slot. It must be wide enough for every position of a stream.
 pub(super) trait SlotInt: Copy + Default {

@@ -11,7 +11,7 @@
 //! All of these spend time on incompressible data, which [`super::noise`] saves.
 
 use core::ptr::NonNull;
-use oxiblosc_memory::boxed;
+use oxiblosc_base::memory::boxed;
 
 use libdeflate_sys as sys;
 use zlib_rs::adler32::adler32;
@@ -23,7 +23,7 @@ use super::deflate::Deflater;
 #[cfg(feature = "blosc1")]
 use super::deflate::MATCH3_LEVEL;
 use super::noise::{Method, NoiseDetector, SearchParams, Stretch};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// The version reported to callers: the version of zlib that zlib-rs, which decompresses, declares to implement.
 pub(super) const VERSION: &str = "1.3.0-zlib-rs-0.6";

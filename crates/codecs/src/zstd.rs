@@ -7,7 +7,7 @@ use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
 
 use super::noise::NoiseDetector;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 use search::{PIECE, Plan};
 
 use zstd_sys as sys;

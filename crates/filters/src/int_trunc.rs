@@ -1,6 +1,6 @@
 //! Truncated integers: sets their low bits to zero. Lossy; there is no inverse.
 
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// How many low bits of integers of `bits` bits are zeroed. An error if none would be kept.
 fn zeroed_bits(precision: i8, bits: i16) -> Result<u32> {
@@ -60,7 +60,7 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
     let (dst, rest) = dst.split_at_mut(whole);
     rest.copy_from_slice(leftover);
     #[cfg(target_arch = "x86_64")]
-    if oxiblosc_memory::cpu::has_avx2() {
+    if oxiblosc_base::memory::cpu::has_avx2() {
         // SAFETY: the check above says that the CPU has AVX2.
         unsafe { mask_with_avx2(mask, src, dst) };
         return Ok(());

@@ -2,8 +2,8 @@
 //!
 //! Neighbours along any dimension are then close to each other, which helps a codec.
 
-use oxiblosc_cells::{BlockShape, Cells};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::cells::{BlockShape, Cells};
+use oxiblosc_base::{Error, Result};
 
 /// The cells of a block of `len` bytes, which must be at least as large as a whole cell.
 fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cells> {

@@ -6,8 +6,8 @@
 //! another. Such blocks are encoded as the format prescribes, but cannot be decoded.
 
 use super::ndcell::put_back;
-use oxiblosc_cells::{BlockShape, Cells};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::cells::{BlockShape, Cells};
+use oxiblosc_base::{Error, Result};
 
 /// The cells of a block of `len` bytes. `side` is the filter's meta byte, a signed number.
 fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cells> {

@@ -1,7 +1,7 @@
 //! The shuffles as functions of their own, for typesizes that a program chooses.
 
 use crate::{bitshuffle, shuffle};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// The largest typesize, except for undoing a bitshuffle.
 const MAX_TYPESIZE: i32 = 256;

@@ -1,6 +1,6 @@
 //! Truncated precision: sets the low bits of the mantissas of floats and doubles to zero. Lossy; there is no inverse.
 
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// Zeroes mantissa bits of the elements of `src` into the first `src.len()` bytes of `dst`.
 ///

@@ -12,9 +12,9 @@
 //! write zeros with each change of chunks: then it is unknown. The checksum of the index takes these
 //! bytes for zeros, so that it stays a checksum of the offsets.
 
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum::front_sum;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_error::{Error, Result};
 use std::ops::Range;
 
 /// The bytes of the index's header.

@@ -3,9 +3,9 @@
 use super::fingerprint::ChecksumScope;
 use super::offsets::{MAX_CHUNKS, MAX_LISTED, Offsets, special_offset};
 use super::runs::{Runs, Span};
+use oxiblosc_base::memory::{Collect, Edit, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, Edit, TryVec};
 
 /// A chunk that is added to a frame or changed in it.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,10 @@
 use super::disk::TRIES;
 use super::header::{MIN_LEN, UNCOMMITTED};
 use super::{journal, leftovers};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::{Shared, ToTryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Backend, Mode, Storage, StorageLock};
-use oxiblosc_memory::{Shared, ToTryVec};
 use std::ffi::CStr;
 
 /// The file that a frame is appended to, locked against others that change it.

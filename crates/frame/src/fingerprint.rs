@@ -17,10 +17,10 @@
 
 use crate::binding::Binding;
 use crate::header::MARK;
+use oxiblosc_base::system::random;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum::{crc32c, extended, shifted};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_system::random;
 
 /// Bytes at the end of a trailer: a marker, the type, and the fingerprint.
 pub const LEN: usize = 2 + 16;

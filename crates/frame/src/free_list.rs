@@ -1,8 +1,8 @@
 //! The free list of a contiguous frame: which bytes between its header and its index hold no chunk.
 
-use oxiblosc_error::Result;
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Sorted, TryVec};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::sort::sort;
+use oxiblosc_base::memory::{Sorted, TryVec};
 
 /// Bytes that were left free behind a chunk for it to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ impl FreeList {
     /// A list in which these chunks occupy their bytes: the position and the length of each.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`].
     pub fn around(mut chunks: TryVec<(u64, u64)>) -> Result<Self> {
         sort(&mut chunks);
         let mut list = Self::default();
@@ -95,7 +95,7 @@ impl FreeList {
     /// A copy.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`].
     pub fn try_clone(&self) -> Result<Self> {
         Ok(Self {
             end: self.end,
@@ -190,7 +190,7 @@ impl FreeList {
     /// for it alone.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MEMORY_ALLOC`]; then nothing is taken.
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; then nothing is taken.
     pub fn alloc_with_tail(&mut self, pos: u64, len: u64, tail: u64) -> Result<()> {
         let all = len + tail;
         self.taken.push(Taken::Place(pos, all))?;
@@ -211,7 +211,7 @@ impl FreeList {
     /// Lets the chunk at `pos`, which has `len` bytes, grow by `more` bytes. Returns whether there are so many free bytes.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MEMORY_ALLOC`]; then it has not grown.
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; then it has not grown.
     pub fn grow(&mut self, pos: u64, len: u64, more: u64) -> Result<bool> {
         let tail = self.tail_of(pos);
         let fits = |tail: &Tail| tail.end == pos + len && tail.free >= more;

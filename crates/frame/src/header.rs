@@ -4,10 +4,10 @@
 
 use super::meta::{self, Metalayer};
 use super::parameters::Parameters;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
 
 /// Bytes of a header without metalayers.
 pub const MIN_LEN: usize = 87;

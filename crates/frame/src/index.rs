@@ -3,6 +3,8 @@
 use super::header::FrameKind;
 use super::offsets::{BASE_BUDGET, MAX_CHUNKS, Offsets, WIDTH};
 use super::runs::{Runs, Span};
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress_block;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
@@ -14,8 +16,6 @@ use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::tune::{BlocksizeRequest, NEVER_SPLIT};
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
 
 /// The block size of an index that this library writes.
 const BLOCKSIZE: usize = 16 << 10;

@@ -12,9 +12,9 @@
 mod record;
 
 use super::header::{Extent, Header};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::{ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{ToTryVec, TryVec};
 use record::{END, END_MAGIC, FRONT, MIN_LEN, Parser};
 pub use record::{Record, hash};
 
@@ -100,7 +100,7 @@ impl Record {
     /// belong to any frame.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MEMORY_ALLOC`], and those of reading.
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`], and those of reading.
     pub fn find(file: &dyn Storage, size: u64, base: Option<u64>) -> Result<Option<Self>> {
         match size >= MIN_LEN as u64 {
             true => Self::find_by(read_end(file, size)?, file, size, base),

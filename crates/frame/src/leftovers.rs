@@ -5,10 +5,10 @@
 //! that is appended to others gets its magic last. So a magic behind a frame is that of another frame, and all other bytes are leftovers.
 
 use super::header::{Extent, Header, MAGIC_POS, MIN_LEN};
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::memory::sort::sort_by_key;
 use oxiblosc_io::Storage;
-use oxiblosc_memory::TryVec;
-use oxiblosc_memory::sort::sort_by_key;
 use std::ops::Range;
 
 /// A write: position and bytes.
@@ -136,7 +136,7 @@ pub struct DeferredWrites<'a> {
 /// Removes from `parts`, and returns, the bytes behind `end` that could be taken for the start of a frame or a record.
 ///
 /// # Errors
-/// [`oxiblosc_error::Error::MEMORY_ALLOC`].
+/// [`oxiblosc_base::Error::MEMORY_ALLOC`].
 pub fn hold_back<'a>(parts: &mut TryVec<FileWrite<'a>>, end: u64) -> Result<DeferredWrites<'a>> {
     let mut held = DeferredWrites::default();
     sort_by_key(parts, |(pos, _)| *pos);
@@ -172,7 +172,7 @@ pub fn hold_back<'a>(parts: &mut TryVec<FileWrite<'a>>, end: u64) -> Result<Defe
 /// frames whose append was not committed.
 ///
 /// # Errors
-/// [`oxiblosc_error::Error::MEMORY_ALLOC`], and those of reading.
+/// [`oxiblosc_base::Error::MEMORY_ALLOC`], and those of reading.
 pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     let mut at = start;
     let mut bytes = TryVec::new();

@@ -13,11 +13,11 @@ use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
 use super::offsets::{ChunkPlace, Found, Offsets};
 use super::trailer;
+use oxiblosc_base::memory::{Buffer, Collect, CowBuffer, MallocOwned, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::{Checked, CheckedChunks};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, CowBuffer, MallocOwned, TryVec};
 use parse::{Parsed, parse};
 
 /// A contiguous frame in memory.

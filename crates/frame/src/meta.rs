@@ -2,8 +2,8 @@
 //!
 //! See the contiguous frame format document, "Header" and "Trailer".
 
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, ToTryVec, TryVec};
+use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 
 /// The longest name of a metalayer, in bytes.
 pub const NAME_MAXLEN: usize = 31;

@@ -5,9 +5,9 @@
 
 use super::header::{Extent, FrameKind};
 use super::runs::{Runs, Span, Spans};
+use oxiblosc_base::memory::{Sorted, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Sorted, TryVec};
 use std::slice;
 
 /// Bytes of one offset.

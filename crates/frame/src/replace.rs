@@ -1,9 +1,9 @@
 //! Replaces chunks in a buffer. If lengths change, the chunks behind them are moved, each only once however many are replaced.
 
 use super::offsets::Offsets;
-use oxiblosc_error::Result;
-use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Buffer, TryVec};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::sort::sort_by_key;
+use oxiblosc_base::memory::{Buffer, TryVec};
 
 /// A chunk that is replaced by another.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<'a> Replacement<'a> {
     /// Allocates the memory that [`Self::apply`] needs. None if the chunks share bytes.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MEMORY_ALLOC`].
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`].
     pub fn new(mut over: TryVec<Replaced<'a>>) -> Result<Option<Self>> {
         sort_by_key(&mut over, |chunk| chunk.at);
         let moves = TryVec::with_capacity(over.len())?;
@@ -47,7 +47,7 @@ impl<'a> Replacement<'a> {
     /// bytes of chunks.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::MEMORY_ALLOC`]; none if the buffer has memory for the new chunks, and `offsets` are a list already.
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; none if the buffer has memory for the new chunks, and `offsets` are a list already.
     pub fn apply(
         mut self,
         buffer: &mut Buffer,

@@ -3,8 +3,8 @@
 //! A compressed index of a few kilobytes can have millions of offsets. If most chunks are special, or files are numbered one after the
 //! other, a few runs hold all of them.
 
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 use std::ops::Range;
 
 /// Chunks whose offsets are equal, or rise by the same step.

@@ -4,8 +4,8 @@
 
 use super::fingerprint;
 use super::meta::{self, Metalayer};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 
 /// Bytes at the end of a frame from which [`len`] gets the length of its trailer.
 pub const MIN_LEN: usize = 25;

@@ -1,8 +1,8 @@
 //! Copies the user attributes and the access control list (ACL) of a file to the one that replaces it.
 
-use oxiblosc_error::Result;
-use oxiblosc_memory::TryVec;
-use oxiblosc_system::attributes::{self, ACL};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::system::attributes::{self, ACL};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ const USER: &[u8] = b"user.";
 /// Copies the user attributes of a file to a new one. Those that this process may not read, or the file system does not accept, are left out.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn copy(old: &File, new: &File) -> Result<()> {
     let names = read(|room| attributes::names(old, room))?;
     let AttributeValue::Bytes(names) = names else {
@@ -35,7 +35,7 @@ pub fn copy(old: &File, new: &File) -> Result<()> {
 /// The access control list of a file, if it has one; an empty list if it cannot be read.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn acl(file: &File) -> Result<Option<TryVec<u8>>> {
     Ok(match read(|room| attributes::value(file, ACL, room))? {
         AttributeValue::Bytes(acl) => Some(acl),
@@ -194,11 +194,11 @@ mod tests {
         let folder = Folder::new("refused");
         let name = file(&folder, 0o664);
         let old = open(&name);
-        let rights = oxiblosc_system::files::rights(&old).expect("rights");
+        let rights = oxiblosc_base::system::files::rights(&old).expect("rights");
         let unknown = list(&[(0x4000, 7, 0)]);
         for mut acl in [Vec::new(), vec![7; 3], unknown] {
             fs::set_permissions(path(&name), Permissions::from_mode(0o664)).expect("a mode");
-            let given = oxiblosc_system::files::give_rights(&old, &rights, Some(&mut acl));
+            let given = oxiblosc_base::system::files::give_rights(&old, &rights, Some(&mut acl));
             given.expect("a mode");
             assert_eq!((all(&name).get(ACL), mode(&name)), (None, 0o600), "{acl:?}");
         }

@@ -1,10 +1,10 @@
 //! Back ends that are C functions.
 
 use crate::{Backend, Mode, Storage};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::env::trace;
-use oxiblosc_memory::{CStrBuf, Shared, shared_dyn};
-use oxiblosc_system::exceptions;
+use oxiblosc_base::memory::env::trace;
+use oxiblosc_base::memory::{CStrBuf, Shared, shared_dyn};
+use oxiblosc_base::system::exceptions;
+use oxiblosc_base::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};

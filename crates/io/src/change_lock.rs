@@ -1,10 +1,10 @@
 //! The lock that handles of this library take to change a file, and the table of the threads of this process that hold one.
 
 use super::operation;
-use oxiblosc_error::{Doing, Error, Result};
-use oxiblosc_memory::env;
-use oxiblosc_system::locks::change::{self, Blocked};
-use oxiblosc_system::{locks, thread};
+use oxiblosc_base::memory::env;
+use oxiblosc_base::system::locks::change::{self, Blocked};
+use oxiblosc_base::system::{locks, thread};
+use oxiblosc_base::{Doing, Error, Result};
 use std::ffi::CStr;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

@@ -3,10 +3,10 @@
 
 use super::change_lock::ChangeLock;
 use super::{Backend, Exclusion, Mode, Storage, Version, Written};
-use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::{Buffer, Shared, TryVec, shared_dyn};
-use oxiblosc_system::files::{self, FileSizeLimit, NewFileAccess, OpenFlags};
-use oxiblosc_system::locks::OwnFile;
+use oxiblosc_base::memory::{Buffer, Shared, TryVec, shared_dyn};
+use oxiblosc_base::system::files::{self, FileSizeLimit, NewFileAccess, OpenFlags};
+use oxiblosc_base::system::locks::OwnFile;
+use oxiblosc_base::{Context, Doing, Error, OrError, Result};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom};

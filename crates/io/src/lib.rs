@@ -14,10 +14,10 @@
     )
 )]
 
-use oxiblosc_error::Result;
-use oxiblosc_memory::{Buffer, Shared, TryVec, shared_dyn};
-pub use oxiblosc_system::files::Written;
-use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Buffer, Shared, TryVec, shared_dyn};
+pub use oxiblosc_base::system::files::Written;
+use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
 use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
@@ -95,7 +95,7 @@ pub trait Storage: Send + Sync {
     /// For back ends without locks nobody else uses the file.
     ///
     /// # Errors
-    /// [`Error::LOCK`](oxiblosc_error::Error::LOCK) if others keep the file locked, or the thread would wait for itself.
+    /// [`Error::LOCK`](oxiblosc_base::Error::LOCK) if others keep the file locked, or the thread would wait for itself.
     fn lock_exclusive(&self) -> Result<Exclusion> {
         Ok(Exclusion::Granted)
     }
@@ -161,13 +161,13 @@ impl<'a> StorageLock<'a> {
     /// Takes [`Storage::lock_exclusive`]. A file that this call has created (`is_new`) may lie where there are no locks.
     ///
     /// # Errors
-    /// As for that; [`Error::LOCK`](oxiblosc_error::Error::LOCK) where there are no locks.
+    /// As for that; [`Error::LOCK`](oxiblosc_base::Error::LOCK) where there are no locks.
     pub fn exclusive(file: &'a dyn Storage, is_new: bool) -> Result<Self> {
         let exclusion = file.lock_exclusive()?;
         let lock = Self(file);
         match exclusion == Exclusion::Granted || is_new {
             true => Ok(lock),
-            false => Err(oxiblosc_error::Error::LOCK),
+            false => Err(oxiblosc_base::Error::LOCK),
         }
     }
 
@@ -221,7 +221,7 @@ impl Mode {
 /// A back end as a shared trait object.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn shared(backend: impl Backend + 'static) -> Result<Shared<dyn Backend>> {
     shared_dyn!(backend => dyn Backend)
 }

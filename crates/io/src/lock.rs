@@ -8,10 +8,10 @@
 
 use super::file::{read_at_least, write_up_to};
 use super::{change_lock, operation, paths, turnstile};
-use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::CStrBuf;
-use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
-use oxiblosc_system::locks::{self, OwnFile};
+use oxiblosc_base::memory::CStrBuf;
+use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
+use oxiblosc_base::system::locks::{self, OwnFile};
+use oxiblosc_base::{Context, Doing, Error, OrError, Result};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};

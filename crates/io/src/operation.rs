@@ -4,8 +4,8 @@
 //! A callback (a pre- or postfilter, a codec, a filter) may read the super-chunk for which it is called. Such a read must not wait for threads
 //! that wait for the operation. Changes by a callback are refused. Worker threads inherit the operations of the thread for which they work.
 
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::per_thread::PerThread;
+use oxiblosc_base::memory::per_thread::PerThread;
+use oxiblosc_base::{Error, Result};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::MutexGuard;

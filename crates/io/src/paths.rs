@@ -1,10 +1,10 @@
 //! Operations on paths rather than on open files. Symbolic links are removed and renamed themselves, not followed.
 
-use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::{CStrBuf, TryVec};
-pub use oxiblosc_system::files::path_bytes;
-use oxiblosc_system::files::{self, NewFileAccess, OpenFlags, is_separator};
-use oxiblosc_system::folder::Folder;
+use oxiblosc_base::memory::{CStrBuf, TryVec};
+pub use oxiblosc_base::system::files::path_bytes;
+use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags, is_separator};
+use oxiblosc_base::system::folder::Folder;
+use oxiblosc_base::{Context, Doing, Error, OrError, Result};
 use std::ffi::CStr;
 use std::io::ErrorKind;
 

@@ -1,7 +1,7 @@
 //! Limits how many files the process keeps open between calls: a program may have thousands of open frames, but file descriptors are limited.
 
-use oxiblosc_memory::env::environment;
-use oxiblosc_system::files;
+use oxiblosc_base::memory::env::environment;
+use oxiblosc_base::system::files;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The limit, unless the environment sets one.

@@ -5,7 +5,7 @@
 //! for an operation of this reader. The lock belongs to the open file, so the system releases it when the process ends. The
 //! reference library does not use it: its readers do not wait for our writers, and its writers may starve.
 
-use oxiblosc_system::locks::turn;
+use oxiblosc_base::system::locks::turn;
 use std::fs::File;
 
 /// A writer's turn: new readers wait until this is dropped.

@@ -6,10 +6,10 @@
 
 use super::file::write_all;
 use super::{Backend, Mode, StorageLock, attributes, paths};
-use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::{CStrBuf, Text};
-use oxiblosc_system::files::{self, NewFileAccess, OpenFlags, Rights};
-use oxiblosc_system::random;
+use oxiblosc_base::memory::{CStrBuf, Text};
+use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags, Rights};
+use oxiblosc_base::system::random;
+use oxiblosc_base::{Context, Doing, Error, OrError, Result};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -3,10 +3,10 @@
 use super::file::{Filesystem, PlainFile};
 
 use super::{Backend, Mode, Storage, Version};
-use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::{CStrBuf, Shared, shared_dyn};
-use oxiblosc_system::files::{NewFileAccess, OpenFlags, is_separator};
-use oxiblosc_system::folder::Folder;
+use oxiblosc_base::memory::{CStrBuf, Shared, shared_dyn};
+use oxiblosc_base::system::files::{NewFileAccess, OpenFlags, is_separator};
+use oxiblosc_base::system::folder::Folder;
+use oxiblosc_base::{Context, Doing, Error, OrError, Result};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};

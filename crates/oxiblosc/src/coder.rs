@@ -5,13 +5,13 @@
 
 use crate::schunk::Parameters;
 use crate::schunk::state::State;
+use oxiblosc_base::Result;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
-use oxiblosc_error::Result;
 use std::ops::Range;
 
 /// Compresses the chunks of a super-chunk.

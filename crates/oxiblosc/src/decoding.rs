@@ -5,14 +5,14 @@ use crate::coder::SchunkDecoder;
 use crate::exec::Pool;
 use crate::schunk::SuperChunk;
 use crate::schunk::lazy::{self, is_lazy};
+use oxiblosc_base::memory::{Buffer, Collect, TryVec};
+use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode;
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_error::{Context, Doing, Error, Result};
-use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 /// A context that decompresses.
 pub trait DecodeContext: Sync {
@@ -264,7 +264,7 @@ impl<C: DecodeContext> SchunkDecoder for C {
     }
 
     fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(oxiblosc_memory::boxed(self.functions(front))?)
+        Ok(oxiblosc_base::memory::boxed(self.functions(front))?)
     }
 
     fn has_postfilter(&self) -> bool {

@@ -4,13 +4,13 @@
 use crate::coder::SchunkEncoder;
 use crate::exec::Pool;
 use crate::params::EncodeRequest;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_chunk::special::SpecialChunk;
-use oxiblosc_error::{Context, Doing, Error, Result};
-use oxiblosc_memory::TryVec;
 use std::time::Instant;
 
 /// The format of a chunk.
@@ -302,7 +302,7 @@ impl<C: EncodeContext> SchunkEncoder for C {
     }
 
     fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(oxiblosc_memory::boxed(self.functions(source))?)
+        Ok(oxiblosc_base::memory::boxed(self.functions(source))?)
     }
 
     fn set_blocksize(&self, blocksize: usize) {

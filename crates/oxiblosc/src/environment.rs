@@ -2,8 +2,8 @@
 
 use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
 use crate::registry::is_registered;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::env;
+use oxiblosc_base::memory::env;
+use oxiblosc_base::{Error, Result};
 use std::ffi::CStr;
 use std::fmt::Display;
 

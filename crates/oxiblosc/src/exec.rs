@@ -1,8 +1,8 @@
 //! Threads that help with an operation.
 
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_io::operation;
 use oxiblosc_pool::callback;
 use std::sync::atomic::{AtomicBool, Ordering};

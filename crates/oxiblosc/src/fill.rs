@@ -1,8 +1,8 @@
 //! Chunks whose data are made block by block during compression, so that they are never in memory all at once.
 
-use oxiblosc_cells::BlockShape;
+use oxiblosc_base::cells::BlockShape;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
-use oxiblosc_error::{Error, Result};
 
 /// Writes the data of the block with this index into the buffer, which has the size of the block.
 pub type Fill<'a> = dyn Fn(usize, &mut [u8]) -> Result<()> + Sync + 'a;

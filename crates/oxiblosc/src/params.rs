@@ -2,6 +2,8 @@
 
 use crate::codec;
 use crate::schunk::Parameters;
+use oxiblosc_base::memory::env::info;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::EncodeParams;
 use oxiblosc_chunk::header::{
     MAX_BLOCKSIZE, MAX_BUFFERSIZE, MAX_FILTERS, MAX_OVERHEAD, MAX_TYPESIZE, filter_id,
@@ -9,8 +11,6 @@ use oxiblosc_chunk::header::{
 use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::env::info;
 
 /// Whether blocks are cut into as many streams as an item has bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use crate::encoding::Format;
 use crate::environment::{self, Overrides, override_parameters};
 use crate::params::{CParams, EncodeRequest, Shuffle, Split, set_shuffle};
 use crate::registry::is_registered;
+use oxiblosc_base::memory::{Field, env};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_chunk::scratch;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_io::operation;
-use oxiblosc_memory::{Field, env};
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, AtomicU8, Ordering::Relaxed};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);

@@ -1,9 +1,9 @@
 //! Functions that a program registers, by id and by name. Codecs have names whether they are the library's own, registered with the Blosc
 //! project, or the program's.
 
+use oxiblosc_base::memory::{CStrBuf, PublishedTable};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, registered_code, registered_name};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{CStrBuf, PublishedTable};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 

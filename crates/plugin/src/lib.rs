@@ -19,9 +19,9 @@
 
 mod python;
 
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{CStrBuf, Collect, Lossy, Published, TryVec, boxed};
-use oxiblosc_system::library::{self, PLUGIN};
+use oxiblosc_base::memory::{CStrBuf, Collect, Lossy, Published, TryVec, boxed};
+use oxiblosc_base::system::library::{self, PLUGIN};
+use oxiblosc_base::{Error, Result};
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -274,7 +274,7 @@ mod tests {
         let asked = std::path::Path::new(&mark).exists();
         assert_eq!(asked, !has_more_rights);
         for name in [c"PATH", c"BLOSC_TRACE"] {
-            assert_eq!(oxiblosc_memory::env::is_set(name), !has_more_rights);
+            assert_eq!(oxiblosc_base::memory::env::is_set(name), !has_more_rights);
         }
 
         /// Runs this test in a process that is the user's alone, and in one with another user's rights.

@@ -7,11 +7,11 @@
 //!
 //! A program that has more rights than its user has no `PATH`, so Python is not asked.
 
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::CStrBuf;
+use oxiblosc_base::memory::env::environment;
+use oxiblosc_base::system::process::{self, PATH_SEPARATOR, PROGRAM_SUFFIX, is_absolute};
 use oxiblosc_io::paths;
-use oxiblosc_memory::CStrBuf;
-use oxiblosc_memory::env::environment;
-use oxiblosc_system::process::{self, PATH_SEPARATOR, PROGRAM_SUFFIX, is_absolute};
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ sys.path[:0]=[p for p in os.environ.get('PYTHONPATH','').split(os.pathsep) if os
 /// The path of a plugin's library, which its Python package prints. The name of the plugin is valid. None if no Python has the package.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn ask(name: &str) -> Result<Option<CStrBuf>> {
     let until = Instant::now() + PATIENCE;
     let name = name.as_bytes();

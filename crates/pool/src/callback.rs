@@ -1,9 +1,9 @@
 //! Jobs that run on the program's own threads, by a C callback that the program has registered.
 
 use super::{Job, job_slots};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, Published, TryVec};
-use oxiblosc_system::float::FloatState;
+use oxiblosc_base::memory::{Collect, Published, TryVec};
+use oxiblosc_base::system::float::FloatState;
+use oxiblosc_base::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,10 +1,10 @@
 //! The number of processors that the process may use.
 
 #[cfg(target_os = "linux")]
-use oxiblosc_memory::Text;
+use oxiblosc_base::memory::Text;
 #[cfg(target_os = "linux")]
-use oxiblosc_system::files::{self, NewFileAccess, OpenFlags};
-use oxiblosc_system::thread::processors;
+use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
+use oxiblosc_base::system::thread::processors;
 #[cfg(target_os = "linux")]
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

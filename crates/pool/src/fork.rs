@@ -2,7 +2,7 @@
 //! another thread was making. So the child touches nothing of the parent's pools. It forgets them (their memory stays) and makes its
 //! own when it needs them.
 
-use oxiblosc_system::process::on_fork;
+use oxiblosc_base::system::process::on_fork;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The number of forks between the process that loaded the library and this one.

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::spin_policy::SpinPolicy;
 use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, spin_until};
 use super::{Job, fork};
-use oxiblosc_memory::env::on_caught_panic;
+use oxiblosc_base::memory::env::on_caught_panic;
 
 /// How many jobs can be posted at once.
 #[cfg(not(all(test, loom)))]

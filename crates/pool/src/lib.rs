@@ -48,8 +48,8 @@ mod tests;
 
 pub use cores::recent_count as processors;
 pub use fork::process;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_system::float::FloatState;
+use oxiblosc_base::system::float::FloatState;
+use oxiblosc_base::{Error, Result};
 use thread_pool::ThreadPool;
 
 /// The work of one parallel run, called with a worker index.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::fork;
 use super::thread_pool::ThreadPool;
-use oxiblosc_memory::boxed;
+use oxiblosc_base::memory::boxed;
 
 /// The head of the list: the pool that was added last.
 static HEAD: AtomicPtr<ThreadPool> = AtomicPtr::new(std::ptr::null_mut());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::job_slots::{self, JobSlots};
 use super::{available, callback, registry, run, run_tasks, shutdown};
-use oxiblosc_error::Error;
+use oxiblosc_base::Error;
 
 /// Held by every test, since some count threads or call `shutdown`, which would stop the threads of the others.
 static SERIAL: Mutex<()> = Mutex::new(());

@@ -1,9 +1,9 @@
 //! Worker threads: threads of the system, with names.
 
-use oxiblosc_error::Result;
-use oxiblosc_memory::{Text, boxed};
-pub use oxiblosc_system::thread::Thread;
-use oxiblosc_system::thread::{Work, name_this};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Text, boxed};
+pub use oxiblosc_base::system::thread::Thread;
+use oxiblosc_base::system::thread::{Work, name_this};
 use std::ffi::CStr;
 
 /// What a new thread starts with.
@@ -27,7 +27,7 @@ impl<F: FnOnce() + Send + 'static> Work for Start<F> {
 /// Starts a thread called `blosc2-number` with a stack of `stack` bytes. If `work` panics, the process is aborted.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC); [`Error::THREAD_CREATE`](oxiblosc_error::Error::THREAD_CREATE) if the
+/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC); [`Error::THREAD_CREATE`](oxiblosc_base::Error::THREAD_CREATE) if the
 /// system refuses.
 pub fn start<F: FnOnce() + Send + 'static>(number: usize, stack: usize, work: F) -> Result<Thread> {
     Thread::start(stack, boxed(Start { number, work })?)

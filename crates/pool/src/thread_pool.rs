@@ -6,9 +6,9 @@ use super::Job;
 use super::job_slots::{self, JobSlots, MAX_JOINED};
 use super::sync::{AtomicUsize, Ordering};
 use super::thread::{self, Thread};
-use oxiblosc_error::Error;
-use oxiblosc_memory::TryVec;
-use oxiblosc_system::thread::SignalsBlocked;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::system::thread::SignalsBlocked;
 
 /// The stack size of a worker thread in bytes. It is what the main thread usually has, since users' codecs and filters run on it.
 /// Pages that are never touched take no memory.

@@ -3,6 +3,7 @@
 use super::super::calls::{Decompression, c_len, decompress};
 use super::{Case, LARGEST, MANY_BLOCKS};
 use blosc2::capi::global::{blosc1_decompress, blosc2_decompress};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode;
@@ -10,7 +11,6 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
 
 /// Options, then a chunk.
 pub fn run(data: &[u8]) {

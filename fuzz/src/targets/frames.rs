@@ -8,7 +8,7 @@ use oxiblosc::schunk::State;
 use oxiblosc::{
     CParams, Compressor, DParams, Decompressor, Place, Protection, StorageParams, SuperChunk,
 };
-use oxiblosc_memory::Buffer;
+use oxiblosc_base::memory::Buffer;
 
 /// Option: the checksums of header, index and trailer are made to fit.
 const STAMP_FRAME: u8 = 1;

@@ -1,7 +1,7 @@
 //! The registered codecs and filters by themselves: streams that cannot be trusted, and data there and back.
 
 use super::super::numbers::Input;
-use oxiblosc_cells::BlockShape;
+use oxiblosc_base::cells::BlockShape;
 use oxiblosc_codecs::{ndlz, zfp};
 use oxiblosc_filters::{bytedelta, int_trunc, ndcell, ndmean};
 
@@ -65,7 +65,7 @@ fn fill(block: BlockShape, typesize: usize, data: &[u8]) -> Vec<u8> {
 /// What is decoded must not depend on what was in the buffer before.
 fn decode_twice<T: PartialEq + std::fmt::Debug>(
     mut input: Input,
-    decode: impl Fn(&[u8], &mut [u8]) -> oxiblosc_error::Result<T>,
+    decode: impl Fn(&[u8], &mut [u8]) -> oxiblosc_base::Result<T>,
 ) {
     let room = input.short();
     let stream = input.rest();

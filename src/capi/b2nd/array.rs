@@ -8,7 +8,7 @@ use crate::capi::unwritten::unwritten;
 use oxiblosc::b2nd::ArrayRef;
 use oxiblosc::b2nd::geometry::Geometry;
 use oxiblosc::b2nd::open::{ArrayInUse, OpenArray, ShapeWindow};
-use oxiblosc_memory::boxed;
+use oxiblosc_base::memory::boxed;
 use std::cell::UnsafeCell;
 
 /// An array that C knows.

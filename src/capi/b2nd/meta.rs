@@ -5,7 +5,7 @@ use crate::capi::prelude::*;
 use oxiblosc::b2nd::array::metalayer;
 use oxiblosc::b2nd::geometry::lengths;
 use oxiblosc::b2nd::meta::{Meta, dimensions};
-use oxiblosc_memory::{Buffer, CStrBuf};
+use oxiblosc_base::memory::{Buffer, CStrBuf};
 
 /// Copies the first numbers of an array of shapes out.
 ///

@@ -4,7 +4,7 @@ use super::array::ArrayGuard;
 use crate::capi::prelude::*;
 use oxiblosc::b2nd::ArrayRef;
 use oxiblosc::b2nd::select::Selection;
-use oxiblosc_memory::Collect;
+use oxiblosc_base::memory::Collect;
 
 /// What the lists of indices of the program's select, for a buffer of this shape and size; none if there are no items.
 ///

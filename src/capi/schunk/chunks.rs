@@ -5,9 +5,9 @@ use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
 use oxiblosc::schunk::WholeChunk;
 use oxiblosc::schunk::chunks::Position;
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_memory::Buffer;
 
 /// Puts a chunk into the super-chunk.
 ///

@@ -13,10 +13,10 @@ use oxiblosc::environment::{checksums, durable};
 use oxiblosc::schunk::open::NewSuperChunk;
 use oxiblosc::schunk::save::{Savable, SaveTarget};
 use oxiblosc::schunk::{ChunkStore, Parameters};
+use oxiblosc_base::memory::{CowBuffer, boxed};
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::paths::local;
-use oxiblosc_memory::{CowBuffer, boxed};
 
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
 /// its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the

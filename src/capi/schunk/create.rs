@@ -9,9 +9,9 @@ use crate::capi::prelude::*;
 use oxiblosc::environment::{checksums, durable};
 use oxiblosc::schunk::ChunkStore;
 use oxiblosc::schunk::open::NewSuperChunk;
+use oxiblosc_base::memory::{CStrBuf, env};
 use oxiblosc_frame::disk::{Loaded, Options};
 use oxiblosc_io::paths::local;
-use oxiblosc_memory::{CStrBuf, env};
 
 /// How frames of a back end are treated.
 ///

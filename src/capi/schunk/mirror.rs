@@ -6,9 +6,9 @@ use crate::capi::prelude::*;
 use oxiblosc::coder::{Changed, Host, ProgramSettings, SchunkDecoder, SchunkEncoder, WindowCounts};
 use oxiblosc::schunk::windows::{ChunkWindows, LayerWindows};
 use oxiblosc::schunk::{Parameters, State};
+use oxiblosc_base::memory::{Buffer, boxed};
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
-use oxiblosc_memory::{Buffer, boxed};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 

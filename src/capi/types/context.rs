@@ -10,7 +10,7 @@ pub type blosc_timestamp_t = libc::timespec;
 
 /// The time that the two functions measure between: ticks of a clock that only goes forward.
 #[cfg(windows)]
-pub type blosc_timestamp_t = oxiblosc_system::clock::Timestamp;
+pub type blosc_timestamp_t = oxiblosc_base::system::clock::Timestamp;
 
 /// What was measured for one stream of a block; a chunk of an instrumented codec holds these in place of data.
 #[repr(C)]

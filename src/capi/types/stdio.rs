@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 use libc::FILE;
 #[cfg(windows)]
-use oxiblosc_system::map::HANDLE;
+use oxiblosc_base::system::map::HANDLE;
 
 /// The stream of the back end for files.
 #[repr(C)]

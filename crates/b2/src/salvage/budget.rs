@@ -31,8 +31,8 @@ mod tests {
     use crate::faults::Faults;
     use crate::source::plain_contexts;
     use crate::store::window::{Counting, window};
+    use oxiblosc_base::memory::Shared;
     use oxiblosc_io::Storage;
-    use oxiblosc_memory::Shared;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -4,10 +4,10 @@ use super::{ChunkLocation, Front, HEADER, RolledBackFile};
 use crate::faults::Faults;
 use crate::library::c_path;
 use crate::run_list::RunList;
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
 use oxiblosc_chunk::rebuild;
-use oxiblosc_memory::Buffer;
 use std::path::Path;
 
 /// How many chunks are looked at for templates.

@@ -7,6 +7,7 @@ use crate::faults::Faults;
 use crate::integrity::Integrity;
 use crate::library::SuperChunk;
 use crate::run_list::RunList;
+use oxiblosc_base::memory::TryVec;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::binding::{Binding, front_of};
@@ -14,7 +15,6 @@ use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
 use oxiblosc_frame::runs::{Runs, Span};
-use oxiblosc_memory::TryVec;
 
 /// The position of the size of an item in a chunk's header.
 const TYPESIZE: usize = 3;

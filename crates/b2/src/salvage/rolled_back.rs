@@ -4,10 +4,10 @@ use super::HEADER;
 use super::scan::most_cbytes;
 use crate::failure::Result;
 use crate::faults::Faults;
+use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::journal::{Patch, Record, overlay};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{Buffer, TryVec};
 
 /// A file as it was before an uncommitted change.
 pub struct RolledBackFile<'a> {

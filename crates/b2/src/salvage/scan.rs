@@ -4,13 +4,13 @@ use super::budget::ScanBudget;
 use super::index::SalvagedIndex;
 use super::{ChunkHints, Front, HEADER, RolledBackFile, UsualFields, start};
 use crate::library::SuperChunk;
+use oxiblosc_base::memory::TryVec;
 use oxiblosc_chunk::checksum::TableLayout;
 use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
 use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_frame::parameters::Parameters;
-use oxiblosc_memory::TryVec;
 
 /// Bytes that are searched at a time: at first, and after a long search.
 const WINDOWS: [usize; 2] = [1 << 10, 1 << 20];

@@ -7,10 +7,10 @@ use crate::json::Json;
 use crate::library::SuperChunk;
 use crate::msgpack;
 use crate::source::{Frame, StoredChunk, vlmeta_content};
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::Shared;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
-use oxiblosc_memory::Shared;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 

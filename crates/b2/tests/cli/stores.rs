@@ -1,7 +1,7 @@
 //! Stores of python-blosc2: those in `tests/fixtures/stores`, which were made by 4.14.1 and the script beside them, intact and damaged.
 
 use crate::support::{Folder, b2, is_full, npy, piped, read, symlink};
-use oxiblosc_system::files::write_all_at;
+use oxiblosc_base::system::files::write_all_at;
 use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use std::fs::{self, File};
 use std::ops::Range;

@@ -4,9 +4,9 @@ use super::{CHECKSUMS, IN_HEADER, MAGIC, TableLayout, crc32c, of_header_only};
 use crate::Chunk;
 use crate::encode_block::write_raw;
 use crate::header::{Blocks, ChunkHeader, MAX_FILTERS, Special, flags, flags2, i32_at, version};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, TryVec};
+use oxiblosc_base::memory::sort::sort;
+use oxiblosc_base::memory::{Buffer, Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 
 /// The chunk with checksums. None if it has checksums already, or cannot have them: chunks of Blosc 1, and those that would become too long.
 ///

@@ -4,9 +4,9 @@ use super::Chunk;
 use crate::checksum::{Checksums, PAGE};
 use crate::decode_block::streams_len;
 use crate::header::{Blocks, i32_at};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::AlignedBuffer;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::AlignedBuffer;
 
 impl<'a> Chunk<'a> {
     /// Start of the compressed bytes of block `nblock`, and an upper limit of their end, which only the streams tell exactly. With `all` the limit

@@ -6,9 +6,9 @@ use crate::checksum::{self, TableLayout};
 use crate::encode_block::difference;
 use crate::header::ChunkHeader;
 use crate::patch::Touched;
-use oxiblosc_error::Result;
-use oxiblosc_memory::sort::{sort, sort_by_key};
-use oxiblosc_memory::{Edit, ToTryVec, TransientBytes, TryVec};
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::sort::{sort, sort_by_key};
+use oxiblosc_base::memory::{Edit, ToTryVec, TransientBytes, TryVec};
 use std::ops::Range;
 
 /// In a file at most one byte in this many is overwritten. Overwritten bytes are written twice (to the undo record, too), so beyond that a new chunk

@@ -8,9 +8,9 @@ use crate::pipeline::Stage;
 use crate::scratch::{self, Scratch};
 use crate::work_stealing::StealingQueue;
 use crate::workers::Workers;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Collect, TransientBytes, TryVec};
 use oxiblosc_filters::shuffle::shuffle;
-use oxiblosc_memory::{Collect, TransientBytes, TryVec};
 use std::ops::Range;
 
 impl Patcher<'_> {

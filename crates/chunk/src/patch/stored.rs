@@ -6,9 +6,9 @@ use crate::checksum::{Checksums, PAGE, TableLayout, crc32c, difference, shifted}
 use crate::encode_block::difference as changed_range;
 use crate::header::ChunkHeader;
 use crate::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Buffer, Collect, Edit, ToTryVec, TransientBytes, TryVec};
+use oxiblosc_base::memory::sort::sort_by_key;
+use oxiblosc_base::memory::{Buffer, Collect, Edit, ToTryVec, TransientBytes, TryVec};
+use oxiblosc_base::{Error, Result};
 
 impl Patcher<'_> {
     /// Changes a chunk whose data are stored uncompressed.

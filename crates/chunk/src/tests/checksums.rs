@@ -15,7 +15,7 @@ use super::super::special::SpecialChunk;
 use super::super::workers::Workers;
 use super::lazy::Store;
 use super::{LZ4_SHUFFLED, compressed, data, decompressed, variants};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 1u64;

@@ -11,7 +11,7 @@ use super::super::source::BlockSource;
 use super::super::special::SpecialChunk;
 use super::super::workers::Workers;
 use super::{LZ4_SHUFFLED, compressed, data, threads, variants};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_pool as pool;
 use std::sync::Mutex;
 

@@ -11,7 +11,7 @@ use super::super::rebuild::{
 };
 use super::super::workers::Workers;
 use super::{LZ4_SHUFFLED, compressed, data};
-use oxiblosc_memory::Buffer;
+use oxiblosc_base::memory::Buffer;
 use std::ops::Range;
 
 fn chunk(use_dict: bool) -> Buffer {

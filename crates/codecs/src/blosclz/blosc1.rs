@@ -1,7 +1,7 @@
 //! BloscLZ as in Blosc 1.21. Where its probe predicts a low ratio, it also takes shorter matches, so streams are smaller than those of Blosc 2.
 
 use super::compress::{Compressor, MAX_HASH_LOG, MIN_DST, MIN_RATIO, MIN_SRC};
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// Binary logarithm of the largest number of bytes, and of the number of slots, of a probe.
 const PROBE_LOG: u32 = 12;

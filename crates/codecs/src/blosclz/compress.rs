@@ -8,7 +8,7 @@ use super::{FAR, MAX_LITERALS, WINDOW};
 use crate::copy::{array_at, array_at_mut, match_len, read4};
 use crate::table::{SlotInt, Table, hash, position};
 use crate::unaligned::{load, xor8};
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// Binary logarithm of the largest number of slots that a table uses.
 pub(super) const MAX_HASH_LOG: u32 = 14;

@@ -7,7 +7,7 @@ use super::{FAR, MAX_LITERALS};
 use crate::copy::{array_at, copy_match, replicate};
 use crate::unaligned::{Bytes16, load};
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// The most bytes that the fast loop reads for a match behind its control byte: an extra byte of the length, the low byte of the distance, a far
 /// distance, and the next control byte.

@@ -10,8 +10,8 @@ use super::symbols::{
     NO_DISTANCE, distance_extra_bits, length_code, match_symbol,
 };
 use crate::table::zeros;
-use oxiblosc_error::Result;
-use oxiblosc_memory::boxed;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::boxed;
 
 /// The most symbols in one block.
 pub(super) const MAX_SYMBOLS: usize = 1 << 14;
@@ -45,7 +45,7 @@ pub(super) struct Block {
 
 impl Block {
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(Block {
             symbols: zeros()?,

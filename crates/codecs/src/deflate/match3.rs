@@ -4,7 +4,7 @@ use core::hint::select_unpredictable;
 
 use super::finder::{MAX_DISTANCE, Match};
 use crate::table::zeros;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// How many upper bits of the hash select a bucket, for the longest streams. The lowest 16 bits are a tag, which tells the hashes of one
 /// bucket apart.
@@ -29,7 +29,7 @@ pub(super) struct Buckets {
 
 impl Buckets {
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(Self {
             all: zeros()?,

@@ -18,7 +18,7 @@ use block::{Block, MAX_SYMBOLS};
 
 #[cfg(feature = "blosc1")]
 pub(super) use levels::MATCH3_LEVEL;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 use tables::HashTables;
 
 /// The tables and buffers of a compressor, reused from stream to stream.
@@ -42,7 +42,7 @@ pub(super) struct DeflateStream<'a> {
 
 impl Deflater {
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(Deflater {
             tables: HashTables::new()?,

@@ -5,7 +5,7 @@ use super::match3::Buckets;
 use super::skips::Skips;
 use super::symbols::MAX_MATCH;
 use crate::table::zeros;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// The size of deflate's window, a power of two. Distances are smaller than it.
 pub(super) const WINDOW_SIZE: usize = 1 << 15;
@@ -38,7 +38,7 @@ pub(super) struct HashTables {
 
 impl HashTables {
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub(super) fn new() -> Result<Self> {
         Ok(HashTables {
             head: zeros()?,

@@ -11,7 +11,7 @@ use super::writer::Match;
 use crate::copy::array_at;
 use crate::table::{hash, zeros};
 use crate::unaligned::load;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// Binary logarithm of the number of hashes.
 const HASH_LOG: u32 = 15;

@@ -20,7 +20,7 @@ use super::sequence::{
 use crate::table::Table;
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the last bytes.
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;

@@ -7,7 +7,7 @@
 use super::decode_fast;
 use crate::copy::{copy_all, copy_match};
 use crate::{PaddedDst, PaddedSrc};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 // The constants of the format have the names that they have in the LZ4 library.
 

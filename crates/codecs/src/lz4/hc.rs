@@ -1,8 +1,8 @@
 //! LZ4HC: which search a level uses, and dictionaries.
 
 use super::{chain, lazy, mid};
-use oxiblosc_error::Result;
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
 
 /// Data to compress, preceded by the dictionary that matches may refer to. (The LZ4 library calls a dictionary in this place a prefix.)
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use super::writer::{Match, Writer};
 use crate::table::zeros;
 use core::hint::cold_path;
 use core::ops::Range;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// The levels that search hash chains.
 pub(super) const LEVELS: core::ops::RangeInclusive<u8> = 3..=9;

@@ -12,7 +12,7 @@ use super::writer::{Match, Writer};
 use crate::copy::match_len;
 use crate::table::{hash, zeros};
 use crate::unaligned::load;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// The levels that use this search.
 pub(super) const LEVELS: core::ops::RangeInclusive<u8> = 1..=2;

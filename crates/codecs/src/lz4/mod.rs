@@ -27,7 +27,7 @@ use core::ptr::NonNull;
 use lz4_sys as _;
 
 use super::{PaddedDst, PaddedSrc};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// Size of the library's `LZ4_stream_t`. It holds no pointers into itself, so it can be copied.
 const STREAM_SIZE: usize = (1 << 14) + 32;

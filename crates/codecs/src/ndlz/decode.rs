@@ -5,7 +5,7 @@
 
 use super::HEADER_LEN;
 use super::tokens::{RowSource, TokenInfo};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// The token of a cell of one repeated byte.
 const REPEATED: u8 = 0x40;

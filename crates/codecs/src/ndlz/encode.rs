@@ -57,7 +57,7 @@ pub fn compress<const SIDE: usize, const MAX_LEN: usize>(
     let mut at = HEADER_LEN;
     let mut group = [[[0; SIDE]; LANES]; SIDE];
     #[cfg(target_arch = "x86_64")]
-    let avx2 = oxiblosc_memory::cpu::has_avx2();
+    let avx2 = oxiblosc_base::memory::cpu::has_avx2();
     for band in src.chunks(SIDE * columns) {
         let height = band.len() / columns;
         for left in (0..columns).step_by(SIDE * LANES) {

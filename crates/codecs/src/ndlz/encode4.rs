@@ -124,8 +124,8 @@ impl Encoder {
     /// An encoder with empty tables. They are on the heap because they are too large for small stacks.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
-    pub fn new() -> oxiblosc_error::Result<Self> {
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
+    pub fn new() -> oxiblosc_base::Result<Self> {
         Ok(Self {
             cell_slots: [0; LANES],
             cells: zeros()?,

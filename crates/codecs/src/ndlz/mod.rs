@@ -23,8 +23,8 @@ mod hash;
 mod tests;
 mod tokens;
 
-use oxiblosc_cells::BlockShape;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::cells::BlockShape;
+use oxiblosc_base::{Error, Result};
 
 /// The length of the header, in front of the cells.
 const HEADER_LEN: usize = 9;

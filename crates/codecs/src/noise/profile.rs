@@ -1,7 +1,7 @@
 //! What a search for matches can find in a stream.
 
 use super::NoiseDetector;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// Whether some group of 64 bytes of a stream has about as many different values as 64 random base64 digits, or more: 41 on average. Text has some
 /// 25.

@@ -1,7 +1,7 @@
 //! Stretches of a stream that are compressed alike, and how short ones adapt to their neighbours.
 
 use super::PIECE;
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::memory::TryVec;
 
 /// How to compress a stretch, from the most effort to the least.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -2,8 +2,8 @@
 
 use super::{HASH_FACTOR, PIECE};
 use crate::table::KNUTH_MULTIPLIER;
-use oxiblosc_error::Result;
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
 
 /// The longest word in bytes.
 const MAX_WORD: u32 = 8;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ndlz;
 use crate::zfp::{self, CompressionMode};
-use oxiblosc_cells::BlockShape;
+use oxiblosc_base::cells::BlockShape;
 
 /// Fails if `read` makes a whole block, of `nbytes`, of a part of the stream.
 fn check(name: &str, stream: &[u8], nbytes: usize, read: impl FnMut(&[u8]) -> Option<usize>) {

@@ -57,7 +57,7 @@ pub struct Avx2Coder(());
 impl Avx2Coder {
     /// `None` if the CPU lacks one of the features.
     pub fn new() -> Option<Self> {
-        (oxiblosc_memory::cpu::has_avx2()
+        (oxiblosc_base::memory::cpu::has_avx2()
             && std::arch::is_x86_feature_detected!("bmi1")
             && std::arch::is_x86_feature_detected!("bmi2")
             && std::arch::is_x86_feature_detected!("lzcnt"))

@@ -26,9 +26,9 @@ use cell::CellParams;
 use coder::Avx2Coder;
 use coder::{BaselineCoder, PlaneCoder};
 use number::Real;
-use oxiblosc_cells::{BlockShape, Cell, Cells};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::cells::{BlockShape, Cell, Cells};
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 
 /// The number of items of a cell along a dimension.
 const SIDE: usize = 4;

@@ -1,7 +1,7 @@
 //! Compresses a stream in pieces, each of which is a block of its own.
 
 use super::{is_error, sys, written};
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 
 /// Compresses a stream with the parameters of the context. Each piece of `piece` bytes begins a new block, which has codes of its own. Returns the bytes
 /// written, or 0 if they do not fit.

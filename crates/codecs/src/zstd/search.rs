@@ -6,7 +6,7 @@
 use super::super::noise::{NoiseDetector, has_noise};
 use core::ffi::c_int;
 use core::ops::RangeInclusive;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
 use zstd_sys::ZSTD_strategy::ZSTD_lazy2;
 use zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 

@@ -11,7 +11,7 @@ mod avx2;
 mod avx512;
 
 #[cfg(target_arch = "x86_64")]
-use oxiblosc_memory::cpu::{Vectors, allows};
+use oxiblosc_base::memory::cpu::{Vectors, allows};
 
 /// The polynomial. Like all polynomials here it is reflected: the lowest bit is the coefficient of the highest power.
 pub const POLYNOMIAL: u32 = 0x82f6_3b78;

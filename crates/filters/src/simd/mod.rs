@@ -7,7 +7,7 @@ pub(crate) mod vector;
 mod x86_64;
 
 use super::{bitshuffle, bytedelta, run, shuffle};
-use oxiblosc_memory::cpu::{Vectors, allows};
+use oxiblosc_base::memory::cpu::{Vectors, allows};
 use std::sync::OnceLock;
 
 /// A kernel: type size, source, destination of the same length.

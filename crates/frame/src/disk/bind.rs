@@ -7,10 +7,10 @@ use crate::binding::{Binding, front_of};
 use crate::change::{Change, ChangedChunk};
 use crate::header::FrameKind;
 use crate::offsets::ChunkPlace;
+use oxiblosc_base::memory::{Collect, Edit};
+use oxiblosc_base::{Doing, Error, Result};
 use oxiblosc_chunk::checksum::front_sum;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_error::{Doing, Error, Result};
-use oxiblosc_memory::{Collect, Edit};
 
 /// The checksum of a chunk's front after some edits.
 fn front_after(stored: &Stored, edits: &[Edit]) -> Result<Option<u32>> {

@@ -9,10 +9,10 @@ use crate::journal::{Patch, Record, hash, put_back, roll_back};
 use crate::leftovers::{DeferredWrites, FileWrite, hold_back};
 use crate::meta::MetalayerRef;
 use crate::trailer;
-use oxiblosc_error::{Context, Doing, Error, Result};
+use oxiblosc_base::memory::sort::sort_by_key;
+use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
+use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Collect, ToTryVec, TryVec};
 
 /// The smallest page size of any system. A write within one page is not interrupted by a signal that kills the process.
 const PAGE: u64 = 4 << 10;

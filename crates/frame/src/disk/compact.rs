@@ -13,11 +13,11 @@ use crate::change::Delta;
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::offsets::Offsets;
+use oxiblosc_base::memory::{Buffer, Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::repack::repack;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 /// When a large frame is closed, its holes are closed only if they have more bytes than the chunks' bytes divided by this.
 const MIN_FREE: u64 = 256;

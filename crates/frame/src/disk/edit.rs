@@ -11,10 +11,10 @@ use crate::free_list::FreeList;
 use crate::header::{FrameKind, set_extent};
 use crate::index::stored_header;
 use crate::offsets::{Offsets, special_offset};
+use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{Collect, ToTryVec, TryVec};
 
 /// The free space for chunks before an uncompressed index, of the chunks' bytes.
 const SLACK: Share = Share {

@@ -8,11 +8,11 @@ use crate::change::Delta;
 use crate::fingerprint;
 use crate::header::{Extent, FrameKind, set_extent};
 use crate::offsets::WIDTH;
+use oxiblosc_base::memory::{ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum::{crc32c, extended};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{ToTryVec, TryVec};
 
 /// An index has free space for so many more offsets, of their number.
 const SPARE_OFFSETS: Share = Share {

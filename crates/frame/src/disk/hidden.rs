@@ -6,10 +6,10 @@
 use super::new::NewFrame;
 use super::{Disk, Loaded, Options, frame_file};
 use crate::header::{FrameKind, Header};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::{CStrBuf, Shared};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::{Mode, paths, whole};
-use oxiblosc_memory::{CStrBuf, Shared};
 use std::ffi::CStr;
 
 /// What a hidden frame becomes.

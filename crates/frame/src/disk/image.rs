@@ -4,8 +4,8 @@ use crate::binding::Binding;
 use crate::fingerprint::{self, ChecksumScope, Stamp};
 use crate::header::{Extent, set_extent};
 use crate::offsets::Offsets;
-use oxiblosc_error::Result;
-use oxiblosc_memory::TryVec;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::TryVec;
 
 /// A compact frame without its chunks.
 pub struct Image {
@@ -26,7 +26,7 @@ impl Image {
     /// behind the header: between them are the chunks, unless they have files of their own. `cbytes` is described at [`Extent::cbytes`].
     ///
     /// # Errors
-    /// Those of [`Offsets::encode`]; [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// Those of [`Offsets::encode`]; [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn new(
         mut header: TryVec<u8>,
         trailer: &[u8],
@@ -71,7 +71,7 @@ impl Image {
     /// Makes the frame one byte longer, with a free byte before the trailer.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn lengthen(&mut self) -> Result<()> {
         let cbytes = Extent::parse(&self.header)?.cbytes;
         self.body.insert(self.body.len() - self.trailer_len, 0)?;

@@ -9,11 +9,11 @@ use crate::journal::{Overlay, overlay};
 use crate::meta::Metalayer;
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
+use oxiblosc_base::memory::{Shared, TryVec};
+use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Storage, StorageLock};
-use oxiblosc_memory::{Shared, TryVec};
 use std::cell::Cell;
 use std::time::Duration;
 

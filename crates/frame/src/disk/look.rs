@@ -8,9 +8,9 @@ use super::refresh::Named;
 use super::{Disk, Pending, is_there, patches};
 use crate::fingerprint;
 use crate::journal::{Patch, overlay};
-use oxiblosc_error::Error;
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::{CStrBuf, Shared};
 use oxiblosc_io::{Backend, Storage, Written};
-use oxiblosc_memory::{CStrBuf, Shared};
 
 /// The longest header that is copied for a check. Frames with a longer one are checked under their lock.
 const MAX_HEADER: usize = 512;

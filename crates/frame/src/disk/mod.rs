@@ -45,10 +45,10 @@ use super::meta::Metalayer;
 use super::offsets::{ChunkPlace, Offsets};
 use super::trailer;
 pub use new::NewFrame;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::{CStrBuf, Shared, Sorted, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::{Backend, Mode, Storage, Written};
-use oxiblosc_memory::{CStrBuf, Shared, Sorted, TryVec};
 use std::ffi::CStr;
 
 /// How often a frame is read while another process changes it, and the pause between two attempts in milliseconds.

@@ -4,10 +4,10 @@ use super::Options;
 use super::image::Image;
 use super::paths::{ChunkPaths, with_suffix};
 use crate::header::FrameKind;
-use oxiblosc_error::{Context, Doing, Error, Result};
+use oxiblosc_base::memory::{CStrBuf, Shared};
+use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Mode, Storage};
-use oxiblosc_memory::{CStrBuf, Shared};
 use std::ffi::CStr;
 
 /// The files of a frame that was just created, so that they can be removed if a later step fails.

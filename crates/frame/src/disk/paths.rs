@@ -1,8 +1,8 @@
 //! The paths of the files of a frame.
 
 use crate::header::FrameKind;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{CStrBuf, TryVec};
+use oxiblosc_base::memory::{CStrBuf, TryVec};
+use oxiblosc_base::{Error, Result};
 use std::ffi::CStr;
 
 pub(super) fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {

@@ -7,10 +7,10 @@ use crate::change::{Change, ChangedChunk};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::offsets::{ChunkPlace, Found, Offsets};
+use oxiblosc_base::memory::{Collect, Shared, Sorted, TryVec};
+use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
-use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Mode, Storage, paths};
-use oxiblosc_memory::{Collect, Shared, Sorted, TryVec};
 use std::ffi::CStr;
 
 /// In frames with more chunks than this, free space that others have left between chunks is not searched for.

@@ -3,10 +3,10 @@
 use super::load::{self, NotLoaded};
 use super::look::{has_bytes, is_written_since};
 use super::{Disk, Loaded, is_there, patches};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::Shared;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_io::readers::{FileSlot, READERS};
 use oxiblosc_io::{Exclusion, Mode, Storage};
-use oxiblosc_memory::Shared;
 
 /// A read handle that is kept open.
 pub(super) struct KeptReader {

@@ -11,10 +11,10 @@ use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::offsets::Offsets;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::sort::sort_by_key;
+use oxiblosc_base::memory::{Collect, TryVec};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Collect, TryVec};
 
 impl Disk {
     /// Applies a change and makes the frame compact, with at most `holes` free bytes between its chunks. An empty frame must always be compact,

@@ -5,12 +5,12 @@ use crate::fingerprint::ChecksumScope;
 use crate::header::FrameKind;
 use crate::journal::overlay;
 use crate::offsets::{ChunkPlace, Found, Offsets};
+use oxiblosc_base::memory::{Buffer, Shared};
+use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_chunk::source::BlockSource;
-use oxiblosc_error::{Context, Doing, Error, Result};
 use oxiblosc_io::{Mode, Storage};
-use oxiblosc_memory::{Buffer, Shared};
 
 /// The most bytes that a chunk is expected to have: no more are read before its header is known.
 const MAX_EXPECTED: u64 = 64 << 20;

@@ -5,11 +5,11 @@ use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::journal;
 use crate::leftovers::has_frame;
-use oxiblosc_error::{Doing, Error, Result};
+use oxiblosc_base::memory::{Collect, Shared, Sorted};
+use oxiblosc_base::{Doing, Error, Result};
 use oxiblosc_io::lock::{self, Attempt, SidecarLock};
 use oxiblosc_io::readers::{FileSlot, WRITERS};
 use oxiblosc_io::{Exclusion, Mode, Storage, operation, paths};
-use oxiblosc_memory::{Collect, Shared, Sorted};
 use std::time::Duration;
 
 /// How often the file is opened if it is removed or replaced each time before it is locked.

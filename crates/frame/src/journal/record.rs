@@ -12,8 +12,8 @@
 
 use super::Patch;
 use crate::leftovers::{FileWrite, has_magic_in};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, ToTryVec, TryVec};
+use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 
 const FRONT_MAGIC: &[u8; 8] = b"oxb2jnl\x02";
 /// The magic of a masked record.

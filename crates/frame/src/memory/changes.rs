@@ -4,9 +4,9 @@ use super::Memory;
 use crate::change::{Change, ChangedChunk, Delta};
 use crate::offsets::{ChunkPlace, special_offset};
 use crate::replace::{Replaced, Replacement};
+use oxiblosc_base::memory::{Buffer, Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::CheckedChunks;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 impl Memory {
     /// Applies a change, and sets header and trailer (none: it stays); see [`Disk::commit`](crate::disk::Disk::commit). If it fails, the frame is as

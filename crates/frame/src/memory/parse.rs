@@ -6,9 +6,9 @@ use crate::fingerprint;
 use crate::header::{Extent, FrameKind, Header};
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
+use oxiblosc_base::memory::{ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{ToTryVec, TryVec};
 
 /// The index that `bytes` begin with; empty if there is none.
 fn index_bytes(bytes: &[u8]) -> &[u8] {

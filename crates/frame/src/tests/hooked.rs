@@ -1,9 +1,9 @@
 //! The file system, with a hook at the calls on its files.
 
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Shared, shared_dyn};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Version, Written};
-use oxiblosc_memory::{Shared, shared_dyn};
 use std::ffi::CStr;
 use std::time::Duration;
 

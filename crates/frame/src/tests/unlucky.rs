@@ -2,7 +2,7 @@
 
 use super::hooked::{Call, Hook};
 use super::killed;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_io::{Mode, Storage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

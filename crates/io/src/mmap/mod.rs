@@ -13,10 +13,10 @@
 use super::{Exclusion, Mode, Storage, Written};
 use crate::file::{read_up_to, write_all};
 use lock::MapLock;
-use oxiblosc_error::{Context, Doing, Error, OrError, Result};
-use oxiblosc_memory::boxed;
-use oxiblosc_system::files;
-use oxiblosc_system::map::{MapMode, Region, whole_pages};
+use oxiblosc_base::memory::boxed;
+use oxiblosc_base::system::files;
+use oxiblosc_base::system::map::{MapMode, Region, whole_pages};
+use oxiblosc_base::{Context, Doing, Error, OrError, Result};
 use std::ffi::CStr;
 use std::fs::File;
 use std::mem::ManuallyDrop;

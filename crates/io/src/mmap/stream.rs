@@ -2,10 +2,10 @@
 
 use super::{Map, OpenMode};
 use crate::Storage;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::env::info;
-use oxiblosc_memory::{Lossy, Shared};
-use oxiblosc_system::streams;
+use oxiblosc_base::memory::env::info;
+use oxiblosc_base::memory::{Lossy, Shared};
+use oxiblosc_base::system::streams;
+use oxiblosc_base::{Error, Result};
 use std::ffi::{CStr, c_int};
 use std::io::ErrorKind;
 

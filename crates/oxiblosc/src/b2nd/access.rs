@@ -5,12 +5,12 @@ use super::write::{ChunkCompressor, ChunkData};
 use crate::coder::{SchunkDecoder, SchunkEncoder};
 use crate::fill::{Fill, FilledBlocks};
 use crate::schunk::{Location, State, SuperChunk};
+use oxiblosc_base::memory::Buffer;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::Buffer;
 
 /// The chunks of a super-chunk, during an operation on it.
 pub(super) struct StoredChunks<'a> {

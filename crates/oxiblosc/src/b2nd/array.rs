@@ -11,12 +11,12 @@ use super::write::{Rewriter, SelectionWrite};
 use super::{Dims, MAX_DIM};
 use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::{ChunkUpdate, State, SuperChunk, Update};
-use oxiblosc_cells::BlockShape;
+use oxiblosc_base::cells::BlockShape;
+use oxiblosc_base::memory::{AlignedBuffer, Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
-use oxiblosc_memory::{AlignedBuffer, Collect, TryVec};
 
 /// The index of the metalayer that makes a super-chunk an array.
 pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {

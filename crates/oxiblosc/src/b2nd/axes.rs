@@ -1,9 +1,9 @@
 //! A selection along one dimension, which is a range or a list of indices, and the chunks and blocks that it touches.
 
 use super::runs::Run;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
-use oxiblosc_memory::grid::{self, Part};
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::memory::grid::{self, Part};
+use oxiblosc_base::{Error, Result};
 
 /// The items that are selected along one dimension.
 pub(super) enum AxisSelection {

@@ -2,12 +2,12 @@
 
 use crate::schunk::parsed::{ReadExtent, with_bytes, with_stored};
 use crate::schunk::{Location, WholeChunk};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::special::SpecialChunk;
-use oxiblosc_error::{Error, Result};
 
 /// The chunks of an array.
 pub trait Chunks: Sync {

@@ -6,10 +6,10 @@ use super::meta::{Meta, NAME};
 use crate::encoding::{EncodeContext, special_chunk};
 use crate::schunk::special::Sample;
 use crate::schunk::{ChunkUpdate, State, SuperChunk};
+use oxiblosc_base::memory::{Buffer, Collect};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, Special};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::MetalayerRef;
-use oxiblosc_memory::{Buffer, Collect};
 
 /// The size of a chunk in bytes, for an array with items of `typesize` bytes.
 ///

@@ -3,7 +3,7 @@
 
 use super::shape::Shape;
 use super::{Dims, MAX_DIM};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// C-order strides: the distance between neighbours along each dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use super::geometry::Geometry;
 use super::{Dims, MAX_DIM};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Text, TryVec};
+use oxiblosc_base::memory::{Text, TryVec};
+use oxiblosc_base::{Error, Result};
 use std::fmt::{self, Display};
 
 /// The metalayer's name.

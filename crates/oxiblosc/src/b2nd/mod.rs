@@ -51,7 +51,7 @@ pub mod write;
 pub use array::ArrayRef;
 
 /// The maximum number of dimensions.
-pub const MAX_DIM: usize = oxiblosc_memory::grid::MAX_AXES;
+pub const MAX_DIM: usize = oxiblosc_base::memory::grid::MAX_AXES;
 
 /// A number for each dimension. Elements after the last dimension have no meaning.
 pub type Dims = [i64; MAX_DIM];

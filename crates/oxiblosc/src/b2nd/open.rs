@@ -4,9 +4,9 @@ use super::array::{ArrayRef, find_metalayer};
 use super::geometry::Geometry;
 use super::meta::Meta;
 use crate::schunk::{Changing, Reading, State, SuperChunk};
+use oxiblosc_base::memory::CStrBuf;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::lock;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::CStrBuf;
 use std::ffi::CStr;
 use std::sync::Mutex;
 

@@ -16,10 +16,10 @@ use crate::params::CParams;
 use crate::schunk::open::{Protection, StorageParams};
 use crate::schunk::special::Sample;
 use crate::schunk::{State, SuperChunk};
+use oxiblosc_base::memory::{ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::Special;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::MetalayerRef;
-use oxiblosc_memory::{ToTryVec, TryVec};
 use std::path::Path;
 
 /// The shapes of an array, its chunks and its blocks, all in items, and the type of an item. The default is an array without dimensions and

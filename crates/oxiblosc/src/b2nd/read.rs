@@ -3,14 +3,14 @@
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
+use oxiblosc_base::memory::grid::{Grid, Tile};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::block_reader::BlockReader;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::grid::{Grid, Tile};
 use std::ops::Range;
 
 /// If no more than one in this many items of a block is selected, items are decompressed one by one.

@@ -6,13 +6,13 @@ use super::runs::{Run, StridedCopy};
 use super::write::{BlockChange, Rewriter};
 use super::{Dims, MAX_DIM};
 use crate::schunk::Update;
+use oxiblosc_base::memory::{Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::patch::Touched;
 use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
-use oxiblosc_memory::{Collect, TryVec};
 
 /// The change of one dimension's length: the chunks from `from` up to but not including `to` are added (`grows`) or removed.
 #[derive(Clone, Copy)]

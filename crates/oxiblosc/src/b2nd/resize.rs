@@ -11,11 +11,11 @@ use crate::schunk::copy::Budget;
 use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::state::{PlannedChange, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
+use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec, boxed};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::scratch;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change};
-use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec, boxed};
 
 /// Makes the chunks that have new items.
 type Write<'a> = dyn Fn(&Resizing) -> Result<TryVec<Update>> + 'a;

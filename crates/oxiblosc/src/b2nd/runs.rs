@@ -1,8 +1,8 @@
 //! Copies of boxes of items from one array to another, as contiguous runs.
 
 use super::MAX_DIM;
-use oxiblosc_error::{Error, Result};
-pub use oxiblosc_memory::grid::{Run, StridedCopy};
+pub use oxiblosc_base::memory::grid::{Run, StridedCopy};
+use oxiblosc_base::{Error, Result};
 
 /// C-order strides of an array, in items.
 ///

@@ -5,9 +5,9 @@ use super::axes::{AxisSelection, IndexList, Range};
 use super::geometry::Geometry;
 use super::runs::{Run, StridedCopy, strides};
 use super::{Dims, MAX_DIM};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::grid::{Grid, Part, Tile, as_box, walk};
-use oxiblosc_memory::{Collect, TryVec};
+use oxiblosc_base::memory::grid::{Grid, Part, Tile, as_box, walk};
+use oxiblosc_base::memory::{Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 
 /// Items of an array, and the position of each in a buffer. No two have the same position there.
 pub struct Selection<'a> {

@@ -1,7 +1,7 @@
 //! Lengths along the dimensions of an array.
 
 use super::MAX_DIM;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 use std::fmt::{self, Debug};
 use std::ops::Deref;
 

@@ -2,12 +2,12 @@
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::geometry::Geometry;
+use oxiblosc_base::memory::{Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::block_reader::BlockReader;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, TryVec};
 
 /// The location of an item, and its destination.
 struct SparseItem<'a> {

@@ -3,9 +3,9 @@
 use super::MAX_DIM;
 use super::geometry::Geometry;
 use super::meta::{Meta, NAME};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::ToTryVec;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::ToTryVec;
 
 /// Checks that an array has no metalayer besides its own, as another one might depend on its dimensions.
 ///

@@ -7,6 +7,9 @@ use super::select::{Selection, TouchedChunk};
 use crate::fill::Fill;
 use crate::schunk::parsed::patch_stored;
 use crate::schunk::{ChunkUpdate, Location, Update, WholeChunk};
+use oxiblosc_base::memory::sort::sort_by_key;
+use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::decompress;
@@ -15,9 +18,6 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::sort::sort_by_key;
-use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec};
 use std::sync::Mutex;
 
 /// The data of a chunk that is to be compressed.

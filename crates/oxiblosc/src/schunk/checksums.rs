@@ -5,11 +5,11 @@ use super::rules::ChunkInfo;
 use super::state::State;
 use super::store::ChunkUpdate;
 use super::superchunk::SuperChunk;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::checksum;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
-use oxiblosc_memory::TryVec;
 
 /// Chunks get checksums in batches of about this many bytes, each of which is one change of the frame.
 const BATCH: usize = 16 << 20;

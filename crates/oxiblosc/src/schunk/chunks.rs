@@ -5,6 +5,8 @@ use super::rules::ChunkInfo;
 use super::state::{PlannedChange, State};
 use super::store::Location;
 use super::superchunk::SuperChunk;
+use oxiblosc_base::memory::{Buffer, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::checksum;
@@ -13,9 +15,7 @@ use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_chunk::scratch;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
-use oxiblosc_memory::{Buffer, TryVec};
 use std::ops::Deref;
 
 /// Chunks with at most this many bytes of data are compressed into scratch memory and then copied: a buffer of their own would have to be

@@ -9,12 +9,12 @@ use super::superchunk::SuperChunk;
 use crate::coder::{Changed, SchunkDecoder, SchunkEncoder, WindowCounts};
 use crate::context::{Compressor, Decompressor};
 use crate::params::{CParams, DParams};
+use oxiblosc_base::memory::{Buffer, TryVec, boxed};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, TryVec, boxed};
 
 /// A frame with more special chunks than this, and than its size explains, is copied as a frame: a few bytes of index can stand for millions of
 /// chunks.

@@ -4,15 +4,15 @@ use super::chunks::WholeChunk;
 use super::state::State;
 use super::store::{ChunkStore, Location, lock};
 use super::superchunk::SuperChunk;
+use oxiblosc_base::memory::sort::sort;
+use oxiblosc_base::memory::{Buffer, Collect, TryVec, boxed};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, Special, flags2, i32_at, offset,
 };
 use oxiblosc_chunk::source::BlockSource;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::header::FrameKind;
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, TryVec, boxed};
 
 /// The offset of the second flags byte in an extended header.
 const FLAGS2: usize = 31;

@@ -5,13 +5,13 @@ use super::superchunk::SuperChunk;
 use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder, WindowCounts};
 use crate::context::{Compressor, Decompressor};
 use crate::params::{CParams, DParams};
+use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
-use oxiblosc_memory::{Buffer, Collect, ToTryVec, TryVec};
 
 /// The maximum number of fixed-length metalayers, and of variable-length ones in a frame, as in the reference.
 pub const MAX_METALAYERS: usize = oxiblosc_frame::header::MAX_METALAYERS;

@@ -1,13 +1,13 @@
 //! Functions that run a closure on a parsed chunk, whether the chunk is in memory or in a file.
 
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::in_place::PatchTarget;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Touched};
-use oxiblosc_error::Result;
 use oxiblosc_frame::disk::Stored;
-use oxiblosc_memory::{Buffer, TryVec};
 
 /// How much of a chunk in a file is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,8 @@ use super::store::{ChunkUpdate, Location};
 use super::superchunk::SuperChunk;
 use crate::coder::{SchunkDecoder, SchunkEncoder};
 use crate::fill::FilledBlocks;
+use oxiblosc_base::memory::{Buffer, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::decompress;
@@ -20,8 +22,6 @@ use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
 use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, TryVec};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -453,7 +453,7 @@ impl SuperChunk {
     /// # Errors
     /// Those of reading a frame, and the sizes of its chunks; [`Error::MEMORY_ALLOC`].
     pub fn chunks_of(&self, range: Range<u64>) -> Result<TryVec<usize>> {
-        use oxiblosc_memory::Collect;
+        use oxiblosc_base::memory::Collect;
         let sizes = self.read()?.sizes()?;
         let parts = sizes.parts(range.start, range.end.min(sizes.nbytes()))?;
         parts.map(|part| part.nchunk).collect_vec()

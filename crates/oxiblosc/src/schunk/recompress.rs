@@ -4,6 +4,8 @@ use super::chunks::WholeChunk;
 use super::ranges::is_plain;
 use super::state::State;
 use super::superchunk::SuperChunk;
+use oxiblosc_base::memory::{AlignedBuffer, Buffer, Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
@@ -12,8 +14,6 @@ use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{AlignedBuffer, Buffer, Collect, TryVec};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -154,7 +154,7 @@ mod tests {
     fn what_was_never_written_does_not_become_the_chunk_before() {
         let schunk = SuperChunk::create(StorageParams::default()).unwrap();
         schunk.append_data(&[7; 4000]).unwrap();
-        let mut chunk = oxiblosc_memory::TryVec::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
+        let mut chunk = oxiblosc_base::memory::TryVec::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
         let uninit = SpecialChunk {
             special: Special::Uninit,
             nbytes: 4000,

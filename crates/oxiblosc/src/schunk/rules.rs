@@ -4,9 +4,9 @@
 //! `chunksize` is -1 until there is a chunk. Then it is the size of the data of all chunks but the last, which may be shorter. It becomes 0
 //! as soon as that no longer holds.
 
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum::{CHECKSUMS, check_header_only};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::offsets::special_of;
 
 const VL_BLOCKS: u8 = oxiblosc_chunk::header::flags2::VL_BLOCKS;

@@ -2,11 +2,11 @@
 
 use super::open::{Protection, c_path};
 use super::superchunk::SuperChunk;
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Buffer, Shared};
 use oxiblosc_frame::container;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, shared, whole};
-use oxiblosc_memory::{Buffer, Shared};
 use std::ffi::CStr;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub trait Savable {
     /// A copy as a contiguous frame: in a new file at the path, or in memory.
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::FILE_OPEN`] if something is already at the path; those of damaged chunks, and of output.
+    /// [`oxiblosc_base::Error::FILE_OPEN`] if something is already at the path; those of damaged chunks, and of output.
     fn copy_as_frame(&self, path: Option<&CStr>, durable: bool) -> Result<SuperChunk>;
 
     /// Runs `body` on the bytes of a frame in memory that can be saved as it is. None if there is no such frame.
@@ -110,7 +110,7 @@ impl SuperChunk {
     /// ```
     ///
     /// # Errors
-    /// [`oxiblosc_error::Error::FILE_OPEN`] if something is already at the path; those of damaged chunks, and of output. After an error the file
+    /// [`oxiblosc_base::Error::FILE_OPEN`] if something is already at the path; those of damaged chunks, and of output. After an error the file
     /// is as it was.
     pub fn save(&self, path: &Path, durable: bool) -> Result<u64> {
         self.save_to(&SaveTarget {

@@ -1,7 +1,7 @@
 //! Converts ranges of the data into parts of chunks.
 
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Shared, TryVec};
+use oxiblosc_base::memory::{Shared, TryVec};
+use oxiblosc_base::{Error, Result};
 
 /// The sizes of the data of all chunks, in bytes.
 #[derive(Clone, Debug)]

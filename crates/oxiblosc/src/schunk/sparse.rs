@@ -4,13 +4,13 @@ use super::parsed::ReadExtent;
 use super::ranges::{RangeReader, is_plain};
 use super::slices::ChunkPart;
 use super::superchunk::SuperChunk;
+use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_chunk::hooks::NoHooks;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::TryVec;
 use std::sync::{Mutex, PoisonError};
 
 /// The index of an item, and its destination.
@@ -221,12 +221,12 @@ mod tests {
     use crate::schunk::open::next_id;
     use crate::schunk::store::ChunkStore;
     use crate::{CParams, Compressor, DParams, Decompressor, Special, StorageParams, SuperChunk};
+    use oxiblosc_base::Result;
+    use oxiblosc_base::memory::TryVec;
     use oxiblosc_chunk::Chunk;
     use oxiblosc_chunk::getitem::ItemRange;
     use oxiblosc_chunk::header::ChunkHeader;
     use oxiblosc_chunk::hooks::{Executor, Hooks};
-    use oxiblosc_error::Result;
-    use oxiblosc_memory::TryVec;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

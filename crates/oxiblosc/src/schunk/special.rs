@@ -3,11 +3,11 @@
 use super::rules::{ChunkInfo, Counts};
 use super::state::PlannedChange;
 use super::superchunk::{Changing, SuperChunk};
+use oxiblosc_base::memory::{Buffer, Collect, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
-use oxiblosc_memory::{Buffer, Collect, TryVec};
 
 /// Makes a chunk of special values, with so many bytes of data.
 pub type Sample<'a> = dyn Fn(Special, i32) -> Result<TryVec<u8>> + 'a;

@@ -3,15 +3,15 @@
 
 use super::rules::Counts;
 use super::store::{ChunkStore, Location};
+use oxiblosc_base::memory::{Buffer, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
 use oxiblosc_frame::runs::Runs;
-use oxiblosc_memory::{Buffer, TryVec};
 
 /// The number of the first new chunk in [`Staged::order`]: higher than the index of any old chunk, as a super-chunk has fewer chunks.
 const NEW: u64 = 1 << 32;

@@ -9,16 +9,16 @@ use super::slices::ChunkSizes;
 use super::staged::Before;
 use super::store::{ChunkStore, Location, lock, unlocked};
 use crate::coder::{Changed, Host, WindowCounts};
+use oxiblosc_base::memory::{Buffer, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::tune::BlocksizeRequest;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::ChangedChunk;
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, TryVec};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 

@@ -1,16 +1,16 @@
 //! Where the chunks of a super-chunk are kept.
 
 use super::staged::Staged;
+use oxiblosc_base::memory::{Buffer, Collect, Edit, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk, check_listable};
 use oxiblosc_frame::disk::{Disk, Metadata, Stored};
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_frame::offsets::Found;
-use oxiblosc_memory::{Buffer, Collect, Edit, TryVec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The chunks of a super-chunk, in one of four kinds of storage.

@@ -8,10 +8,10 @@ use super::state::State;
 use super::store::ChunkStore;
 use super::superchunk::{Locked, SuperChunk};
 use crate::coder::{Changed, Host, WindowCounts};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::{Collect, ToTryVec, TryVec, boxed};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer};
-use oxiblosc_memory::{Collect, ToTryVec, TryVec, boxed};
 
 impl State {
     /// Whether a transaction has been begun.

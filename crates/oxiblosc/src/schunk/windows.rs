@@ -3,9 +3,9 @@
 
 use super::state::State;
 use crate::coder::{Changed, WindowCounts};
-use oxiblosc_error::Result;
+use oxiblosc_base::Result;
+use oxiblosc_base::memory::{Buffer, TryVec, boxed};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, TryVec, boxed};
 
 /// What C programs see of each chunk that has a buffer of its own, such as its address.
 pub struct ChunkWindows<W>(TryVec<W>);
@@ -20,7 +20,7 @@ impl<W> ChunkWindows<W> {
     /// Allocates room for so many chunks, so that [`Self::update`] cannot fail.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn prepare(&mut self, count: &WindowCounts) -> Result<()> {
         let more = count.separate.saturating_sub(self.0.len());
         self.0.reserve(more)
@@ -91,7 +91,7 @@ impl<W: Default> LayerWindows<W> {
     /// Allocates windows for so many metalayers, so that [`Self::update`] cannot fail.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`](oxiblosc_error::Error::MEMORY_ALLOC).
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn prepare(&mut self, count: &WindowCounts) -> Result<()> {
         let (fixed, variable, spare) = (&mut self.fixed.0, &mut self.variable.0, &mut self.spare);
         let all = count.metalayers + count.vlmetalayers;
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::params::CParams;
     use crate::schunk::{ChunkStore, Parameters};
-    use oxiblosc_memory::ToTryVec;
+    use oxiblosc_base::memory::ToTryVec;
 
     fn layer(name: &str) -> Metalayer {
         Metalayer {

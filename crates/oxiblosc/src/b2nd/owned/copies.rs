@@ -6,8 +6,8 @@ use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::Meta;
 use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::open::StorageParams;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::Special;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::MetalayerRef;
 
 impl Array {

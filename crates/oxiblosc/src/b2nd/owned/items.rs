@@ -3,7 +3,7 @@
 use super::Array;
 use crate::b2nd::array::ArrayRef;
 use crate::b2nd::shape::Shape;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 impl Array {
     /// Reads the items from `start` up to but not including `stop` into the front of `items`, in C order. If `items` is longer, the rest

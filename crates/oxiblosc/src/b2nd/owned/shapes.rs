@@ -2,7 +2,7 @@
 
 use super::Array;
 use crate::schunk::save::Savable;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 impl Array {
     /// Changes the shape; the number of dimensions stays the same. Items are added or removed at the end of each dimension. New items are zero,

@@ -6,7 +6,7 @@ use crate::b2nd::array::ArrayRef;
 use crate::b2nd::geometry::Geometry;
 use crate::b2nd::shape::Shape;
 use crate::b2nd::views::check_metalayers;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::{Error, Result};
 
 /// How the dimensions of a view follow from those of its array.
 #[derive(Debug)]

@@ -4,13 +4,13 @@ use super::State;
 use crate::coder::{Changed, Host, WindowCounts};
 use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::store::{ChunkStore, ChunkUpdate, Location, Update, apply_separate};
+use oxiblosc_base::memory::sort::sort;
+use oxiblosc_base::memory::{Buffer, Collect, Edit, ToTryVec, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta;
-use oxiblosc_memory::sort::sort;
-use oxiblosc_memory::{Buffer, Collect, Edit, ToTryVec, TryVec};
 use std::ops::Range;
 
 /// The most special chunks, which were only offsets, that one change stores as bytes.

@@ -6,9 +6,9 @@ use crate::coder::{Changed, Host};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::ChunkSizes;
 use crate::schunk::store::Location;
+use oxiblosc_base::memory::{Shared, TryVec};
+use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Shared, TryVec};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 

@@ -2,11 +2,11 @@
 
 use super::{Peek, SuperChunk};
 use crate::schunk::state::State;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::Reserved;
+use oxiblosc_base::memory::env::trace;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, LockState};
 use oxiblosc_io::operation::{self, LockLevel, Nesting};
-use oxiblosc_memory::Reserved;
-use oxiblosc_memory::env::trace;
 use std::sync::atomic::Ordering;
 
 impl SuperChunk {

@@ -4,8 +4,8 @@
 use super::SuperChunk;
 use crate::schunk::chunks::Position;
 use crate::{CParams, Place, Protection, Result, StorageParams};
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_frame::header::Extent;
-use oxiblosc_memory::Buffer;
 use std::path::Path;
 
 /// Items of a chunk, and bytes of an item.

@@ -3,11 +3,11 @@
 use super::SuperChunk;
 use crate::schunk::state::State;
 use crate::schunk::store::lock;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_base::memory::Reader;
+use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::disk::LockState;
 use oxiblosc_frame::disk::look::Currency;
 use oxiblosc_io::operation::{self, LockLevel, Nesting};
-use oxiblosc_memory::Reader;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
 

@@ -4,10 +4,10 @@
 use super::SuperChunk;
 use crate::schunk::chunks::Position;
 use crate::{Array, CParams, Initial, Layout, Place, Protection, Result, StorageParams};
+use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_frame::header::{Extent, set_extent};
 use oxiblosc_frame::offsets::{Offsets, special_offset};
 use oxiblosc_frame::trailer;
-use oxiblosc_memory::{Buffer, TryVec};
 use std::path::PathBuf;
 
 /// Chunks of 128 items of 8 bytes, in blocks of 32.

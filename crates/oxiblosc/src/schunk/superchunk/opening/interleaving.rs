@@ -2,10 +2,10 @@
 
 use super::scenarios::FrameChange;
 use crate::Result;
+use oxiblosc_base::memory::{Shared, shared_dyn};
+use oxiblosc_base::system::locks;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage, Version, Written};
-use oxiblosc_memory::{Shared, shared_dyn};
-use oxiblosc_system::locks;
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;

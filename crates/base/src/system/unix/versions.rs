@@ -1,0 +1,157 @@
+//! Which file a path names or is open, and when that was last written to.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+pub use system::{identity, identity_of, version, version_of, written};
+
+/// When a file was last written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Written {
+    pub(super) seconds: i64,
+    pub(super) nanos: u32,
+}
+
+/// Device and inode of a file, and how many bytes it has, if that is known.
+pub type FileVersion = ((u64, u64), Option<u64>);
+
+/// Device and inode of an open file that has a name still: else it is gone once it is closed.
+pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
+    let there = file.metadata().ok()?;
+    (there.nlink() > 0).then(|| (there.dev(), there.ino()))
+}
+
+/// Whether a descriptor still leads to the file with this device and inode, as far as that is known: the program may have closed it, and its
+/// number may be another file's.
+pub fn is_open(file: &File, known: (u64, u64)) -> bool {
+    match identity(file) {
+        Ok(identity) => identity == known,
+        Err(error) => error.raw_os_error() != Some(libc::EBADF),
+    }
+}
+
+/// Device and inode of what a path of the standard library names.
+pub fn identity_at(path: &std::path::Path) -> io::Result<(u64, u64)> {
+    let there = path.metadata()?;
+    Ok((there.dev(), there.ino()))
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::{FileVersion, Written};
+    use crate::system::unix::files::done;
+    use std::ffi::{CStr, c_int};
+    use std::fs::File;
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsRawFd;
+
+    /// Device and inode that the path names.
+    pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
+        let there = ask(libc::AT_FDCWD, path, 0, libc::STATX_INO).ok()?;
+        Some(identity_in(&there))
+    }
+
+    /// No times: some systems note that a program saw the time of the last change, so that the next write has to set a new time, which
+    /// takes longer than the write.
+    const VERSION: u32 = libc::STATX_INO | libc::STATX_SIZE;
+
+    /// The version of the file that the path names.
+    pub fn version_of(path: &CStr) -> Option<FileVersion> {
+        let there = ask(libc::AT_FDCWD, path, 0, VERSION).ok()?;
+        Some(version_in(&there))
+    }
+
+    /// The version of an open file.
+    pub fn version(file: &File) -> io::Result<FileVersion> {
+        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, VERSION)?;
+        Ok(version_in(&there))
+    }
+
+    fn version_in(there: &libc::statx) -> FileVersion {
+        let size = (there.stx_mask & libc::STATX_SIZE != 0).then_some(there.stx_size);
+        (identity_in(there), size)
+    }
+
+    fn identity_in(there: &libc::statx) -> (u64, u64) {
+        let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
+        (device, there.stx_ino)
+    }
+
+    /// When an open file was last written to, where the system knows.
+    pub fn written(file: &File) -> Option<Written> {
+        let asked = libc::STATX_MTIME;
+        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, asked).ok()?;
+        (there.stx_mask & libc::STATX_MTIME != 0).then_some(Written {
+            seconds: there.stx_mtime.tv_sec,
+            nanos: there.stx_mtime.tv_nsec,
+        })
+    }
+
+    /// Device and inode of an open file, with as little asked for.
+    pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, libc::STATX_INO)?;
+        Ok(identity_in(&there))
+    }
+
+    /// Asks for what `mask` says of the file that a path names.
+    #[inline(always)]
+    fn ask(from: c_int, path: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
+        let mut there = MaybeUninit::<libc::statx>::zeroed();
+        let room = there.as_mut_ptr();
+        // SAFETY: a C string, and room for what the call fills in.
+        #[cfg(not(target_env = "musl"))]
+        let rc = unsafe { libc::statx(from, path.as_ptr(), flags, mask, room) };
+        // musl has that function only since version 1.2.5, and distributions have older ones.
+        // SAFETY: a C string, and room for what the call fills in.
+        #[cfg(target_env = "musl")]
+        let rc = unsafe { libc::syscall(libc::SYS_statx, from, path.as_ptr(), flags, mask, room) }
+            as c_int;
+        done(rc)?;
+        // SAFETY: numbers, zero where nothing was filled in.
+        Ok(unsafe { there.assume_init() })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::{FileVersion, Written};
+    use crate::system::unix::files::stat;
+    use std::ffi::CStr;
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::fs::MetadataExt;
+
+    /// The version of the file that the path names.
+    pub fn version_of(path: &CStr) -> Option<FileVersion> {
+        let there = stat(path, true).ok()?;
+        Some((there.identity, None))
+    }
+
+    /// The version of an open file.
+    pub fn version(file: &File) -> io::Result<FileVersion> {
+        let there = file.metadata()?;
+        Ok(((there.dev(), there.ino()), Some(there.len())))
+    }
+
+    /// When an open file was last written to.
+    pub fn written(file: &File) -> Option<Written> {
+        let there = file.metadata().ok()?;
+        Some(Written {
+            seconds: there.mtime(),
+            nanos: there.mtime_nsec() as u32,
+        })
+    }
+
+    /// Device and inode that the path names.
+    pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
+        stat(path, true).ok().map(|there| there.identity)
+    }
+
+    /// Device and inode of an open file.
+    pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+        let file = file.metadata()?;
+        Ok((file.dev(), file.ino()))
+    }
+}
