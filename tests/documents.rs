@@ -151,7 +151,6 @@ fn the_map_of_the_sources_is_whole() {
     assert!(missing.is_empty(), "not on the map: {missing:?}");
 }
 
-/// The program in Rust that the README shows is the one that the documentation of `oxiblosc` has, and that is compiled.
 /// Adds the files of a folder and those below it, but for tests.
 fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     for (name, path) in entries(folder) {
@@ -180,6 +179,7 @@ fn the_core_has_no_types_of_c() {
     }
 }
 
+/// The program in Rust that the README shows is the one that the documentation of `oxiblosc` has, and that is compiled.
 #[test]
 fn the_program_in_rust_compiles() {
     let readme = read("README.md");
