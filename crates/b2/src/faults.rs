@@ -116,6 +116,7 @@ impl Faults {
         };
         let name = String::from_utf8_lossy(path.to_bytes()).into_owned();
         let file = opened.inspect_err(|error| {
+            self.note(*error);
             if *error == Error::FILE_OPEN
                 && let Some(why) = cause(*error)
                 && !is_missing(&why)

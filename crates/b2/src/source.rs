@@ -295,7 +295,11 @@ impl Frame {
 
     /// Whether some chunks are not those that belong where they are. What cannot be read tells nothing.
     pub fn has_misplaced(&mut self) -> bool {
-        self.disk.check_places() == Err(Error::DATA)
+        let checked = self.disk.check_places();
+        checked.is_err_and(|error| {
+            self.faults.note(error);
+            error == Error::DATA
+        })
     }
 
     /// Fails if some chunks are not those that belong where they are.

@@ -331,9 +331,11 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         findings.add(&progress, shared);
     }
     // What is damaged could not be told from what is elsewhere.
-    if findings.damaged + findings.unknown == before && frame.has_misplaced() {
+    let is_sound = findings.damaged + findings.unknown == before;
+    if is_sound && frame.has_misplaced() {
         findings.add(&progress, MISPLACED);
     }
+    faults.check()?;
     let contexts = frame.contexts(threads).map_err(failed)?;
     verify_vlmetalayers(frame, &contexts, &progress, findings)?;
     let problems = [

@@ -324,10 +324,10 @@ pub fn check_header_only(chunk: &[u8]) -> Result<()> {
 
 /// The checksum of a chunk's front. Those of its blocks are in the front, so it stands for the whole
 /// chunk. None if the chunk has no checksums. `read` fills a buffer with the chunk's bytes from a
-/// position on.
+/// position on. The chunk has as many bytes as its header says.
 ///
 /// # Errors
-/// Those of `read`; [`Error::INVALID_HEADER`] for a damaged chunk.
+/// Those of `read`; [`Error::INVALID_HEADER`] if the checksum is wrong; [`Error::MEMORY_ALLOC`].
 pub fn front_sum(
     header: &ChunkHeader,
     read: impl Fn(usize, &mut [u8]) -> Result<()>,
@@ -340,6 +340,9 @@ pub fn front_sum(
         read(at, &mut word).map(|()| u32::from_le_bytes(word))
     };
     if header.special() != Special::None || header.nbytes == 0 {
+        let mut chunk = TryVec::filled(0, header.cbytes)?;
+        read(0, &mut chunk)?;
+        check_header_only(&chunk).map_err(|_| Error::INVALID_HEADER)?;
         return word(IN_HEADER.start).map(Some);
     }
     let mut table = header.overhead() + 4 * header.nblocks;
@@ -348,11 +351,14 @@ pub fn front_sum(
             .saturating_add(4)
             .saturating_add(word(table)? as usize);
     }
-    let at = table.saturating_add(TableLayout::of(header).front_place().start);
-    match at < header.cbytes {
-        true => word(at).map(Some),
-        false => Err(Error::INVALID_HEADER),
+    let end = table.saturating_add(TableLayout::of(header).table_len());
+    if end > header.cbytes {
+        return Err(Error::INVALID_HEADER);
     }
+    let mut front = TryVec::filled(0, end)?;
+    read(0, &mut front)?;
+    check_front(&front).map_err(|_| Error::INVALID_HEADER)?;
+    word(end - 4).map(Some)
 }
 
 /// Whether a chunk has checksums although its header says that it has none: then the bit in the header is damaged. `bytes` is the chunk, or as

@@ -76,9 +76,15 @@ impl Binding {
     }
 }
 
-/// The checksum of the front of a chunk in memory.
+/// The checksum of the front of a chunk in memory, if it is right.
+///
+/// # Errors
+/// [`Error::INVALID_HEADER`] if it is wrong; those of a damaged header; [`Error::MEMORY_ALLOC`].
 pub fn front_of(chunk: &[u8]) -> Result<Option<u32>> {
     let header = ChunkHeader::parse(chunk)?;
+    if header.cbytes > chunk.len() {
+        return Err(Error::INVALID_HEADER);
+    }
     front_sum(&header, |at, buf| {
         let bytes = chunk.get(at..at + buf.len());
         buf.copy_from_slice(bytes.ok_or(Error::INVALID_HEADER)?);

@@ -114,15 +114,18 @@ impl Memory {
         self.change_checksums(self.checksums.wanted(checksums))
     }
 
-    /// Makes the whole frame record that every chunk has checksums.
+    /// Makes the whole frame record where each chunk is, and, if `all`, that every chunk has checksums.
     ///
     /// # Errors
     /// As for [`Self::set_checksums`].
-    pub fn set_all_checksums(&mut self) -> Result<()> {
-        self.change_checksums(ChecksumScope::All)?;
+    pub fn note_checksums(&mut self, all: bool) -> Result<()> {
+        if all {
+            self.change_checksums(ChecksumScope::All)?;
+        }
         if self.binding.is_none() {
-            let bound = self.bind_all()?;
-            (self.binding, self.bound) = (Some(bound), Some(bound));
+            self.open_end()?;
+            let bound = self.bind_all().ok();
+            (self.binding, self.bound) = (bound, bound);
         }
         Ok(())
     }

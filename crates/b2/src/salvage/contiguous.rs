@@ -226,6 +226,11 @@ pub fn contiguous(
         });
     }
     let (locations, start, mut in_order) = evidence.locations(&mut notes);
+    let index = evidence.index.as_ref();
+    if index.is_some_and(|index| index.is_misleading(start, &chunks)) {
+        notes.push(MISPLACED.into());
+        return Ok(frame.salvage(header, parts, locations, false, notes));
+    }
     if !in_order && sum.is_some_and(|sum| would_fit(&locations, start, sum, &image.faults)) {
         notes.push("the checksum of the index says that this is their order".into());
         in_order = true;

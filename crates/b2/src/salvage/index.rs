@@ -75,18 +75,19 @@ impl SalvagedIndex {
     }
 
     /// Whether the chunks that it leads to are not those that were there when it was written.
-    /// Offsets count from `start`. Chunks that cannot be read tell nothing.
+    /// Offsets count from `start`. A chunk whose front is damaged tells nothing, and then the others do not, either.
     pub fn is_misleading(&self, start: u64, chunks: &ChunkFinder) -> bool {
+        let known = self.binding.filter(|_| self.state == Integrity::Intact);
+        let Some(known) = known else {
+            return false;
+        };
         let places = self.places();
         let bound = places.iter().try_fold(Binding::EMPTY, |mut bound, place| {
             let chunk = chunks.read(start.checked_add(*place)?)?;
             bound.add(*place, front_of(&chunk).ok()?);
             Some(bound)
         });
-        let known = self.binding.filter(|_| self.state == Integrity::Intact);
-        known
-            .zip(bound)
-            .is_some_and(|(known, bound)| known != bound)
+        bound.is_some_and(|bound| bound != known)
     }
 
     /// Reads the index at a position, and checks it against the checksum `sum`.

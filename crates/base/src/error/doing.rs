@@ -78,7 +78,7 @@ impl<T> Context<T> for Result<T> {
 
 /// Turns an error of the operating system into one of the library, which has its number.
 pub trait OrError<T> {
-    /// The result, with this error for that of the system.
+    /// The result, with this error for that of the system; lack of memory stays what it is.
     ///
     /// # Errors
     /// As said.
@@ -88,6 +88,10 @@ pub trait OrError<T> {
 impl<T> OrError<T> for io::Result<T> {
     #[inline]
     fn or_error(self, error: Error) -> Result<T> {
-        self.map_err(|cause| error.because(&cause))
+        self.map_err(|cause| match (cause.kind(), cause.raw_os_error()) {
+            // Not the system refused it: there was no memory for a path.
+            (io::ErrorKind::OutOfMemory, None) => Error::MEMORY_ALLOC,
+            _ => error.because(&cause),
+        })
     }
 }

@@ -315,7 +315,9 @@ fn read_index(
     let front = stored_header(index.nbytes / WIDTH);
     let parts = bytes.split_first_chunk();
     let is_own = |own| parts.is_some_and(|(front, _)| Binding::without(*front) == own);
-    let growing = has_gap && front.is_ok_and(is_own);
+    // One that another writer left with what bound the chunks before is written anew, too.
+    let is_known = fingerprint::is_in(trailer) || Binding::of_index(&bytes).is_none();
+    let growing = has_gap && is_known && front.is_ok_and(is_own);
     let (mut crc, mut offsets_crc, mut binding) = (0, None, None);
     if let Some((front, stored)) = parts.filter(|_| fingerprint::is_in(trailer)) {
         let behind = crc32c(stored);

@@ -339,16 +339,14 @@ impl Disk {
         self.rebound = None;
     }
 
-    /// Makes the next change record that every chunk has checksums, and where each is.
-    ///
-    /// # Errors
-    /// Those of reading the chunks.
-    pub fn set_all_checksums(&mut self) -> Result<()> {
-        self.view.checksums = ChecksumScope::All;
-        if self.view.binding.is_none() {
-            self.rebound = Some(self.bound()?);
+    /// Makes the next change record where each chunk is, unless one is damaged, and, if `all`, that every chunk has checksums.
+    pub fn note_checksums(&mut self, all: bool) {
+        if all {
+            self.view.checksums = ChecksumScope::All;
         }
-        Ok(())
+        if self.view.binding.is_none() {
+            self.rebound = self.bound().ok();
+        }
     }
 
     /// The offsets.

@@ -89,9 +89,7 @@ impl SuperChunk {
             }
             state.update(self.host(), updates)?;
         }
-        if all {
-            state.store.set_all_checksums()?;
-        }
+        state.store.note_checksums(all)?;
         // Header, index and trailer get theirs even if no chunk was changed.
         let plan = super::state::PlannedChange {
             counts: state.counts,
@@ -110,7 +108,7 @@ impl SuperChunk {
     /// Checks that each chunk is where it belongs, and the newest that was there. Their own checksums
     /// do not tell this: chunks may have been swapped, and files of a directory be older than others.
     /// Gives whether the frame knows it. It does not if it has no checksums, or since another library
-    /// changed its chunks. [`Self::add_checksums`] notes it anew.
+    /// changed its chunks: then [`Self::add_checksums`] notes it anew. Where a chunk is not, `b2 repair` makes a new frame of what is there.
     ///
     /// # Errors
     /// [`Error::DATA`] if a chunk is not; those of input.

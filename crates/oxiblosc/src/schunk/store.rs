@@ -116,14 +116,14 @@ impl ChunkStore {
         !matches!(self.base(), Self::Separate(_))
     }
 
-    /// Makes the next change of a frame record that every chunk has checksums.
+    /// Makes the next change of a frame record where each chunk is, and, if `all`, that every chunk has checksums.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`]; those of reading the chunks.
-    pub fn set_all_checksums(&mut self) -> Result<()> {
+    /// [`Error::MEMORY_ALLOC`].
+    pub fn note_checksums(&mut self, all: bool) -> Result<()> {
         match self {
-            Self::Memory(memory) => memory.set_all_checksums()?,
-            Self::Disk(disk) => unlocked(disk).set_all_checksums()?,
+            Self::Memory(memory) => memory.note_checksums(all)?,
+            Self::Disk(disk) => unlocked(disk).note_checksums(all),
             Self::Separate(_) | Self::Staged(_) => {}
         }
         Ok(())
