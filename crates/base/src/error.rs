@@ -176,7 +176,6 @@ impl Error {
     /// The error with what was being done, unless that is known already: who is nearer knows better.
     #[must_use]
     #[cold]
-    #[inline(never)]
     pub const fn at(self, doing: Doing) -> Self {
         match self.doing {
             Doing::Unsaid => Self { doing, ..self },
@@ -187,7 +186,6 @@ impl Error {
     /// The error with the reason of the operating system.
     #[must_use]
     #[cold]
-    #[inline(never)]
     pub fn because(self, cause: &io::Error) -> Self {
         let errno = cause.raw_os_error().and_then(|errno| errno.try_into().ok());
         let errno = errno.unwrap_or(self.errno);
@@ -211,11 +209,6 @@ impl Error {
     #[must_use]
     pub fn or_failure(self) -> Self {
         self.or(Self::FAILURE)
-    }
-
-    /// The error for a code that another function returned: `reported`, unless memory was lacking, as by [`Self::or`].
-    pub fn of_returned(code: i32, reported: Self) -> Self {
-        Self::known(code).map_or(reported, |error| error.or(reported))
     }
 
     /// The error with this code, if there is one.

@@ -37,8 +37,8 @@ const HEADER_FLAGS: usize = 2;
 const FLAGS: usize = EXTENDED_HEADER_LENGTH - 2;
 /// The table begins with this. Without a table the size of a stream would be there, which cannot have this value.
 pub const MAGIC: [u8; 4] = [0xc5, 0x5c, 0xa3, 0x9a];
-/// The bytes of the header that hold the checksum of a chunk without blocks.
-const IN_HEADER: Range<usize> = 24..28;
+/// The bytes of a header that a chunk without filters does not need: they hold the checksum of one without blocks.
+pub const IN_HEADER: Range<usize> = 24..28;
 
 /// Bytes of a page of a stored stream.
 pub const PAGE: usize = 4096;
@@ -335,30 +335,29 @@ pub fn front_sum(
     if !header.has_checksums() {
         return Ok(None);
     }
-    let word = |at: usize| {
-        let mut word = [0; 4];
-        read(at, &mut word).map(|()| u32::from_le_bytes(word))
-    };
+    let word = |bytes: &[u8]| bytes.last_chunk().map(|word| u32::from_le_bytes(*word));
     if header.special() != Special::None || header.nbytes == 0 {
         let mut chunk = TryVec::filled(0, header.cbytes)?;
         read(0, &mut chunk)?;
         check_header_only(&chunk).map_err(|_| Error::INVALID_HEADER)?;
-        return word(IN_HEADER.start).map(Some);
+        return Ok(word(&chunk[IN_HEADER]));
     }
-    let mut table = header.overhead() + 4 * header.nblocks;
+    let mut end = header.overhead() + 4 * header.nblocks;
     if header.blosc2_flags & flags2::USE_DICT != 0 {
-        table = table
+        let mut size = [0; 4];
+        read(end, &mut size)?;
+        end = end
             .saturating_add(4)
-            .saturating_add(word(table)? as usize);
+            .saturating_add(u32::from_le_bytes(size) as usize);
     }
-    let end = table.saturating_add(TableLayout::of(header).table_len());
+    end = end.saturating_add(TableLayout::of(header).table_len());
     if end > header.cbytes {
         return Err(Error::INVALID_HEADER);
     }
     let mut front = TryVec::filled(0, end)?;
     read(0, &mut front)?;
     check_front(&front).map_err(|_| Error::INVALID_HEADER)?;
-    word(end - 4).map(Some)
+    Ok(word(&front))
 }
 
 /// Whether a chunk has checksums although its header says that it has none: then the bit in the header is damaged. `bytes` is the chunk, or as

@@ -8,17 +8,13 @@
 //! was swapped before for right.
 //!
 //! It is in the first four bytes of the `filters_meta` of the index's header, little-endian, where
-//! the index has no filters. Readers of the format ignore them, and writers other than this library
-//! write zeros with each change of chunks: then it is unknown. The checksum of the index takes these
-//! bytes for zeros, so that it stays a checksum of the offsets.
+//! the index has no filters. Readers of the format ignore them. Other writers write zeros with each
+//! change of chunks, and with any other an empty fingerprint: either way it is unknown then. The
+//! checksum of the index takes these bytes for zeros, so that it stays a checksum of the offsets.
 
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::checksum::front_sum;
+use oxiblosc_chunk::checksum::{IN_HEADER, front_sum};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use std::ops::Range;
-
-/// The bytes of the index's header.
-pub(crate) const IN_HEADER: Range<usize> = 24..28;
 
 /// The sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
