@@ -191,14 +191,15 @@ fn blosc1(compcode: u8, filters: [u8; 2], salt: u64) -> Vec<u8> {
     };
     let data = data(3003, salt);
     let mut dest = vec![0; data.len() + MAX_OVERHEAD];
-    let cbytes = compress_chunk(
+    let header = compress_chunk(
         &params,
         ChunkInput::Buffer(&data),
         &mut dest,
         &NoHooks,
         &Serial,
     );
-    let mut chunk = finish(cbytes.expect("good parameters") as i32, dest);
+    let header = header.expect("good parameters").expect("it fits");
+    let mut chunk = finish(header.cbytes as i32, dest);
     chunk[0] = 2;
     chunk
 }

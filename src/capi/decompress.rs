@@ -5,9 +5,10 @@ use crate::capi::prelude::*;
 use oxiblosc::decoding::{self, DecodeContext};
 use oxiblosc::schunk::lazy;
 use oxiblosc::schunk::ranges::is_plain;
-use oxiblosc_base::memory::{ToTryVec, TryVec};
+use oxiblosc_base::memory::{ToTryVec, TryVec, boxed};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2};
+use oxiblosc_chunk::hooks::Hooks;
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
 /// as `srcsize` reaches.
@@ -35,10 +36,8 @@ pub unsafe fn read_chunk<'a>(
 }
 
 impl DecodeContext for Context {
-    type Hooks<'h> = ContextHooks<'h>;
-
-    fn functions<'h>(&'h self, front: &'h [u8]) -> ContextHooks<'h> {
-        ContextHooks::for_decompression(self, front)
+    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(ContextHooks::for_decompression(self, front))?)
     }
 
     fn describe(&self, header: &ChunkHeader, src: &[u8], dest: Option<&mut [u8]>, room: usize) {

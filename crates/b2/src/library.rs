@@ -234,7 +234,8 @@ impl SuperChunk {
             *room = zeros(most)?;
         }
         let data = ChunkInput::Buffer(data);
-        self.schunk.encoder()?.compress(data, room, checksums)
+        let header = self.schunk.encoder()?.compress(data, room, checksums)?;
+        Ok(header.map_or(0, |header| header.cbytes))
     }
 
     /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`. Returns the bytes of data.

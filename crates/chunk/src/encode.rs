@@ -160,7 +160,7 @@ impl<'a> ChunkInput<'a> {
     }
 }
 
-/// Compresses `source` into `dest`. Returns the size of the chunk, or 0 if it does not fit.
+/// Compresses `source` into the front of `dest`. Returns the header of the chunk, or none if it does not fit.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] if there are no variable-length blocks, or one of them is empty; [`Error::MEMORY_ALLOC`]; those of `hooks`.
@@ -170,7 +170,23 @@ pub fn compress(
     dest: &mut [u8],
     hooks: &dyn Hooks,
     exec: &dyn Executor,
-) -> Result<usize> {
+) -> Result<Option<ChunkHeader>> {
+    let header = encode(params, source, dest, hooks, exec)?;
+    match header {
+        // A checksum stands in fields of the header.
+        Some(_) if params.has_checksums() => ChunkHeader::parse(dest).map(Some),
+        header => Ok(header),
+    }
+}
+
+/// As [`compress`]; but the header is the one before checksums were added.
+fn encode(
+    params: &EncodeParams,
+    source: ChunkInput,
+    dest: &mut [u8],
+    hooks: &dyn Hooks,
+    exec: &dyn Executor,
+) -> Result<Option<ChunkHeader>> {
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, ChunkInput::Variable(_));
@@ -186,7 +202,7 @@ pub fn compress(
     let params = within.as_ref().unwrap_or(params);
     let mut header = header_for(params, nbytes, nblocks, variable);
     if dest.len() < params.overhead() {
-        return Ok(0);
+        return Ok(None);
     }
     let large_enough = nbytes >= params.rules.min_buffersize();
     let compressible = (variable || (params.clevel > 0 && large_enough))
@@ -198,8 +214,8 @@ pub fn compress(
         header.flags |= chunk.format_flags();
         if compressible {
             let flags = header.flags;
-            if let Some(cbytes) = chunk.write(&mut header, dest, exec)? {
-                return Ok(cbytes);
+            if chunk.write(&mut header, dest, exec)? {
+                return Ok(Some(header));
             }
             header = header_for(params, nbytes, nblocks, variable);
             header.flags = flags;
@@ -212,7 +228,7 @@ pub fn compress(
         exec,
     };
     match (variable, params.has_checksums()) {
-        (true, _) => Ok(0),
+        (true, _) => Ok(None),
         (false, true) => stored.write_with_checksums(header, dest),
         (false, false) => stored.write(header, dest),
     }

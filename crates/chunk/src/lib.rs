@@ -32,6 +32,8 @@ mod dictionary;
 pub mod encode;
 mod encode_block;
 mod encode_chunk;
+/// A chunk with its header.
+pub mod encoded;
 pub mod fast_path;
 /// Reading ranges of items.
 pub mod getitem;
@@ -58,6 +60,7 @@ pub mod scratch;
 pub mod source;
 /// Chunks whose content follows from the header.
 pub mod special;
+mod streams;
 #[cfg(test)]
 mod tests;
 /// Block sizes and splits.

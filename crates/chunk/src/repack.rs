@@ -90,7 +90,7 @@ mod tests {
             nthreads: 1,
         };
         let mut chunk = vec![0; data.len() + 32];
-        let len = compress(
+        let header = compress(
             &params,
             ChunkInput::Buffer(data),
             &mut chunk,
@@ -98,7 +98,7 @@ mod tests {
             &Serial,
         )
         .unwrap();
-        chunk.truncate(len);
+        chunk.truncate(header.expect("it fits").cbytes);
         chunk
     }
 

@@ -24,13 +24,13 @@ pub struct UncompressedChunk<'a> {
 }
 
 impl UncompressedChunk<'_> {
-    /// Writes the chunk, and returns its size, or 0 if it does not fit.
-    pub fn write(&self, mut header: ChunkHeader, dest: &mut [u8]) -> Result<usize> {
+    /// Writes the chunk, and returns its header, or none if it does not fit.
+    pub fn write(&self, mut header: ChunkHeader, dest: &mut [u8]) -> Result<Option<ChunkHeader>> {
         header.flags |= flags::MEMCPYED;
         header.blosc2_flags &= !flags2::INSTRUMENTED;
         header.cbytes = header.overhead() + header.nbytes;
         if header.cbytes > dest.len() {
-            return Ok(0);
+            return Ok(None);
         }
         let body = &mut dest[header.overhead()..header.cbytes];
         match self.source {
@@ -39,11 +39,15 @@ impl UncompressedChunk<'_> {
             _ => return Err(Error::NULL_POINTER),
         }
         header.write(dest);
-        Ok(header.cbytes)
+        Ok(Some(header))
     }
 
     /// As [`Self::write`], with checksums if `dest` is long enough for them.
-    pub fn write_with_checksums(&self, header: ChunkHeader, dest: &mut [u8]) -> Result<usize> {
+    pub fn write_with_checksums(
+        &self,
+        header: ChunkHeader,
+        dest: &mut [u8],
+    ) -> Result<Option<ChunkHeader>> {
         let nbytes = self.source.nbytes();
         if nbytes > 0
             && let ChunkInput::Buffer(data) = self.source
@@ -52,14 +56,15 @@ impl UncompressedChunk<'_> {
                 checksum::stored_size(&header).and_then(|size| dest.get_mut(..size))
         {
             checksum::store(&header, data, chunk);
-            return Ok(chunk.len());
+            return Ok(Some(header));
         }
-        let cbytes = self.write(header, dest)?;
-        if nbytes == 0 {
-            let header = ChunkHeader::parse(&dest[..cbytes])?;
-            checksum::write_header_only(&header, &mut dest[..cbytes]);
+        let written = self.write(header, dest)?;
+        if let Some(header) = &written
+            && nbytes == 0
+        {
+            checksum::write_header_only(header, &mut dest[..header.cbytes]);
         }
-        Ok(cbytes)
+        Ok(written)
     }
 
     fn write_prefiltered(&self, header: &ChunkHeader, body: &mut [u8]) -> Result<()> {

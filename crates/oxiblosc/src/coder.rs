@@ -1,110 +1,14 @@
-//! The traits through which a super-chunk uses its compressor and decompressor.
+//! What belongs to the program of a super-chunk: its contexts, and a window in which it sees the state.
 //!
-//! In Rust programs these are a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). The C library
-//! implements the same traits for its contexts, which may call functions of the program.
+//! In Rust programs the contexts are a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). Those of the C library
+//! may call functions of the program.
 
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
 use crate::schunk::Parameters;
 use crate::schunk::state::State;
 use oxiblosc_base::Result;
-use oxiblosc_chunk::Chunk;
-use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
-use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_chunk::patch::RecompressParams;
 use std::ops::Range;
-
-/// Compresses the chunks of a super-chunk.
-pub trait SchunkEncoder: Sync {
-    /// Compresses data into the front of `dest`. Gives the size of the chunk in bytes, or 0 if it does not fit. With `checksums`, the chunk
-    /// gets checksums if `dest` has [room](oxiblosc_chunk::checksum::room) for them.
-    ///
-    /// # Errors
-    /// Those of invalid parameters, and of functions that the program registered.
-    fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize>;
-
-    /// Whether callbacks of the program, or its tuner, must be called for every chunk.
-    fn sees_chunks(&self) -> bool;
-
-    /// The parameters for a chunk of `nbytes` bytes of data. `in_buffer` says whether the data are in a buffer. None if every chunk has
-    /// to go through [`Self::compress`]; see [`Self::sees_chunks`].
-    ///
-    /// # Errors
-    /// Those of invalid parameters.
-    fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>>;
-
-    /// The parameters that apply when blocks of an existing chunk are compressed again.
-    fn recompress_params(&self) -> RecompressParams;
-
-    /// The program's functions, for a chunk whose data are in the buffer `source`, or made block by block if that is none.
-    ///
-    /// # Errors
-    /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
-
-    /// Sets the size of a block in bytes, for chunks that are compressed from now on.
-    fn set_blocksize(&self, blocksize: usize);
-
-    /// How many threads work on a chunk.
-    fn nthreads(&self) -> usize;
-
-    /// The threads.
-    fn executor(&self) -> &dyn Executor;
-}
-
-/// Decompresses the chunks of a super-chunk: every [`DecodeContext`](crate::decoding::DecodeContext) does.
-pub trait SchunkDecoder: Sync {
-    /// Decompresses a chunk that is in memory and has this header into the front of `dest`. Gives the size of its data in bytes.
-    ///
-    /// # Errors
-    /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk, and of the program's functions.
-    fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize>;
-
-    /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at least all of its header.
-    ///
-    /// # Errors
-    /// As for [`Self::decompress`], and those of input.
-    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize>;
-
-    /// Decompresses a range of items of such a chunk.
-    ///
-    /// # Errors
-    /// As for [`Self::decompress_chunk`].
-    fn decompress_items(
-        &self,
-        chunk: &Chunk,
-        front: &[u8],
-        range: ItemRange,
-        dest: &mut [u8],
-    ) -> Result<()>;
-
-    /// Decompresses a block of such a chunk.
-    ///
-    /// # Errors
-    /// As for [`Self::decompress_chunk`].
-    fn decompress_block(
-        &self,
-        chunk: &Chunk,
-        front: &[u8],
-        nblock: usize,
-        dest: &mut [u8],
-    ) -> Result<()>;
-
-    /// The program's functions, for the chunk whose first bytes are `front`, at least all of its header.
-    ///
-    /// # Errors
-    /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
-
-    /// Whether a postfilter has to see every block that is read.
-    fn has_postfilter(&self) -> bool;
-
-    /// How many threads work on a chunk.
-    fn nthreads(&self) -> usize;
-
-    /// The threads.
-    fn executor(&self) -> &dyn Executor;
-}
 
 /// The settings that a program may change while a super-chunk is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,13 +54,13 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// [`Error::NULL_POINTER`] if there is none.
-    fn encoder(&self) -> Result<&dyn SchunkEncoder>;
+    fn encoder(&self) -> Result<&dyn EncodeContext>;
 
     /// The decompressor.
     ///
     /// # Errors
     /// [`Error::NULL_POINTER`] if there is none.
-    fn decoder(&self) -> Result<&dyn SchunkDecoder>;
+    fn decoder(&self) -> Result<&dyn DecodeContext>;
 
     /// The numbers of threads for compression and decompression that a frame's header records.
     fn nthreads(&self) -> (i16, i16) {
@@ -206,12 +110,12 @@ pub struct Coders<E, D> {
     pub nthreads: (i16, i16),
 }
 
-impl<E: SchunkEncoder + Send, D: SchunkDecoder + Send> Host for Coders<E, D> {
-    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
+impl<E: EncodeContext + Send, D: DecodeContext + Send> Host for Coders<E, D> {
+    fn encoder(&self) -> Result<&dyn EncodeContext> {
         Ok(&*self.encoder)
     }
 
-    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
+    fn decoder(&self) -> Result<&dyn DecodeContext> {
         Ok(&*self.decoder)
     }
 

@@ -1,13 +1,13 @@
 //! Contexts of Rust programs.
 
 use crate::b2nd;
-use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder};
+use crate::coder::{Changed, Host};
 use crate::decoding::{self, DecodeContext};
 use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams, EncodeRequest};
 use crate::schunk::State;
 use oxiblosc_base::cells::BlockShape;
-use oxiblosc_base::memory::{Buffer, TryVec};
+use oxiblosc_base::memory::{Buffer, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, lock};
@@ -105,8 +105,8 @@ impl Compressor {
     /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more data than a chunk can have (2 GiB), [`Error::MEMORY_ALLOC`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
-        let cbytes = SchunkEncoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
-        chunk.resize(cbytes)?;
+        let header = EncodeContext::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
+        chunk.resize(header.map_or(0, |header| header.cbytes))?;
         Ok(chunk)
     }
 
@@ -133,15 +133,13 @@ impl Compressor {
         // A block costs four bytes in the table of block starts, and four for the size of its stream.
         let sizes = 8 * blocks.len();
         let mut chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
-        let cbytes = SchunkEncoder::compress(self, source, &mut chunk, false)?;
-        chunk.resize(cbytes)?;
+        let header = EncodeContext::compress(self, source, &mut chunk, false)?;
+        chunk.resize(header.map_or(0, |header| header.cbytes))?;
         Ok(chunk)
     }
 }
 
 impl EncodeContext for Compressor {
-    type Hooks<'h> = SchunkInfo;
-
     fn request(&self, nbytes: i32) -> EncodeRequest {
         let request = self.params.request(nbytes);
         match self.blocksize.load(Ordering::Relaxed) {
@@ -153,8 +151,8 @@ impl EncodeContext for Compressor {
         }
     }
 
-    fn functions(&self, _source: Option<&[u8]>) -> SchunkInfo {
-        *lock(&self.schunk_info)
+    fn hooks<'h>(&'h self, _source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(*lock(&self.schunk_info))?)
     }
 
     fn describe(
@@ -204,7 +202,7 @@ impl Decompressor {
     /// # Errors
     /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk.
     pub fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        SchunkDecoder::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
+        DecodeContext::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
     }
 
     /// Decompresses `nitems` items of a chunk, from item `start` on, into the front of `dest`. An item has the typesize that the
@@ -245,7 +243,7 @@ impl Decompressor {
 /// # Errors
 /// As for that function.
 pub fn decompress_items(
-    decoder: &dyn SchunkDecoder,
+    decoder: &dyn DecodeContext,
     chunk: &[u8],
     start: usize,
     nitems: usize,
@@ -268,10 +266,8 @@ pub fn decompress_items(
 }
 
 impl DecodeContext for Decompressor {
-    type Hooks<'h> = SchunkInfo;
-
-    fn functions(&self, _front: &[u8]) -> SchunkInfo {
-        *lock(&self.schunk_info)
+    fn hooks<'h>(&'h self, _front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(*lock(&self.schunk_info))?)
     }
 
     fn nthreads(&self) -> usize {
@@ -286,11 +282,11 @@ pub(crate) struct Contexts {
 }
 
 impl Host for Contexts {
-    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
+    fn encoder(&self) -> Result<&dyn EncodeContext> {
         Ok(&self.compressor)
     }
 
-    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
+    fn decoder(&self) -> Result<&dyn DecodeContext> {
         Ok(&self.decompressor)
     }
 

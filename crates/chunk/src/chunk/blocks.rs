@@ -2,8 +2,8 @@
 
 use super::Chunk;
 use crate::checksum::{Checksums, PAGE};
-use crate::decode_block::streams_len;
 use crate::header::{Blocks, i32_at};
+use crate::streams::streams_len;
 use oxiblosc_base::memory::AlignedBuffer;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;

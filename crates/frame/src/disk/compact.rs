@@ -15,6 +15,7 @@ use crate::header::FrameKind;
 use crate::offsets::Offsets;
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_io::Storage;
@@ -57,7 +58,8 @@ impl ClosedHoles {
     /// What binds the chunks after the moves, if `binding` did before.
     pub(super) fn bind(&self, binding: Binding) -> Option<Binding> {
         self.moved.iter().try_fold(binding, |binding, (from, to)| {
-            let front = front_of(&self.bytes[(to - self.first) as usize..]).ok()?;
+            let chunk = &self.bytes[(to - self.first) as usize..];
+            let front = front_of(&EncodedChunk::parse(chunk).ok()?).ok()?;
             Some(binding.replace((*from, front), (*to, front)))
         })
     }
@@ -140,7 +142,8 @@ impl Disk {
         let mut binding = self.view.binding;
         for (place, _, new) in &over {
             if let Some(known) = binding {
-                let fronts = self.front_at(*place).ok().zip(front_of(new).ok());
+                let new = EncodedChunk::parse(new).and_then(|new| front_of(&new));
+                let fronts = self.front_at(*place).ok().zip(new.ok());
                 binding = fronts.map(|(old, new)| known.replace((*place, old), (*place, new)));
             }
         }

@@ -9,6 +9,7 @@ use crate::header::FrameKind;
 use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_base::memory::{Collect, Shared, Sorted, TryVec};
 use oxiblosc_base::{Context, Doing, Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_io::{Mode, Storage, paths};
 use std::ffi::CStr;
@@ -39,13 +40,13 @@ fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'
 /// Finds and takes places before `limit` for chunks, with `tails[i]` free bytes behind chunk `i`, if it has so many items.
 pub(super) fn place_each(
     free: &mut FreeList,
-    chunks: &[&[u8]],
+    chunks: &[EncodedChunk],
     limit: u64,
     tails: &[u64],
 ) -> Result<TryVec<u64>> {
     let mut places = TryVec::with_capacity(chunks.len())?;
     for (i, chunk) in chunks.iter().enumerate() {
-        let (len, tail) = (chunk.len() as u64, tails.get(i).copied().unwrap_or(0));
+        let (len, tail) = (chunk.bytes.len() as u64, tails.get(i).copied().unwrap_or(0));
         let place = free.find(len + tail, limit).ok_or(Error::FAILURE)?;
         free.alloc_with_tail(place, len, tail)?;
         places.push(place)?;
@@ -56,7 +57,7 @@ pub(super) fn place_each(
 impl Disk {
     /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that was changed once is often changed again. One
     /// that replaces a special chunk is written for the first time, and gets none. The list is empty if no chunk gets any.
-    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<TryVec<u64>> {
+    pub(super) fn tails(&self, change: &Change, chunks: &[EncodedChunk]) -> Result<TryVec<u64>> {
         let (FrameKind::Contiguous, Change::Update(items)) = (self.kind, change) else {
             return Ok(TryVec::new());
         };
@@ -68,7 +69,7 @@ impl Disk {
             .filter(|(_, item)| matches!(item, ChangedChunk::Stored(_)));
         let first = chunks.len() - stored.clone().count();
         for ((nchunk, _), at) in stored.zip(first..) {
-            let len = chunks[at].len() as u64;
+            let len = chunks[at].bytes.len() as u64;
             let tail = len / TAIL;
             let is_rewritten = matches!(self.view.offsets.place(*nchunk), Ok(ChunkPlace::At(_)));
             if is_rewritten && len >= MIN_TAILED && tail <= left {
@@ -155,7 +156,7 @@ impl Disk {
     /// Writes chunks into new files of a directory. Returns the numbers of the files. After the change, all chunks together have `cbytes` bytes.
     pub(super) fn write_chunk_files(
         &mut self,
-        chunks: &[&[u8]],
+        chunks: &[EncodedChunk],
         cbytes: u64,
     ) -> Result<TryVec<u64>> {
         let places = self.numbers(chunks.len(), cbytes)?;
@@ -165,7 +166,7 @@ impl Disk {
             let path = paths.of(*number)?;
             made += 1;
             let storage = self.new_chunk_file(path)?;
-            storage.write_at(0, chunk).doing(Doing::WriteChunk)?;
+            storage.write_at(0, chunk.bytes).doing(Doing::WriteChunk)?;
             if self.options.durable {
                 storage.sync()?;
             }
@@ -229,8 +230,11 @@ impl Disk {
         }
         let items = chunks
             .iter()
-            .map(|(nchunk, chunk)| (*nchunk, ChangedChunk::Stored(chunk)))
-            .collect_vec()?;
+            .map(|(nchunk, chunk)| {
+                let chunk = EncodedChunk::parse(chunk)?;
+                Ok((*nchunk, ChangedChunk::Stored(chunk)))
+            })
+            .try_collect_vec()?;
         let next = self.unchanged()?;
         self.change(&Change::Update(&items), &[], next)
     }

@@ -14,6 +14,7 @@ use crate::offsets::Offsets;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::sort::sort_by_key;
 use oxiblosc_base::memory::{Collect, TryVec};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_io::Storage;
 
 impl Disk {
@@ -27,7 +28,7 @@ impl Disk {
         holes: u64,
     ) -> Result<()> {
         let ChunkChange { change, leaves, .. } = chunk_change;
-        let chunks = chunk_change.new_chunks().collect_vec()?;
+        let chunks = chunk_change.new_chunks()?;
         let mut free = FreeList::default();
         let places = match self.kind {
             FrameKind::Contiguous => {
@@ -68,7 +69,7 @@ impl Disk {
             mut binding,
         }: ChunkChange,
         next: EncodedMetadata,
-        (chunks, places): (&[&[u8]], &[u64]),
+        (chunks, places): (&[EncodedChunk], &[u64]),
         (mut free, holes): (FreeList, u64),
     ) -> Result<()> {
         let mut offsets = self.view.offsets.try_clone()?;
@@ -80,7 +81,7 @@ impl Disk {
         let mut tight = ClosedHoles::default();
         if self.kind == FrameKind::Contiguous {
             let added = chunks.iter().zip(places);
-            parts.extend(added.map(|(chunk, place)| (*place, *chunk)))?;
+            parts.extend(added.map(|(chunk, place)| (*place, chunk.bytes)))?;
             parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
             if free.free_bytes() > holes
                 && let Some(closed) = self.tighten(file, &mut free, &mut offsets, &parts)?

@@ -170,20 +170,12 @@ impl<'a> ArrayRef<'a> {
 
     /// The threads of the decompressor.
     fn readers(&self) -> Result<Workers<'a>> {
-        let decoder = self.schunk.decoder()?;
-        Ok(Workers {
-            nthreads: decoder.nthreads(),
-            exec: decoder.executor(),
-        })
+        Ok(self.schunk.decoder()?.workers())
     }
 
     /// The threads of the compressor.
     pub(super) fn writers(&self) -> Result<Workers<'a>> {
-        let encoder = self.schunk.encoder()?;
-        Ok(Workers {
-            nthreads: encoder.nthreads(),
-            exec: encoder.executor(),
-        })
+        Ok(self.schunk.encoder()?.workers())
     }
 
     /// Checks that the items of a slice fit into a buffer, and that the array's sizes are valid.

@@ -136,8 +136,8 @@ impl<'a> RecompressJob<'a> {
         decompress(&chunk, data, None, &NoHooks, Workers::ALONE)?;
         let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Buffer(data);
-        let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
-        new.resize(cbytes)?;
+        let header = compress(&params, source, &mut new, &NoHooks, &Serial)?;
+        new.resize(header.map_or(0, |header| header.cbytes))?;
         Ok(new)
     }
 }

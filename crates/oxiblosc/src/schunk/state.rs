@@ -12,6 +12,7 @@ use crate::coder::{Changed, Host, WindowCounts};
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum;
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::tune::BlocksizeRequest;
@@ -165,12 +166,12 @@ impl State {
     pub(crate) fn changed_chunk<'a>(
         &self,
         chunksize: i32,
-        chunk: &ChunkInfo,
-        bytes: &'a [u8],
+        info: &ChunkInfo,
+        chunk: EncodedChunk<'a>,
     ) -> ChangedChunk<'a> {
-        match chunk.special {
+        match info.special {
             Some(kind) if self.store.is_frame() && chunksize > 0 => ChangedChunk::Special(kind),
-            _ => ChangedChunk::Stored(bytes),
+            _ => ChangedChunk::Stored(chunk),
         }
     }
 

@@ -3,8 +3,10 @@
 use super::SuperChunk;
 use crate::CParams;
 use crate::StorageParams;
-use crate::coder::{Host, SchunkDecoder, SchunkEncoder, WindowCounts};
+use crate::coder::{Host, WindowCounts};
 use crate::context::{Compressor, Contexts, Decompressor};
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
 use crate::params::DParams;
 use crate::schunk::open::{NewSuperChunk, Place, Protection, next_id};
 use crate::schunk::rules::Counts;
@@ -28,11 +30,11 @@ struct FailingWindow {
 }
 
 impl Host for FailingWindow {
-    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
+    fn encoder(&self) -> Result<&dyn EncodeContext> {
         self.contexts.encoder()
     }
 
-    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
+    fn decoder(&self) -> Result<&dyn DecodeContext> {
         self.contexts.decoder()
     }
 
