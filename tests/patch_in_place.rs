@@ -10,7 +10,7 @@ use oxiblosc::exec::Pool;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
-use oxiblosc_chunk::checksum;
+use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::in_place::PatchTarget;
@@ -76,7 +76,7 @@ fn many_writes_into_chunks_that_stay_where_they_are() {
         .into_iter()
         .flat_map(|case| [(case, false), (case, true)])
     {
-        let written = |chunk: Vec<u8>| match checksum::add(&chunk).expect("a good chunk") {
+        let written = |chunk: Vec<u8>| match add_checksums::add(&chunk).expect("a good chunk") {
             Some(chunk) if checksums => chunk.to_vec(),
             _ => chunk,
         };

@@ -5,7 +5,7 @@ use super::numbers::Random;
 use super::user;
 use blosc2::capi::special::*;
 use blosc2::capi::types::blosc2_cparams;
-use oxiblosc_chunk::checksum;
+use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress as compress_chunk};
 use oxiblosc_chunk::header::{MAX_OVERHEAD, flags2};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
@@ -153,7 +153,7 @@ pub fn all() -> Vec<Seed> {
     add("lazy".into(), lazy);
     // One of three with checksums, which has some of every kind.
     for i in (0..seeds.len()).step_by(3) {
-        if let Ok(Some(chunk)) = checksum::add(&seeds[i].chunk) {
+        if let Ok(Some(chunk)) = add_checksums::add(&seeds[i].chunk) {
             let name = format!("{}-checksums", seeds[i].name);
             let chunk = chunk.to_vec();
             seeds.push(Seed { name, chunk });

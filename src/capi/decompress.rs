@@ -3,7 +3,7 @@
 use super::hooks::ContextHooks;
 use crate::capi::prelude::*;
 use oxiblosc::decoding::{self, DecodeContext};
-use oxiblosc::schunk::lazy;
+use oxiblosc::lazy::{self, LazySource, LazyTrailer};
 use oxiblosc::schunk::ranges::is_plain;
 use oxiblosc_base::memory::{ToTryVec, TryVec, boxed};
 use oxiblosc_chunk::getitem::ItemRange;
@@ -85,8 +85,9 @@ impl DecodeContext for Context {
         ))
     }
 
-    fn owner(&self) -> Result<&SuperChunk> {
-        self.owner()
+    fn lazy_source(&self, place: LazyTrailer) -> Result<LazySource> {
+        let owner = self.owner().map_err(|_| Error::INVALID_PARAM)?;
+        owner.lazy_source(place)
     }
 
     fn has_postfilter(&self) -> bool {

@@ -17,20 +17,15 @@
 //! `filters_meta`, which are taken as zeros for it. A chunk whose data are stored without block starts is converted to one with a
 //! stored stream for each block.
 
-mod add;
-
-use crate::Chunk;
+pub use crate::header::CHECKSUMS;
 use crate::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, flags2, i32_at,
 };
-pub use add::{add, room, seal, store, stored_size, write, write_header_only};
 use oxiblosc_base::memory::{ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 pub use oxiblosc_filters::crc32c::{crc32c, difference, extended, shifted};
 use std::ops::Range;
 
-/// In the second flags byte: the chunk has checksums.
-pub const CHECKSUMS: u8 = 0x80;
 /// Offset of the flags byte that says whether the header is extended.
 const HEADER_FLAGS: usize = 2;
 /// Offset of the flags byte with the bit [`CHECKSUMS`].
@@ -151,7 +146,7 @@ impl TableLayout {
 }
 
 /// The checksum of a chunk without blocks.
-fn of_header_only(chunk: &[u8]) -> u32 {
+pub(super) fn of_header_only(chunk: &[u8]) -> u32 {
     let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
     let mut header = [0; EXTENDED_HEADER_LENGTH];
     header.copy_from_slice(front);
@@ -429,20 +424,9 @@ fn is_unflagged_without_blocks(chunk: &[u8]) -> bool {
     extended(of_header_only(&header), behind).to_le_bytes() == chunk[IN_HEADER]
 }
 
-impl Chunk<'_> {
-    /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has none.
-    ///
-    /// # Errors
-    /// [`Error::DATA`] where one is wrong, and those of a damaged chunk.
-    pub fn check_checksums(&self) -> Result<bool> {
-        let Some(sums) = self.checksums() else {
-            return Ok(self.header().has_checksums());
-        };
-        for nblock in 0..self.header().nblocks {
-            sums.check_block(nblock, self.block_streams(nblock)?)?;
-        }
-        Ok(true)
-    }
+/// How many bytes more the checksums need in nearly every chunk with `nbytes` bytes of data.
+pub fn room(nbytes: usize) -> usize {
+    nbytes / 256 + 256
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Decodes one block of a chunk: decompresses its streams, then undoes the filters.
 
 use super::Chunk;
-use super::encode::ttmp_size;
 use super::header::{Blocks, Special, flags2};
 use super::hooks::{BlockPos, Hooks};
+use super::input::ttmp_size;
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{self, Bufs, CodecState};

@@ -1,11 +1,13 @@
 //! Encodes the blocks of a chunk with one or several workers, and completes the header.
 
-use super::checksum::{self, TableLayout};
+use super::add_checksums;
+use super::checksum::TableLayout;
 use super::dictionary::write_dict;
-use super::encode::{ChunkInput, EncodeParams};
-use super::encode_block::{BlockEncoder, BlockInput, Encoded};
+use super::encode_block::{BlockEncoder, Encoded};
 use super::header::{ChunkHeader, Special, filter_flags, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
+use super::input::BlockInput;
+use super::input::{ChunkInput, EncodeParams};
 use super::ordered_writer::OrderedWriter;
 use super::pipeline::Pipeline;
 use super::scratch::{self, Bufs, Scratch};
@@ -146,8 +148,8 @@ impl<'a> ChunkEncoder<'a> {
         if !checksums {
             header.write(chunk);
         } else if header.special() != Special::None {
-            checksum::write_header_only(header, chunk);
-        } else if !checksum::write(*header, front_end, chunk) {
+            add_checksums::write_header_only(header, chunk);
+        } else if !add_checksums::write(*header, front_end, chunk) {
             return Ok(false);
         }
         Ok(true)

@@ -1,6 +1,7 @@
 //! Removes the free bytes between blocks that changes in place leave.
 
 use super::Chunk;
+use super::add_checksums;
 use super::checksum::{self, CHECKSUMS, TableLayout};
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_base::memory::Buffer;
@@ -59,7 +60,7 @@ fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
     };
     plain.write(&mut packed);
     if sums > 0 {
-        return checksum::add(&packed);
+        return add_checksums::add(&packed);
     }
     Ok(Some(packed))
 }
@@ -68,8 +69,8 @@ fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
 mod tests {
     use super::*;
     use crate::encode::{ChunkInput, EncodeParams, compress};
+    use crate::header::rules::Rules;
     use crate::hooks::{NoHooks, Serial};
-    use crate::rules::Rules;
 
     fn compressed(data: &[u8], clevel: u8) -> Vec<u8> {
         let params = EncodeParams {

@@ -1,10 +1,11 @@
 //! The streams of a block, as they lie in the chunk one behind the other: each has its size in front.
 
+use super::header::rules::Rules;
 use super::header::{Blocks, ChunkHeader, flags, i32_at};
-use super::rules::Rules;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{PaddedDst, PaddedSrc};
 use oxiblosc_filters::shuffle;
+use std::ops::Range;
 
 /// A stream as it lies in the chunk.
 pub enum Stream<'a> {
@@ -209,4 +210,26 @@ pub fn streams_len<'a>(
         at = next;
     }
     Ok(at)
+}
+
+/// Writes a stored stream with its size in front, and returns the number of bytes written.
+pub fn write_raw(stream: &[u8], out: &mut [u8]) -> usize {
+    let (size, body) = out.split_at_mut(4);
+    size.copy_from_slice(&(stream.len() as i32).to_le_bytes());
+    oxiblosc_filters::copy(stream, &mut body[..stream.len()]);
+    4 + stream.len()
+}
+
+/// Streams are compared in pieces of this size.
+pub const PIECE: usize = 512;
+
+/// The range in which two streams of the same length differ, rounded to whole pieces.
+pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
+    let differs = |(new, old): (&[u8], &[u8])| new != old;
+    let mut pieces = new.chunks(PIECE).zip(old.chunks(PIECE));
+    let Some(first) = pieces.position(differs) else {
+        return 0..0;
+    };
+    let end = first + pieces.rposition(differs).map_or(1, |last| last + 2);
+    first * PIECE..new.len().min(end * PIECE)
 }

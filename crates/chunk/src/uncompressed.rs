@@ -1,10 +1,10 @@
 //! Writes chunks with stored (uncompressed) data.
 
-use super::checksum;
-use super::encode::{ChunkInput, EncodeParams, ttmp_size};
-use super::encode_block::BlockInput;
+use super::add_checksums;
+use super::encode_block::prefilter;
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
+use super::input::{ChunkInput, EncodeParams};
 use super::scratch;
 use super::work_stealing::StealingQueue;
 use super::workers::Workers;
@@ -53,16 +53,16 @@ impl UncompressedChunk<'_> {
             && let ChunkInput::Buffer(data) = self.source
             && !self.hooks.has_prefilter()
             && let Some(chunk) =
-                checksum::stored_size(&header).and_then(|size| dest.get_mut(..size))
+                add_checksums::stored_size(&header).and_then(|size| dest.get_mut(..size))
         {
-            checksum::store(&header, data, chunk);
+            add_checksums::store(&header, data, chunk);
             return Ok(Some(header));
         }
         let written = self.write(header, dest)?;
         if let Some(header) = &written
             && nbytes == 0
         {
-            checksum::write_header_only(header, &mut dest[..header.cbytes]);
+            add_checksums::write_header_only(header, &mut dest[..header.cbytes]);
         }
         Ok(written)
     }
@@ -87,35 +87,6 @@ impl UncompressedChunk<'_> {
             }
             Ok(())
         })
-    }
-}
-
-/// Runs the prefilter for a block. Its output, which may be longer than the block, is in `bufs.ping`.
-pub fn prefilter(
-    hooks: &dyn Hooks,
-    pos: BlockPos,
-    block: BlockInput,
-    params: &EncodeParams,
-    bufs: &mut scratch::Bufs,
-) -> Result<()> {
-    let (input, bsize) = (block.data, block.bsize);
-    if hooks.prefilter_is_plain() {
-        let made = bufs.ping.ensure(bsize)?;
-        let filtered = hooks.prefilter(pos, input, bsize, made, &mut []);
-        return filtered.map_err(|_| Error::FILTER_PIPELINE);
-    }
-    let size = hooks.prefilter_output(bsize).max(bsize);
-    let ttmp = bufs
-        .ttmp
-        .ensure(ttmp_size(params.blocksize, params.typesize))?;
-    let made = bufs.ping.ensure(size)?;
-    let disposable = hooks.output_is_disposable();
-    if !disposable {
-        made.fill(0);
-    }
-    match hooks.prefilter(pos, input, bsize, made, ttmp) {
-        Err(_) if !disposable => Err(Error::FILTER_PIPELINE),
-        _ => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Distributes pieces of memory among workers, with work stealing.
 
-use super::encode::lock;
 use super::workers::Workers;
 use oxiblosc_base::Result;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{Collect, TryVec};
 use std::ops::Range;
 use std::sync::Mutex;

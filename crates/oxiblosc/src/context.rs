@@ -1,19 +1,19 @@
 //! Contexts of Rust programs.
 
-use crate::b2nd;
-use crate::coder::{Changed, Host};
 use crate::decoding::{self, DecodeContext};
 use crate::encoding::EncodeContext;
+use crate::ndim::meta::block_shape;
 use crate::params::{CParams, DParams, EncodeRequest};
-use crate::schunk::State;
 use oxiblosc_base::cells::BlockShape;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{Buffer, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
-use oxiblosc_chunk::encode::{ChunkInput, lock};
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_frame::meta::Metalayer;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -45,10 +45,11 @@ impl Default for SchunkInfo {
 }
 
 impl SchunkInfo {
-    fn of(state: &State) -> Self {
+    /// That of a super-chunk with these metalayers.
+    pub(crate) fn new(typesize: i32, metalayers: &[Metalayer]) -> Self {
         Self {
-            typesize: Some(state.parameters().typesize),
-            block_shape: b2nd::array::block_shape(state.metalayers()),
+            typesize: Some(typesize),
+            block_shape: block_shape(metalayers),
         }
     }
 }
@@ -72,7 +73,7 @@ pub struct Compressor {
     params: CParams,
     /// The size of a block in bytes that an array has set; 0 for that of the parameters.
     blocksize: AtomicI32,
-    schunk_info: Mutex<SchunkInfo>,
+    pub(crate) schunk_info: Mutex<SchunkInfo>,
 }
 
 impl fmt::Debug for Compressor {
@@ -178,7 +179,7 @@ impl EncodeContext for Compressor {
 /// Decompresses chunks; see [`Compressor`] for an example.
 pub struct Decompressor {
     params: DParams,
-    schunk_info: Mutex<SchunkInfo>,
+    pub(crate) schunk_info: Mutex<SchunkInfo>,
 }
 
 impl fmt::Debug for Decompressor {
@@ -272,29 +273,5 @@ impl DecodeContext for Decompressor {
 
     fn nthreads(&self) -> usize {
         usize::try_from(self.params.nthreads).unwrap_or(1).max(1)
-    }
-}
-
-/// The [`Host`] of a super-chunk of a Rust program: two contexts.
-pub(crate) struct Contexts {
-    pub compressor: Compressor,
-    pub decompressor: Decompressor,
-}
-
-impl Host for Contexts {
-    fn encoder(&self) -> Result<&dyn EncodeContext> {
-        Ok(&self.compressor)
-    }
-
-    fn decoder(&self) -> Result<&dyn DecodeContext> {
-        Ok(&self.decompressor)
-    }
-
-    fn show(&self, state: &mut State, changed: Changed) {
-        if matches!(changed, Changed::Metalayers | Changed::Everything) {
-            let info = SchunkInfo::of(state);
-            *lock(&self.compressor.schunk_info) = info;
-            *lock(&self.decompressor.schunk_info) = info;
-        }
     }
 }

@@ -2,8 +2,7 @@
 //! blocks.
 
 use crate::exec::Pool;
-use crate::schunk::SuperChunk;
-use crate::schunk::lazy::{self, is_lazy};
+use crate::lazy::{self, LazySource, LazyTrailer, is_lazy};
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::Chunk;
@@ -51,12 +50,12 @@ pub trait DecodeContext: Sync {
         Ok(None)
     }
 
-    /// The super-chunk whose lazy chunks the context can decompress.
+    /// Where to read the blocks of a lazy chunk with this trailer. None if they are in memory.
     ///
     /// # Errors
-    /// [`Error::NULL_POINTER`] if there is none.
-    fn owner(&self) -> Result<&SuperChunk> {
-        Err(Error::NULL_POINTER)
+    /// [`Error::INVALID_PARAM`] if the context belongs to no super-chunk; those of input.
+    fn lazy_source(&self, _place: LazyTrailer) -> Result<LazySource> {
+        Err(Error::INVALID_PARAM)
     }
 
     /// Whether a postfilter has to see every block that is read.
@@ -171,7 +170,12 @@ fn decompress_any(
     room: usize,
 ) -> Result<usize> {
     let (mut source, mut chunk) = (None, None);
-    let chunk = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
+    let chunk = lazy::parse(
+        |place| ctx.lazy_source(place),
+        (header, src),
+        &mut source,
+        &mut chunk,
+    )?;
     ctx.describe(header, src, Some(data), room);
     let mask = ctx.mask(header.nblocks)?;
     let hooks = ctx.hooks(src)?;
@@ -206,7 +210,12 @@ pub fn decompress_items<'d>(
         return Ok(items.len());
     }
     let (mut source, mut chunk) = (None, None);
-    let chunk = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
+    let chunk = lazy::parse(
+        |place| ctx.lazy_source(place),
+        (header, src),
+        &mut source,
+        &mut chunk,
+    )?;
     let dest = dest(src, range.len)?;
     ctx.describe(header, src, Some(dest), room);
     getitem::getitem(chunk, range, dest, &*ctx.hooks(src)?)?;
@@ -229,7 +238,12 @@ fn with_vlchunk(
     }
     ctx.describe(header, src, None, header.nbytes);
     let (mut source, mut chunk) = (None, None);
-    let parsed = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
+    let parsed = lazy::parse(
+        |place| ctx.lazy_source(place),
+        (header, src),
+        &mut source,
+        &mut chunk,
+    )?;
     body(parsed)
 }
 

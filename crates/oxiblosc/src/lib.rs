@@ -39,8 +39,6 @@
 /// N-dimensional arrays.
 pub mod b2nd;
 pub mod codec;
-/// The traits of compressors and decompressors, and of what shows a super-chunk's state to a program.
-pub mod coder;
 /// Contexts.
 pub mod context;
 /// Decompression with a context.
@@ -53,6 +51,10 @@ pub mod environment;
 pub mod exec;
 /// Chunks that are made block by block.
 pub mod fill;
+/// Chunks of which only the front is in memory.
+pub mod lazy;
+/// The shapes of arrays.
+pub mod ndim;
 /// Parameters.
 pub mod params;
 /// The settings of the process.
@@ -63,8 +65,8 @@ pub mod registry;
 pub mod schunk;
 
 pub use b2nd::owned::{Array, Chunking, Initial, Layout, View};
-pub use b2nd::shape::Shape;
 pub use context::{Compressor, Decompressor};
+pub use ndim::shape::Shape;
 pub use oxiblosc_base::memory::{Buffer, TryVec};
 pub use oxiblosc_base::{Doing, Error, ErrorKind, Result};
 pub use oxiblosc_chunk::header::{Special, filter_id as filter};

@@ -5,7 +5,7 @@ use super::{Case, LARGEST, MANY_BLOCKS};
 use blosc2::capi::global::{blosc1_decompress, blosc2_decompress};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
-use oxiblosc_chunk::checksum;
+use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::decode;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
@@ -104,7 +104,7 @@ fn fetched(case: &Case) {
 
 /// A chunk that gets checksums gives what it gave without, and one that has some loses nothing by being looked at.
 fn with_checksums(bytes: &[u8], data: &Result<Box<[u8]>>) {
-    let Ok(Some(checked)) = checksum::add(bytes) else {
+    let Ok(Some(checked)) = add_checksums::add(bytes) else {
         return;
     };
     let header = ChunkHeader::parse(&checked).expect("a chunk of our own");

@@ -272,4 +272,18 @@ impl<'a> Chunk<'a> {
                 .unwrap_or(0),
         }
     }
+
+    /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has none.
+    ///
+    /// # Errors
+    /// [`Error::DATA`] where one is wrong, and those of a damaged chunk.
+    pub fn check_checksums(&self) -> Result<bool> {
+        let Some(sums) = self.checksums() else {
+            return Ok(self.header().has_checksums());
+        };
+        for nblock in 0..self.header().nblocks {
+            sums.check_block(nblock, self.block_streams(nblock)?)?;
+        }
+        Ok(true)
+    }
 }

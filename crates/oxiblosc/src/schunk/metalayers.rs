@@ -2,11 +2,11 @@
 
 use super::state::State;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, Host, WindowCounts};
 use crate::context::{Compressor, Decompressor};
 use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams};
+use crate::schunk::host::{Changed, Host, WindowCounts};
 use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::ChunkInput;

@@ -192,9 +192,9 @@ impl SuperChunk {
 
 #[cfg(test)]
 mod tests {
-    use crate::coder::Coders;
     use crate::decoding::DecodeContext;
     use crate::schunk::chunks::Position;
+    use crate::schunk::host::Coders;
     use crate::schunk::open::next_id;
     use crate::schunk::store::ChunkStore;
     use crate::{CParams, Compressor, DParams, Decompressor, Special, StorageParams, SuperChunk};

@@ -8,10 +8,10 @@ use super::rules::{ChunkInfo, Counts, StorageKind};
 use super::slices::ChunkSizes;
 use super::staged::Before;
 use super::store::{ChunkStore, Location, lock, unlocked};
-use crate::coder::{Changed, Host, WindowCounts};
+use crate::schunk::host::{Changed, Host, WindowCounts};
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::checksum;
+use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::special::SpecialChunk;
@@ -192,7 +192,7 @@ impl State {
         if !self.checksums || !self.store.is_frame() {
             return Ok(None);
         }
-        match checksum::add(chunk) {
+        match add_checksums::add(chunk) {
             Err(error) if error == Error::MEMORY_ALLOC => Err(error),
             // A damaged chunk is kept as it is.
             Err(_) => Ok(None),

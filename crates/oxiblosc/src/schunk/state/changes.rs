@@ -1,7 +1,7 @@
 //! Applies changes of chunks to the store, the counters and the program's window.
 
 use super::State;
-use crate::coder::{Changed, Host, WindowCounts};
+use crate::schunk::host::{Changed, Host, WindowCounts};
 use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::store::{ChunkStore, ChunkUpdate, Location, Update, apply_separate};
 use oxiblosc_base::memory::sort::sort;

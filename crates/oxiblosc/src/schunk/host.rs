@@ -3,11 +3,13 @@
 //! In Rust programs the contexts are a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). Those of the C library
 //! may call functions of the program.
 
+use super::Parameters;
+use super::state::State;
+use crate::context::{Compressor, Decompressor, SchunkInfo};
 use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
-use crate::schunk::Parameters;
-use crate::schunk::state::State;
 use oxiblosc_base::Result;
+use oxiblosc_base::memory::lock;
 use std::ops::Range;
 
 /// The settings that a program may change while a super-chunk is open.
@@ -121,6 +123,30 @@ impl<E: EncodeContext + Send, D: DecodeContext + Send> Host for Coders<E, D> {
 
     fn nthreads(&self) -> (i16, i16) {
         self.nthreads
+    }
+}
+
+/// The [`Host`] of a super-chunk of a Rust program: two contexts.
+pub(crate) struct Contexts {
+    pub compressor: Compressor,
+    pub decompressor: Decompressor,
+}
+
+impl Host for Contexts {
+    fn encoder(&self) -> Result<&dyn EncodeContext> {
+        Ok(&self.compressor)
+    }
+
+    fn decoder(&self) -> Result<&dyn DecodeContext> {
+        Ok(&self.decompressor)
+    }
+
+    fn show(&self, state: &mut State, changed: Changed) {
+        if matches!(changed, Changed::Metalayers | Changed::Everything) {
+            let info = SchunkInfo::new(state.parameters().typesize, state.metalayers());
+            *lock(&self.compressor.schunk_info) = info;
+            *lock(&self.decompressor.schunk_info) = info;
+        }
     }
 }
 

@@ -5,8 +5,10 @@
 
 use super::geometry::Geometry;
 use super::{Dims, MAX_DIM};
+use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::memory::{Text, TryVec};
 use oxiblosc_base::{Error, Result};
+use oxiblosc_frame::meta::Metalayer;
 use std::fmt::{self, Display};
 
 /// The metalayer's name.
@@ -219,6 +221,16 @@ impl<'a> Meta<'a> {
         out.extend_from_slice(dtype)?;
         Ok(out)
     }
+}
+
+/// The shape of a block in the metalayer of an array.
+///
+/// # Errors
+/// [`Error::FAILURE`] if there is no such metalayer; those of [`Meta::parse`] and [`BlockShape::new`].
+pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
+    let layer = layers.iter().find(|layer| *layer.name == *NAME);
+    let (meta, _) = Meta::parse(&layer.ok_or(Error::FAILURE)?.content, false)?;
+    BlockShape::new(&meta.blockshape[..meta.ndim])
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Adds checksums to chunks.
 
-use super::{CHECKSUMS, IN_HEADER, MAGIC, TableLayout, crc32c, of_header_only};
-use crate::Chunk;
-use crate::encode_block::write_raw;
-use crate::header::{Blocks, ChunkHeader, MAX_FILTERS, Special, flags, flags2, i32_at, version};
+use super::Chunk;
+use super::checksum::{CHECKSUMS, IN_HEADER, MAGIC, TableLayout, crc32c, of_header_only};
+use super::header::{Blocks, ChunkHeader, MAX_FILTERS, Special, flags, flags2, i32_at, version};
+use super::streams::write_raw;
 use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
@@ -83,11 +83,6 @@ pub fn seal(front: &mut [u8], at: usize) {
     if let Some((before, sum)) = front.split_last_chunk_mut() {
         *sum = crc32c(before).to_le_bytes();
     }
-}
-
-/// How many bytes more the checksums need in nearly every chunk with `nbytes` bytes of data.
-pub fn room(nbytes: usize) -> usize {
-    nbytes / 256 + 256
 }
 
 /// Writes header and table of a chunk whose blocks are already there, one behind the other. Returns false if readers would take it for a chunk

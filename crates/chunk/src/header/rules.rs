@@ -2,7 +2,7 @@
 //!
 //! Without the feature `blosc1` there is only one set of rules, so that every function here is constant and compiles to nothing.
 
-use super::header::{MIN_BUFFERSIZE, version};
+use super::{MIN_BUFFERSIZE, version};
 
 /// The number in a chunk's flags of codecs that the program registered.
 pub const UDCODEC_FORMAT: u8 = 6;
@@ -48,7 +48,7 @@ impl Rules {
         }
     }
 
-    /// The number in a chunk's flags for codecs of the [hooks](super::hooks::Hooks): those of the program, or Snappy.
+    /// The number in a chunk's flags for codecs of the [hooks](crate::hooks::Hooks): those of the program, or Snappy.
     #[inline(always)]
     pub(super) fn other_codec(self) -> u8 {
         if self.is_blosc1() { 2 } else { UDCODEC_FORMAT }
