@@ -100,6 +100,13 @@ impl DecodeContext for Context {
 }
 
 impl Context {
+    /// The super-chunk that the context was made for.
+    pub fn owner(&self) -> Result<&SuperChunk> {
+        // SAFETY: the field is null, or a pointer from the parameters, which `blosc2_create_cctx` and `blosc2_create_dctx` require to be valid as long
+        // as the context is used. The contexts of a super-chunk are freed with it.
+        unsafe { Handle::from_c(self.schunk.get()) }.map(Handle::core)
+    }
+
     /// The context behind a pointer, if it is one for decompression.
     ///
     /// # Safety

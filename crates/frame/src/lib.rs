@@ -33,6 +33,7 @@ pub mod header;
 mod index;
 pub mod journal;
 mod leftovers;
+mod loaded;
 pub mod memory;
 pub mod meta;
 pub mod offsets;

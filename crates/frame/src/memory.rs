@@ -8,9 +8,9 @@ mod parse;
 
 use super::binding::{Binding, front_of};
 use super::change::Change;
-use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
+use super::loaded::Loaded;
 use super::offsets::{ChunkPlace, Found, Offsets};
 use super::trailer;
 use oxiblosc_base::memory::{Buffer, Collect, CowBuffer, MallocOwned, TryVec};

@@ -46,7 +46,7 @@ impl Disk {
 
     /// The chunk in a file, or in the part of the file, that the index calls this place.
     fn at_place(&mut self, place: u64) -> Result<Stored> {
-        match self.kind {
+        match self.location.kind {
             FrameKind::Contiguous => self.stored_at(place),
             FrameKind::Sparse => self.stored_apart(place),
         }

@@ -4,10 +4,11 @@
 //! step copies as many as fit into the free bytes before them, and then changes their offsets. Copies overwrite only free bytes, so the frame
 //! is valid all the time.
 
+use super::Disk;
 use super::edit::ChunkChange;
+use super::limits::{MAX_COMPACT_LEN, Share};
 use super::places::ChunkWrite;
-use super::writer::Survey;
-use super::{Disk, MAX_COMPACT_LEN, Share};
+use super::space::Survey;
 use crate::binding::{Binding, front_of};
 use crate::change::Delta;
 use crate::free_list::FreeList;
@@ -83,7 +84,7 @@ impl Disk {
             return Ok(());
         }
         let mut holes = 0;
-        if self.kind == FrameKind::Contiguous {
+        if self.location.kind == FrameKind::Contiguous {
             self.pack_chunks(&*file)?;
             let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
             if end > MAX_COMPACT_LEN && free > end / MIN_FREE && !self.free_list().is_fixed() {
@@ -175,7 +176,7 @@ impl Disk {
         let len = usize::try_from(end - first).map_err(|_| Error::MEMORY_ALLOC)?;
         let mut bytes = TryVec::filled(0, len)?;
         let there = self.free_list().end().clamp(first, end) - first;
-        let data = self.base + u64::from(self.view.extent.header_len);
+        let data = self.location.base + u64::from(self.view.extent.header_len);
         file.read_at(data + first, &mut bytes[..there as usize])?;
         for (place, new) in parts {
             if let Some(at) = place.checked_sub(first) {
@@ -286,7 +287,7 @@ impl Disk {
         to: u64,
     ) -> Result<TryVec<(u64, u64)>> {
         const PIECE: usize = 1 << 20;
-        let data = self.base + u64::from(self.view.extent.header_len);
+        let data = self.location.base + u64::from(self.view.extent.header_len);
         let mut piece = TryVec::filled(0, PIECE)?;
         let mut moved = TryVec::with_capacity(moving.len())?;
         let mut end = to;

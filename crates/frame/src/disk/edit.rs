@@ -1,9 +1,10 @@
 //! What a change of chunks writes, and where.
 
+use super::Disk;
 use super::commit::{EncodedMetadata, Overwrite, Writes, changed_part};
 use super::growing_index::new_offsets;
+use super::limits::{MAX_COMPACT_CHUNKS, MAX_COMPACT_LEN, Share, slack};
 use super::places::{ChunkWrite, place_each};
-use super::{Disk, MAX_COMPACT_CHUNKS, MAX_COMPACT_LEN, Share};
 use crate::binding::Binding;
 use crate::change::{Change, ChangedChunk, Delta};
 use crate::fingerprint;
@@ -17,12 +18,6 @@ use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_io::Storage;
 
-/// The free space for chunks before an uncompressed index, of the chunks' bytes.
-const SLACK: Share = Share {
-    divisor: 64,
-    least: 16 << 10,
-    most: 16 << 20,
-};
 /// A trailer longer than the chunks' bytes divided by this is not moved with every change.
 const LONG_TRAILER: u64 = 32;
 /// In a large frame, holes are closed when more bytes are free than this part of the chunks' bytes.
@@ -97,11 +92,6 @@ fn may_have_gaps(header: &ChunkHeader) -> bool {
     header.special() == Special::None && !header.is_memcpyed()
 }
 
-/// The free space, in bytes, before the index of a large frame whose chunks end at `end`.
-pub(super) fn slack(end: u64) -> u64 {
-    SLACK.of(end)
-}
-
 impl Disk {
     /// Applies and commits a change, and sets header and trailer. If it fails, the frame is as it was.
     ///
@@ -124,7 +114,7 @@ impl Disk {
     /// Reduces free space after a change. If that fails, the frame is only longer than necessary.
     fn after_change(&mut self, change: &Change) {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
-        let _ = match self.kind {
+        let _ = match self.location.kind {
             FrameKind::Sparse if change.leaves().next().is_some() => self.lower_numbers(),
             FrameKind::Contiguous if comes_and_goes => self.limit_room(),
             _ => Ok(()),
@@ -223,7 +213,7 @@ impl Disk {
             // An index that is not compressed would be out of proportion.
             return true;
         }
-        let chunks = match self.kind {
+        let chunks = match self.location.kind {
             FrameKind::Contiguous => {
                 let list = self.free_list();
                 list.end() - list.free_bytes() + change.new_bytes()
@@ -273,7 +263,7 @@ impl Disk {
             self.make_room(file, most + 1, bytes)?;
         }
         let limit = self.index_pos() - u64::from(self.view.extent.header_len);
-        let placed = match (self.kind, &mut self.space) {
+        let placed = match (self.location.kind, &mut self.space) {
             (FrameKind::Sparse, _) => self.write_chunk_files(&chunks, next.cbytes),
             (_, Some(space)) => place_each(&mut space.free, &chunks, limit, &tails),
             (_, None) => Err(Error::FAILURE),
@@ -321,7 +311,7 @@ impl Disk {
     ) -> Result<TryVec<u64>> {
         let delta = self.delta(change, specials, places)?;
         let mut added: TryVec<ChunkWrite> = TryVec::new();
-        if self.kind == FrameKind::Contiguous {
+        if self.location.kind == FrameKind::Contiguous {
             let placed = places.iter().zip(chunks);
             added.extend(placed.map(|(place, chunk)| (*place, 0, chunk.bytes)))?;
         }
@@ -341,7 +331,7 @@ impl Disk {
     /// Removes the chunk files that a failed change has created. If the frame is stale, the change could not be undone, so the index may refer to
     /// them, and they stay.
     pub(super) fn discard_files(&self, places: &[u64]) {
-        if self.kind == FrameKind::Sparse && !self.stale {
+        if self.location.kind == FrameKind::Sparse && !self.last_read.stale {
             self.remove_files(places);
         }
     }
@@ -405,7 +395,7 @@ impl Disk {
             None => self.view.trailer().to_try_vec()?,
         };
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
-        let cbytes = match self.kind {
+        let cbytes = match self.location.kind {
             FrameKind::Contiguous => extent.cbytes,
             FrameKind::Sparse => next.cbytes,
         };

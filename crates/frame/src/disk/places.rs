@@ -1,8 +1,9 @@
 //! Finds places for new chunks of a frame, and reuses the space of removed ones.
 
+use super::Disk;
+use super::limits::MAX_COMPACT_LEN;
 use super::paths::ChunkPaths;
-use super::writer::Survey;
-use super::{Disk, MAX_COMPACT_LEN};
+use super::space::Survey;
 use crate::change::{Change, ChangedChunk};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -58,7 +59,7 @@ impl Disk {
     /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that was changed once is often changed again. One
     /// that replaces a special chunk is written for the first time, and gets none. The list is empty if no chunk gets any.
     pub(super) fn tails(&self, change: &Change, chunks: &[EncodedChunk]) -> Result<TryVec<u64>> {
-        let (FrameKind::Contiguous, Change::Update(items)) = (self.kind, change) else {
+        let (FrameKind::Contiguous, Change::Update(items)) = (self.location.kind, change) else {
             return Ok(TryVec::new());
         };
         let mut tails = TryVec::filled(0, chunks.len())?;
@@ -173,7 +174,9 @@ impl Disk {
             Ok(())
         });
         let synced = match written {
-            Ok(()) if self.options.durable && !places.is_empty() => paths::sync_dir(&self.path),
+            Ok(()) if self.options.durable && !places.is_empty() => {
+                paths::sync_dir(&self.location.path)
+            }
             other => other,
         };
         if let Err(error) = synced {
@@ -255,7 +258,7 @@ impl Disk {
             let ChunkPlace::At(place) = self.view.offsets.place(nchunk)? else {
                 continue;
             };
-            if self.kind == FrameKind::Sparse {
+            if self.location.kind == FrameKind::Sparse {
                 left.push((place, 0))?;
                 continue;
             }
@@ -364,7 +367,7 @@ impl Disk {
 
     /// Removes the files of chunks that a change has removed from a directory.
     pub(super) fn drop_left(&self, left: &[(u64, u64)]) {
-        if self.kind == FrameKind::Contiguous || left.is_empty() {
+        if self.location.kind == FrameKind::Contiguous || left.is_empty() {
             return;
         }
         // No other chunk has one of these files: such a directory is refused when it is read.

@@ -30,7 +30,7 @@ impl Disk {
         let ChunkChange { change, leaves, .. } = chunk_change;
         let chunks = chunk_change.new_chunks()?;
         let mut free = FreeList::default();
-        let places = match self.kind {
+        let places = match self.location.kind {
             FrameKind::Contiguous => {
                 let stays = change.count(self.view.offsets.len()) > 0
                     && change.keeps_stored(&self.view.offsets);
@@ -79,7 +79,7 @@ impl Disk {
         let edits = self.edited(change, None)?;
         let loose = edits.iter().map(|(place, ..)| *place).collect_vec()?;
         let mut tight = ClosedHoles::default();
-        if self.kind == FrameKind::Contiguous {
+        if self.location.kind == FrameKind::Contiguous {
             let added = chunks.iter().zip(places);
             parts.extend(added.map(|(chunk, place)| (*place, chunk.bytes)))?;
             parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
@@ -142,7 +142,7 @@ impl Disk {
         let trailer = trailer.as_deref().unwrap_or(before);
         let is_other = *offsets != self.view.offsets
             || fingerprint::without(trailer) != fingerprint::without(before);
-        let (data_len, cbytes) = match self.kind {
+        let (data_len, cbytes) = match self.location.kind {
             FrameKind::Contiguous => (end, end),
             FrameKind::Sparse => (0, cbytes),
         };
