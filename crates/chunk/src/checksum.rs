@@ -74,7 +74,7 @@ impl TableLayout {
     }
 
     /// A checksum for each page.
-    fn paged(nblocks: usize, blocksize: usize, nbytes: usize) -> Self {
+    pub(super) fn paged(nblocks: usize, blocksize: usize, nbytes: usize) -> Self {
         let last = nbytes.saturating_sub(nblocks.saturating_sub(1) * blocksize);
         let paged = Some((blocksize, last));
         Self { nblocks, paged }

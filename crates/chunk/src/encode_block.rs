@@ -6,7 +6,7 @@ use super::input::{BlockInput, EncodeParams, ttmp_size};
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{Bufs, CodecState};
-use super::streams::{PIECE, difference, write_raw};
+use super::streams::{PIECE, write_raw};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_filters::{self, run_of};

@@ -7,13 +7,13 @@ use super::Chunk;
 use super::assemble::assemble;
 use super::encode_block::BlockEncoder;
 use super::header::rules::{Rules, UDCODEC_FORMAT};
-use super::header::{ChunkHeader, Special, flags, flags2, version};
+use super::header::{Blocks, Special, flags, flags2, version};
 use super::hooks::{Executor, Hooks};
 use super::in_place::PatchTarget;
 use super::input::EncodeParams;
 use super::pipeline::Pipeline;
 pub use super::touched::Touched;
-use oxiblosc_base::memory::{Buffer, Collect, Edit, TransientBytes, TryVec};
+use oxiblosc_base::memory::{Buffer, Edit, TransientBytes, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
 

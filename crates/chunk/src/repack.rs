@@ -2,7 +2,7 @@
 
 use super::Chunk;
 use super::add_checksums;
-use super::checksum::{self, CHECKSUMS, TableLayout};
+use super::checksum::{CHECKSUMS, TableLayout};
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};

@@ -4,7 +4,7 @@
 //! frame: if the header on disk, or the fingerprint at the end of the trailer, is a different one. The header alone is not enough, since after
 //! several changes it may be the same as before. [`Disk::commit`] changes the frame.
 //!
-//! A frame of less than [`MAX_COMPACT_LEN`](limits::MAX_COMPACT_LEN) bytes and at most [`MAX_COMPACT_CHUNKS`] chunks is always compact, as in the format's documents: header, chunks,
+//! A frame of less than [`MAX_COMPACT_LEN`](limits::MAX_COMPACT_LEN) bytes and at most [`MAX_COMPACT_CHUNKS`](limits::MAX_COMPACT_CHUNKS) chunks is always compact, as in the format's documents: header, chunks,
 //! compressed index and trailer, one behind the other. The first change of a larger one moves the index and stores it uncompressed, with
 //! free space before it for chunks and behind it for offsets. Then an append writes only a chunk, an offset and a new trailer. Closing the
 //! handle makes the frame compact again. Every reader of the format understands both layouts, and between two changes the file ends
@@ -37,6 +37,7 @@ mod writer;
 pub use super::loaded::Loaded;
 pub use commit::{EncodedMetadata, Metadata};
 pub use handle::Disk;
+#[cfg(test)]
 pub(crate) use limits::MAX_COMPACT_CHUNKS;
 pub(crate) use locks::TRIES;
 pub use locks::{FrameLockGuard, FrameWaiter, LockState};

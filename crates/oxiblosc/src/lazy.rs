@@ -138,6 +138,7 @@ pub(crate) fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<TryVec<i32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxiblosc_chunk::header::flags2;
 
     #[test]
     fn the_trailer_follows_the_block_starts() {

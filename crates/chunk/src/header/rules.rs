@@ -31,7 +31,7 @@ impl Rules {
     }
 
     /// The version of regular chunks.
-    pub(super) fn version(self) -> u8 {
+    pub(crate) fn version(self) -> u8 {
         if self.is_blosc1() {
             version::BLOSC1
         } else {
@@ -40,7 +40,7 @@ impl Rules {
     }
 
     /// Buffers below this size are stored.
-    pub(super) fn min_buffersize(self) -> usize {
+    pub(crate) fn min_buffersize(self) -> usize {
         if self.is_blosc1() {
             128
         } else {
@@ -50,7 +50,7 @@ impl Rules {
 
     /// The number in a chunk's flags for codecs of the [hooks](crate::hooks::Hooks): those of the program, or Snappy.
     #[inline(always)]
-    pub(super) fn other_codec(self) -> u8 {
+    pub(crate) fn other_codec(self) -> u8 {
         if self.is_blosc1() { 2 } else { UDCODEC_FORMAT }
     }
 }

@@ -107,6 +107,7 @@ impl Disk {
         self.locks.changing += 1;
         if let Some(FileLock(handle)) = file {
             let free = self
+                .locks
                 .write_handle
                 .as_ref()
                 .is_none_or(|known| known.locked.is_none());
@@ -161,6 +162,7 @@ impl Disk {
         self.locks.leave_to_parent();
         self.locks.changing = self.locks.changing.saturating_sub(1);
         if let Some(handle) = self
+            .locks
             .write_handle
             .as_mut()
             .filter(|handle| handle.locked.is_some() && self.locks.changing == 0)

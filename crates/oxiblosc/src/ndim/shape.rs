@@ -32,7 +32,7 @@ impl<T: Copy + Default> Shape<T> {
     }
 
     /// As [`Self::new`], for lengths that may be errors, of which the first is given.
-    pub(super) fn of(given: impl Iterator<Item = Result<T>>) -> Result<Self> {
+    pub(crate) fn of(given: impl Iterator<Item = Result<T>>) -> Result<Self> {
         let (mut ndim, mut lengths) = (0, [T::default(); MAX_DIM]);
         for len in given {
             *lengths.get_mut(ndim).ok_or(Error::INVALID_PARAM)? = len?;
