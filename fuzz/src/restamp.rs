@@ -1,6 +1,7 @@
 //! Computes the checksums of damaged frames and chunks anew, so that the code behind the checks is fuzzed, too.
 
-use oxiblosc_chunk::checksum::{TableLayout, seal};
+use oxiblosc_chunk::add_checksums::seal;
+use oxiblosc_chunk::checksum::TableLayout;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 use oxiblosc_frame::fingerprint::{self, ChecksumScope, Stamp};
 use std::ops::Range;

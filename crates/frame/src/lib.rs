@@ -36,6 +36,7 @@ mod leftovers;
 mod loaded;
 pub mod memory;
 pub mod meta;
+mod msgpack;
 pub mod offsets;
 pub mod parameters;
 mod replace;

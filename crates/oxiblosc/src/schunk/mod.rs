@@ -18,8 +18,6 @@ pub mod checksums;
 pub mod chunks;
 /// Copies.
 pub mod copy;
-/// What belongs to the program of a super-chunk.
-pub mod host;
 mod lazy;
 /// Metalayers.
 pub mod metalayers;
@@ -56,7 +54,7 @@ pub mod windows;
 
 pub use chunks::WholeChunk;
 pub use oxiblosc_frame::parameters::Parameters;
-pub use state::State;
+pub use state::{State, host};
 pub use store::{ChunkStore, ChunkUpdate, Location, Update};
 pub use superchunk::{Changing, Peek, Reading, SuperChunk};
 pub use transaction::Transaction;

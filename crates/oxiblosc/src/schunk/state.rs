@@ -1,6 +1,8 @@
 //! The state of a super-chunk.
 
 mod changes;
+/// What belongs to the program of a super-chunk.
+pub mod host;
 mod sizes;
 
 use super::Parameters;

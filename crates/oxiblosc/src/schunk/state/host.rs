@@ -3,11 +3,11 @@
 //! In Rust programs the contexts are a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). Those of the C library
 //! may call functions of the program.
 
-use super::Parameters;
-use super::state::State;
+use super::State;
 use crate::context::{Compressor, Decompressor, SchunkInfo};
 use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
+use crate::schunk::Parameters;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::lock;
 use std::ops::Range;
