@@ -11,7 +11,7 @@
 //! - [`object_pool`]: an object pool; [`per_thread`]: thread-local values
 //! - [`Published`], [`PublishedTable`]: values that are read without a lock; [`Field`]: fields that C reads and writes, too
 //! - [`StateLock`]: a lock that lets many threads read while one prepares a change
-//! - [`env`]: environment variables, and trace output; [`cpu`]: which vector instructions are used
+//! - [`mod@env`]: environment variables, and trace output; [`cpu`]: which vector instructions are used
 
 mod aligned;
 mod buffer;

@@ -1,16 +1,16 @@
 //! Checksums in a chunk, stored where readers that do not know them skip them.
 //!
 //! Readers find blocks by the table of block starts, so a writer may leave free bytes before the first block. A chunk with checksums has
-//! a table there, behind its block starts and its dictionary, and a bit in its second flags byte ([`CHECKSUMS`]):
+//! a table there, behind its block starts and its dictionary, and a bit in its second flags byte (`CHECKSUMS`):
 //!
 //! | bytes | |
 //! |---|---|
-//! | 4 | [`MAGIC`] |
+//! | 4 | `MAGIC` |
 //! | 4 for each block | checksum of its streams, with their sizes |
 //! | 4 | checksum of the front: of all bytes of the chunk before it |
 //!
 //! All are CRC-32C, little-endian. A read of a part of a stored stream should check only that part. So a chunk all of whose blocks are stored
-//! streams has a longer table, with a checksum for each [page](TableLayout). The checksums are part of the chunk: they are copied with it, and
+//! streams has a longer table, with a checksum for each page. The checksums are part of the chunk: they are copied with it, and
 //! a writer that does not know them replaces them together with the chunk.
 //!
 //! A chunk without blocks (a repeated value, or no data) has no filters, and the checksum of its bytes in the first four bytes of

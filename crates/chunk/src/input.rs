@@ -35,7 +35,7 @@ pub struct EncodeParams {
     pub extended: bool,
     /// Which library the chunk is for; with an extended header it is Blosc 2.
     pub rules: Rules,
-    /// Whether the chunk gets [checksums](super::checksum), if it can have them and `dest` is [long enough](super::checksum::room).
+    /// Whether the chunk gets [checksums](super::checksum), if it can have them and `dest` is long enough.
     pub checksums: bool,
     /// The most threads that compress it.
     pub nthreads: usize,

@@ -90,7 +90,7 @@ impl<T: Send> StealingQueue<T> {
     /// Divides `pieces`, of which at most `len` are taken, among `nworkers` workers.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`].
+    /// `Error::MEMORY_ALLOC`.
     pub fn new(pieces: impl Iterator<Item = T>, len: usize, nworkers: usize) -> Result<Self> {
         let mut all = TryVec::new();
         all.reserve_exact(len)?;

@@ -130,7 +130,7 @@ fn be_i32(bytes: &[u8]) -> i32 {
     i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// The metalayers as [`write`] takes them.
+/// The metalayers as [`write()`] takes them.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].

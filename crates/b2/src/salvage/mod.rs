@@ -11,7 +11,7 @@
 //! - [`order`]: the order of the chunks
 //! - [`specials`]: chunks of special values, which only the index named
 //! - [`fields`]: fields of the chunks' headers that can be put right
-//! - [`agree`]: corrects a damaged header by the chunks
+//! - [`agree()`]: corrects a damaged header by the chunks
 //! - [`contiguous`](fn@contiguous), [`directory`]: frames in a file, and in a directory
 
 mod agree;
