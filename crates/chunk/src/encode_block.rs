@@ -443,6 +443,7 @@ fn write_run(value: u8, out: &mut [u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::streams::difference;
 
     #[test]
     fn small_changes_are_told_from_large_ones() {
