@@ -2,7 +2,7 @@
 //!
 //! - [`args`]: the command line
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
-//! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`integrity`]: reading frames, whole or damaged
+//! - [`source`], [`check`]: reading frames (of damaged ones `oxiblosc-repair` does)
 //! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
 //! - [`faults`]: errors that show no damage; [`memory`]: the end when there is no memory; [`report`]: the report of `repair`
@@ -15,7 +15,6 @@ mod args;
 mod array_walk;
 mod bench;
 mod check;
-mod chunk_repair;
 mod chunks;
 mod compress;
 mod convert;
@@ -24,7 +23,6 @@ mod failure;
 mod faults;
 mod info;
 mod input;
-mod integrity;
 mod json;
 mod library;
 mod listing;
@@ -39,8 +37,6 @@ mod plot;
 mod progress;
 mod repair;
 mod report;
-mod run_list;
-mod salvage;
 mod scratch;
 mod settings;
 mod source;

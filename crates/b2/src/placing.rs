@@ -9,6 +9,7 @@ use oxiblosc_base::Error;
 use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags, Stat};
 use oxiblosc_base::system::folder::Folder;
 use oxiblosc_io::paths::sync_dir_with_files;
+use oxiblosc_repair::chunk_number;
 use std::ffi::CStr;
 use std::io;
 use std::path::Path;
@@ -56,16 +57,6 @@ fn is_of_frame(folder: &Folder, name: &CStr) -> bool {
         || name == LOCK
         || name.to_str().is_ok_and(|name| chunk_number(name).is_some());
     is_known && folder.stat(name).is_ok_and(Stat::is_file)
-}
-
-/// The number of the chunk in a file with this name, such as `0000000A.chunk`; none for other files.
-pub fn chunk_number(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(".chunk")?;
-    let is_number = digits.len() == 8
-        && digits
-            .bytes()
-            .all(|digit| digit.is_ascii_digit() || (b'A'..=b'F').contains(&digit));
-    u64::from_str_radix(digits, 16).ok().filter(|_| is_number)
 }
 
 /// Moves the new file or directory out of the scratch folder to `to`. What is replaced goes into the scratch folder, or back to its place

@@ -3,11 +3,10 @@
 use crate::failure::{Failure, Result, describe, is_damage};
 use crate::faults::Faults;
 use crate::input::Input;
-use crate::library::{SuperChunk, c_path, zeros};
+use crate::library::{c_path, zeros};
 use crate::settings::Settings;
 use crate::store::Store;
-use oxiblosc::b2nd::meta::{Meta, NAME, OLD_NAME};
-use oxiblosc::codec;
+use oxiblosc::b2nd::meta::Meta;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::{Buffer, Shared};
 use oxiblosc_base::system::files::OpenFlags;
@@ -21,6 +20,7 @@ use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc_repair::{Contexts, Files, MISPLACED, array_layer, array_meta};
 use std::ffi::CStr;
 use std::fmt::Display;
 use std::io::{self, Read};
@@ -61,10 +61,6 @@ pub struct Frame {
 
 /// The advice for a frame that cannot be opened.
 pub const REPAIR: &str = "b2 repair may bring back what is readable";
-
-/// What is wrong where each chunk is right by itself, but not where it is.
-pub const MISPLACED: &str =
-    "chunks were swapped, or some are older than others: which are right is not known";
 
 /// The input of a command.
 pub enum FrameOrChunk {
@@ -328,8 +324,8 @@ impl Frame {
     }
 
     /// Contexts for the chunks of this frame.
-    pub fn contexts(&self, threads: i16) -> std::result::Result<SuperChunk, Error> {
-        contexts(&self.header, threads)
+    pub fn contexts(&self, threads: i16) -> std::result::Result<Contexts, Error> {
+        Contexts::of_frame(&self.header, threads)
     }
 
     /// What the frame is for python-blosc2, if its data are computed or stored elsewhere.
@@ -353,13 +349,6 @@ impl Frame {
     }
 }
 
-/// The content of the array's metalayer, if there is one.
-pub fn array_layer(metalayers: &[Metalayer]) -> Option<&[u8]> {
-    let find = |name: &[u8]| metalayers.iter().find(|layer| layer.name == name);
-    let layer = find(NAME).or_else(|| find(OLD_NAME))?;
-    Some(&layer.content)
-}
-
 /// Parses the metalayer of a frame that is an array. Fails if it makes no sense.
 pub fn parsed_array<'a>(frame: &'a Frame, input: &Input) -> Result<Meta<'a>> {
     let meta = frame.array().and_then(array_meta);
@@ -369,11 +358,6 @@ pub fn parsed_array<'a>(frame: &'a Frame, input: &Input) -> Result<Meta<'a>> {
             input.name()
         ))
     })
-}
-
-/// Parses an array's metalayer; none if it makes no sense.
-pub fn array_meta(content: &[u8]) -> Option<Meta<'_>> {
-    Meta::parse(content, true).ok().map(|(meta, _)| meta)
 }
 
 /// The parameters of compression in a header.
@@ -392,39 +376,6 @@ pub fn settings_of(header: &Header, threads: i16) -> Settings {
         checksums: false,
         threads,
     }
-}
-
-/// Contexts for the chunks of a frame with this header, with its metalayers, which some codecs need.
-pub fn contexts(header: &Header, threads: i16) -> std::result::Result<SuperChunk, Error> {
-    let settings = Settings {
-        // Decompression takes these from the chunks.
-        blocksize: 0,
-        dict: false,
-        ..settings_of(header, threads)
-    };
-    let mut contexts = SuperChunk::new(crate::library::Place::Memory, &settings)?;
-    for layer in &header.metalayers {
-        contexts.add_meta(&layer.name, &layer.content)?;
-    }
-    Ok(contexts)
-}
-
-/// Contexts for chunks that belong to no frame, or to one whose header is lost.
-pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
-    let settings = Settings {
-        codec: codec::BLOSCLZ,
-        codec_meta: 0,
-        level: 5,
-        filters: [0; 6],
-        filters_meta: [0; 6],
-        typesize: 1,
-        blocksize: 0,
-        splitmode: 4,
-        dict: false,
-        checksums: false,
-        threads,
-    };
-    SuperChunk::new(crate::library::Place::Memory, &settings)
 }
 
 /// The size of an item of a frame with this header, in bytes.
@@ -478,7 +429,7 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
 
 /// The decompressed content of a variable-length metalayer. Fails with [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more than `most` bytes.
 pub fn vlmeta_content(
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     layer: &Metalayer,
     most: usize,
 ) -> std::result::Result<Buffer, Error> {

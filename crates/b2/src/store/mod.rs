@@ -29,6 +29,7 @@ use oxiblosc_base::Error;
 use oxiblosc_base::memory::Shared;
 use oxiblosc_frame::header::Header;
 use oxiblosc_io::Storage;
+use oxiblosc_repair::Files;
 use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;

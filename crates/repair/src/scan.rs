@@ -1,13 +1,16 @@
 //! Searches a file for chunks and for the index.
 
-use super::budget::ScanBudget;
-use super::index::SalvagedIndex;
-use super::{ChunkHints, Front, HEADER, RolledBackFile, UsualFields, start};
-use crate::library::SuperChunk;
+use crate::budget::ScanBudget;
+use crate::chunks::Front;
+use crate::contexts::Contexts;
+use crate::fields::{ChunkHints, UsualFields};
+use crate::index::SalvagedIndex;
+use crate::location::HEADER;
+use crate::plausible::plausible;
+use crate::rolled_back::RolledBackFile;
+use crate::start;
 use oxiblosc_base::memory::TryVec;
-use oxiblosc_chunk::checksum::TableLayout;
-use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
-use oxiblosc_codecs::MAX_DICT_SIZE;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_frame::parameters::Parameters;
@@ -18,7 +21,7 @@ const WINDOWS: [usize; 2] = [1 << 10, 1 << 20];
 const STARTS: usize = 4 << 10;
 
 /// What a search found.
-pub(super) struct Scan {
+pub(crate) struct Scan {
     /// Chunks, in the order of the file.
     pub chunks: Vec<(u64, ChunkHeader)>,
     /// Which of the chunks (by their places in `chunks`) follow bytes that belong to no chunk, in order.
@@ -27,41 +30,8 @@ pub(super) struct Scan {
     pub index: Option<SalvagedIndex>,
 }
 
-/// Parses `bytes` as the header of a chunk, `room` bytes before the end of the file. None if no writer makes such a chunk for a frame with the
-/// header `frame`.
-pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Option<ChunkHeader> {
-    let known = (version::ALPHA..=version::VL_BLOCKS).contains(&bytes[0]);
-    let header = known.then(|| ChunkHeader::parse(bytes).ok()).flatten()?;
-    let sound = header.is_extended()
-        && header.nbytes > 0
-        && header.cbytes as u64 <= room
-        && !header.is_lazy()
-        && !matches!(header.special(), Special::Unknown(_));
-    let fits = match header.special() {
-        Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
-        Special::None => {
-            HEADER + 4 * header.nblocks < header.cbytes
-                && most_cbytes(&header).is_some_and(|most| header.cbytes <= most)
-        }
-        Special::Value => true,
-        _ => header.cbytes == HEADER,
-    };
-    let belongs = frame.is_none_or(|frame| {
-        let typesize = u8::try_from(frame.parameters.typesize).unwrap_or(1);
-        header.typesize == typesize
-            && header.has_vlblocks() == frame.vlblocks
-            && (frame.chunksize <= 0 || header.nbytes <= frame.chunksize as usize)
-    });
-    (sound && fits && belongs).then_some(header)
-}
-
-/// Whether a writer makes chunks with such a header.
-pub fn is_sound(chunk: &[u8]) -> bool {
-    plausible(chunk, u64::MAX, None).is_some()
-}
-
 /// The header at `pos` with one field put right, if such a chunk ends exactly where the room that is `told` ends.
-pub(super) fn mended(
+pub(crate) fn mended(
     image: &RolledBackFile,
     pos: u64,
     frame: &Header,
@@ -76,29 +46,13 @@ pub(super) fn mended(
     headers.find(|header| header.cbytes as u64 == room && starts_well(header, image, pos, budget))
 }
 
-/// The most bytes of a chunk with this header; none if that is no number that a chunk can have.
-pub(super) fn most_cbytes(header: &ChunkHeader) -> Option<usize> {
-    // Block starts, sizes of streams, a dictionary, checksums.
-    let overhead = 4 + 5 * usize::from(header.typesize).max(1);
-    let dict = match header.blosc2_flags & flags2::USE_DICT {
-        0 => 0,
-        _ => 4 + MAX_DICT_SIZE,
-    };
-    let sums = match header.has_checksums() {
-        true => TableLayout::of(header).table_len(),
-        false => 0,
-    };
-    let more = header.nbytes + HEADER + dict + sums;
-    header.nblocks.checked_mul(overhead)?.checked_add(more)
-}
-
 /// Searches for chunks from `start` to `limit`.
-pub(super) fn scan(
+pub(crate) fn scan(
     image: &RolledBackFile,
     start: u64,
     limit: u64,
     frame: Option<&Header>,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
 ) -> Scan {
     let mut scan = Scan {
         chunks: Vec::new(),
@@ -157,7 +111,7 @@ pub(super) fn scan(
 }
 
 /// The chunk at a position within which the file ends; none if there is no such chunk.
-pub(super) fn cut_at(
+pub(crate) fn cut_at(
     image: &RolledBackFile,
     pos: u64,
     frame: Option<&Header>,
@@ -226,7 +180,7 @@ impl Scan {
     fn as_index(
         &self,
         image: &RolledBackFile,
-        contexts: &SuperChunk,
+        contexts: &Contexts,
         pos: u64,
     ) -> Option<SalvagedIndex> {
         let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
@@ -300,7 +254,7 @@ impl Scan {
 }
 
 /// A header made from those of the chunks. `is_proven` says whether the chunk at a position is proven by its checksum.
-pub(super) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Option<Header> {
+pub(crate) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Option<Header> {
     // Prefer a chunk that is certainly not damaged.
     let first = scan.chunks.iter().find(|(pos, _)| is_proven(*pos));
     let (_, first) = first.or_else(|| scan.chunks.first())?;

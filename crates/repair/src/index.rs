@@ -1,13 +1,16 @@
 //! The index of a damaged frame.
 
-use super::budget::ScanBudget;
-use super::scan::{most_cbytes, plausible};
-use super::{ChunkFinder, ChunkLocation, HEADER, MOST_CHUNKS, RolledBackFile, location};
-use crate::faults::Faults;
+use crate::budget::ScanBudget;
+use crate::check;
+use crate::chunks::ChunkFinder;
+use crate::contexts::Contexts;
+use crate::files::Files;
 use crate::integrity::Integrity;
-use crate::library::SuperChunk;
+use crate::location::{ChunkLocation, HEADER, MOST_CHUNKS, location};
+use crate::plausible::{most_cbytes, plausible};
+use crate::rolled_back::RolledBackFile;
 use crate::run_list::RunList;
-use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::binding::{Binding, front_of};
@@ -22,7 +25,7 @@ const TYPESIZE: usize = 3;
 const WINDOW: usize = 1 << 20;
 
 /// An index, or the readable part of it.
-pub(super) struct SalvagedIndex {
+pub(crate) struct SalvagedIndex {
     /// Its position in the file.
     pub pos: u64,
     /// The offsets; `None` for those in a damaged block.
@@ -93,7 +96,7 @@ impl SalvagedIndex {
     /// Reads the index at a position, and checks it against the checksum `sum`.
     pub fn at(
         image: &RolledBackFile,
-        contexts: &SuperChunk,
+        contexts: &Contexts,
         pos: u64,
         sum: Option<u32>,
     ) -> Option<Self> {
@@ -126,7 +129,7 @@ impl SalvagedIndex {
     /// Decodes the index in a chunk with this position and header, and checks it against the checksum `sum`.
     fn of_chunk(
         image: &RolledBackFile,
-        contexts: &SuperChunk,
+        contexts: &Contexts,
         (pos, header, chunk): (u64, &ChunkHeader, &[u8]),
         sum: Option<u32>,
     ) -> Option<Self> {
@@ -137,7 +140,7 @@ impl SalvagedIndex {
             None => Integrity::Unknown,
         };
         let growing = header.is_memcpyed();
-        let faults = &image.faults;
+        let faults = image.faults;
         let index = |offsets, state| Self {
             pos,
             offsets,
@@ -155,11 +158,11 @@ impl SalvagedIndex {
         }
         let mut offsets = RunList::new();
         let room = header.blocksize_field().min(WINDOW);
-        let mut data = faults.readable(crate::library::zeros(room))?;
+        let mut data = faults.readable(Buffer::zeroed(room))?;
         let parsed = faults.readable(Chunk::parse(header, chunk))?;
-        for range in crate::check::blocks(header)? {
+        for range in check::blocks(header)? {
             let count = range.len() / WIDTH;
-            let read = crate::check::block(contexts, (&parsed, chunk), range.clone(), &mut data);
+            let read = check::block(contexts, (&parsed, chunk), range.clone(), &mut data);
             match faults.readable(read) {
                 Some(()) => {
                     let (items, _) = data[..range.len()].as_chunks::<WIDTH>();
@@ -178,7 +181,7 @@ impl SalvagedIndex {
     /// it must end at the trailer, and be readable.
     pub fn before(
         image: &RolledBackFile,
-        contexts: &SuperChunk,
+        contexts: &Contexts,
         end: u64,
         sum: Option<u32>,
     ) -> Option<Self> {
@@ -225,7 +228,7 @@ impl SalvagedIndex {
 }
 
 /// The offsets of chunks with bytes.
-pub(super) fn stored(offsets: &RunList<Option<i64>>) -> impl Iterator<Item = u64> {
+pub(crate) fn stored(offsets: &RunList<Option<i64>>) -> impl Iterator<Item = u64> {
     offsets.runs().flat_map(|(range, offset)| {
         let place = offset.and_then(|offset| u64::try_from(offset).ok());
         std::iter::repeat_n(place.unwrap_or(0), place.map_or(0, |_| range.len()))
@@ -262,11 +265,11 @@ fn has_sum(image: &RolledBackFile, pos: u64, sum: u32) -> bool {
 }
 
 /// Whether the index of these chunks would have this checksum.
-pub(super) fn would_fit(
+pub(crate) fn would_fit(
     locations: &RunList<ChunkLocation>,
     start: u64,
     sum: u32,
-    faults: &Faults,
+    faults: &dyn Files,
 ) -> bool {
     let offset = |location: &ChunkLocation| match location {
         ChunkLocation::At(pos) => pos

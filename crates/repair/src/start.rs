@@ -11,11 +11,11 @@ const SAMPLE: usize = 16;
 const TRIED: usize = 32;
 
 /// The positions of the first byte of a chunk, and behind its last.
-pub(super) type Span = (u64, u64);
+pub(crate) type Span = (u64, u64);
 
 /// The end of the header with which most offsets of the index (`places`) lead to chunks that were found, how many do, and whether no other
 /// end is likely. `said` is the end in the header; chunks end before `limit`.
-pub(super) fn find(
+pub(crate) fn find(
     said: Option<u64>,
     places: &[u64],
     chunks: &[Span],

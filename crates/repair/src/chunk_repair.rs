@@ -1,14 +1,17 @@
 //! Repairs a chunk of a damaged frame, and says which of its blocks are intact.
 
 use crate::check;
-use crate::faults::Faults;
+use crate::chunks::{ChunkFinder, Front, is_proven};
+use crate::contexts::Contexts;
+use crate::fields::{ChunkHints, UsualFields};
+use crate::files::Files;
 use crate::integrity::Integrity;
-use crate::library::{ChunkInput, Place, SuperChunk, zeros};
-use crate::salvage::{ChunkFinder, ChunkHints, Front, UsualFields, is_proven, is_sound};
-use crate::settings::Settings;
+use crate::plausible::is_sound;
+use oxiblosc::CParams;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::Chunk;
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use oxiblosc_chunk::rebuild::{self, Rebuilt};
 use oxiblosc_codecs::Codec;
@@ -72,9 +75,13 @@ impl Verdict {
 /// Reads a chunk and repairs it.
 pub struct ChunkRepair<'a> {
     /// Contexts of the damaged frame.
-    pub contexts: &'a mut SuperChunk,
+    pub contexts: &'a Contexts,
     /// How the new frame's chunks are compressed.
-    pub settings: &'a Settings,
+    pub cparams: &'a CParams,
+    /// Whether the new frame's chunks get checksums.
+    pub new_checksums: bool,
+    /// Whether those of the damaged frame may have some.
+    pub checksums: bool,
     /// The parameters of the frame.
     pub parameters: &'a Parameters,
     /// Headers of intact chunks of the frame, one of each kind.
@@ -82,7 +89,7 @@ pub struct ChunkRepair<'a> {
     /// What the headers of most of its chunks say.
     pub usual: &'a UsualFields,
     /// Where errors are noted that show no damage.
-    pub faults: &'a Faults,
+    pub faults: &'a dyn Files,
     /// Whether the order of the chunks is certain.
     pub in_order: bool,
     /// Whether the header with the fixed-length metalayers, which some codecs and filters need, is intact.
@@ -135,7 +142,7 @@ fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec
 }
 
 /// The chunk at the front of `room`, if correcting one bit of the header, or of the value that it repeats, makes its checksum fit.
-fn with_header_bit(room: &[u8], faults: &Faults) -> Option<Rebuilt> {
+fn with_header_bit(room: &[u8], faults: &dyn Files) -> Option<Rebuilt> {
     let mut bytes = faults.readable(Buffer::copy_of(room))?;
     let bits = 8 * bytes.len().min(EXTENDED_HEADER_LENGTH + MAX_TYPESIZE);
     for bit in 0..bits {
@@ -157,12 +164,12 @@ fn with_header_bit(room: &[u8], faults: &Faults) -> Option<Rebuilt> {
 
 impl ChunkRepair<'_> {
     /// Reads and repairs the chunk at a place.
-    pub fn chunk_at(&mut self, place: u64, chunks: &ChunkFinder) -> Kept {
+    pub fn chunk_at(&self, place: u64, chunks: &ChunkFinder) -> Kept {
         let read = chunks.read(place);
         if let Some(chunk) = read.as_ref().filter(|chunk| is_proven(chunk)) {
             return self.proven(chunk, true);
         }
-        if self.settings.checksums
+        if self.checksums
             && let Some(room) = chunks.room(place)
             && let Some(Rebuilt { chunk, proven }) = self.with_front_rebuilt(&room, read.as_deref())
         {
@@ -223,7 +230,7 @@ impl ChunkRepair<'_> {
     }
 
     /// A chunk whose front is intact, so that its own header decides; if not `is_sure`, after one bit was corrected.
-    fn proven(&mut self, chunk: &[u8], is_sure: bool) -> Kept {
+    fn proven(&self, chunk: &[u8], is_sure: bool) -> Kept {
         let header = ChunkHeader::parse(chunk);
         let asks = header.as_ref().is_ok_and(asks_metalayers);
         let proven = is_sure && self.in_order && (self.metalayers || !asks);
@@ -251,12 +258,12 @@ impl ChunkRepair<'_> {
     }
 
     /// A chunk of which the file has only the bytes in front of `there`, padded, and whose checksums do not prove its front.
-    fn cut(&mut self, chunk: &[u8], there: usize) -> Kept {
+    fn cut(&self, chunk: &[u8], there: usize) -> Kept {
         let header = match ChunkHeader::parse(chunk) {
             Ok(header) if self.expected.is_none_or(|nbytes| nbytes == header.nbytes) => header,
             _ => return lost(),
         };
-        if check::item_size(chunk, self.settings.typesize).is_err() {
+        if check::item_size(chunk, self.parameters.typesize).is_err() {
             return lost();
         }
         // What is stored as it is would be read from the padding without an error.
@@ -267,7 +274,7 @@ impl ChunkRepair<'_> {
     }
 
     /// A chunk whose front is damaged: its blocks may decompress to wrong data.
-    fn doubtful(&mut self, header: &ChunkHeader, chunk: &[u8]) -> Kept {
+    fn doubtful(&self, header: &ChunkHeader, chunk: &[u8]) -> Kept {
         if self
             .expected
             .is_some_and(|expected| expected != header.nbytes)
@@ -294,7 +301,7 @@ impl ChunkRepair<'_> {
     }
 
     /// A chunk without checksums, or bytes that are no chunk since its header is damaged.
-    fn unchecked(&mut self, read: Option<Buffer>, place: u64, chunks: &ChunkFinder) -> Kept {
+    fn unchecked(&self, read: Option<Buffer>, place: u64, chunks: &ChunkFinder) -> Kept {
         if let Some(chunk) = read.as_deref()
             && self.is_right(chunk)
         {
@@ -309,8 +316,8 @@ impl ChunkRepair<'_> {
             return lost();
         };
         let mut what = None;
-        if check::item_size(&chunk, self.settings.typesize).is_err() {
-            let (before, size) = (chunk[TYPESIZE], self.settings.typesize as u8);
+        if check::item_size(&chunk, self.parameters.typesize).is_err() {
+            let (before, size) = (chunk[TYPESIZE], self.parameters.typesize as u8);
             chunk[TYPESIZE] = size;
             what = Some(format!("size of items {size} in place of {before}"));
         }
@@ -334,7 +341,7 @@ impl ChunkRepair<'_> {
 
     /// Whether a chunk can be decompressed, and belongs to the frame as far as its header and the size of its data tell.
     fn is_right(&self, chunk: &[u8]) -> bool {
-        if !is_sound(chunk) || check::item_size(chunk, self.settings.typesize).is_err() {
+        if !is_sound(chunk) || check::item_size(chunk, self.parameters.typesize).is_err() {
             return false;
         }
         match check::chunk(self.contexts, chunk, self.expected) {
@@ -377,7 +384,7 @@ impl ChunkRepair<'_> {
     }
 
     /// The chunk as it is if it can be decompressed; else one with the blocks that can be; none if there are no such blocks.
-    fn checked(&mut self, chunk: &[u8], expected: Option<usize>, state: Integrity) -> Kept {
+    fn checked(&self, chunk: &[u8], expected: Option<usize>, state: Integrity) -> Kept {
         let Ok(header) = ChunkHeader::parse(chunk) else {
             return lost();
         };
@@ -407,18 +414,18 @@ impl ChunkRepair<'_> {
     }
 
     /// The chunk with zeros in place of the blocks in `wrong`, which are sorted, and of those that cannot be decompressed.
-    fn without(&mut self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Kept {
+    fn without(&self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Kept {
         self.try_without(chunk, wrong, state).unwrap_or_else(lost)
     }
 
-    fn try_without(&mut self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Option<Kept> {
+    fn try_without(&self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Option<Kept> {
         let header = ChunkHeader::parse(chunk).ok()?;
         if header.has_vlblocks() {
             return self.without_variable(&header, chunk, wrong, state);
         }
         let mut all_wrong = Vec::new();
         let faults = self.faults;
-        let mut data = faults.readable(zeros(header.nbytes))?;
+        let mut data = faults.readable(Buffer::zeroed(header.nbytes))?;
         let parsed = faults.readable(Chunk::parse(&header, chunk))?;
         for (nblock, range) in check::blocks(&header)?.enumerate() {
             let into = &mut data[range.clone()];
@@ -435,11 +442,11 @@ impl ChunkRepair<'_> {
         if all_wrong.len() == header.nblocks {
             return None;
         }
-        let settings = Settings {
+        let cparams = CParams {
             blocksize: header.blocksize_field() as i32,
-            ..*self.settings
+            ..self.cparams.clone()
         };
-        let compressor = faults.readable(SuperChunk::new(Place::Memory, &settings))?;
+        let compressor = faults.readable(Contexts::new(cparams, self.new_checksums))?;
         let chunk = faults.readable(compressor.compress(ChunkInput::Buffer(&data)))?;
         let verdict = Verdict {
             wrong: all_wrong,
@@ -451,7 +458,7 @@ impl ChunkRepair<'_> {
     /// The same for blocks of variable length. Each lost block is as long as it says itself, if these lengths add up to the size of the
     /// chunk. Otherwise each has one byte, and the last one the rest.
     fn without_variable(
-        &mut self,
+        &self,
         header: &ChunkHeader,
         chunk: &[u8],
         wrong: &[usize],
@@ -467,7 +474,7 @@ impl ChunkRepair<'_> {
             let said = single.as_ref().map_or(0, |(_, nbytes)| *nbytes);
             let single = single.filter(|_| !is_wrong(nblock) && said <= left);
             let data = single.and_then(|(single, nbytes)| {
-                let mut data = faults.readable(zeros(nbytes))?;
+                let mut data = faults.readable(Buffer::zeroed(nbytes))?;
                 let size = self.contexts.decompress(&single, &mut data);
                 let size = faults.readable(size)?;
                 (size == nbytes).then_some(data)
@@ -495,10 +502,11 @@ impl ChunkRepair<'_> {
                 (false, true) => last?,
                 (false, false) => 1,
             };
-            blocks[*nblock] = faults.readable(zeros(size))?;
+            blocks[*nblock] = faults.readable(Buffer::zeroed(size))?;
         }
         let parts: Vec<&[u8]> = blocks.iter().map(|block| &block[..]).collect();
-        let compressor = faults.readable(SuperChunk::new(Place::Memory, self.settings))?;
+        let compressor =
+            faults.readable(Contexts::new(self.cparams.clone(), self.new_checksums))?;
         let chunk = faults.readable(compressor.compress(ChunkInput::Variable(&parts)))?;
         let verdict = Verdict {
             wrong: lost.into_iter().map(|(nblock, _)| nblock).collect(),

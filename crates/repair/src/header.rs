@@ -1,8 +1,8 @@
 //! The header of a damaged frame.
 
-use super::RolledBackFile;
-use crate::failure::{Failure, Result};
 use crate::integrity::Integrity;
+use crate::rolled_back::RolledBackFile;
+use crate::salvage::{Result, Unrepairable};
 use oxiblosc::b2nd::meta::{Meta, NAME};
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_frame::fingerprint::Sums;
@@ -11,11 +11,6 @@ use oxiblosc_frame::meta::Metalayer;
 
 /// The most bytes of a header that are searched for metalayers.
 const MAX_SEARCHED: usize = 1 << 20;
-
-/// The failure if nothing can be salvaged.
-pub fn nothing() -> Failure {
-    Failure::message("nothing that can be read: no header and no chunks")
-}
 
 /// The header that was read; if it is lost, one made from the chunks. Adds a note if it is not intact.
 pub fn header_or(
@@ -26,7 +21,7 @@ pub fn header_or(
 ) -> Result<Header> {
     let Some(front) = front else {
         notes.push("the header is lost: what it says is taken from the chunks".into());
-        return from_chunks().ok_or_else(nothing);
+        return from_chunks().ok_or(Unrepairable::Nothing);
     };
     if state == Integrity::Damaged {
         notes.push("the header is damaged: what it says may be wrong".into());

@@ -1,32 +1,35 @@
 //! Damaged frames in a single file.
 
-use super::budget::ScanBudget;
-use super::end::End;
-use super::header::{NO_EXTENT, SalvagedHeader, header_or, nothing};
-use super::index::{SalvagedIndex, would_fit};
-use super::order::arrange;
-use super::scan::{Scan, cut_at, header_from, mended, plausible, scan};
-use super::{
-    ChunkFinder, ChunkHints, ChunkLocation, HEADER, PartStates, RolledBackFile, Salvage,
-    UsualFields, shortfall, specials, start,
-};
-use crate::failure::Result;
-use crate::faults::Faults;
+use crate::budget::ScanBudget;
+use crate::chunks::ChunkFinder;
+use crate::contexts::Contexts;
+use crate::end::End;
+use crate::fields::{ChunkHints, UsualFields};
+use crate::files::Files;
+use crate::header::{NO_EXTENT, SalvagedHeader, header_or};
+use crate::index::{SalvagedIndex, would_fit};
 use crate::integrity::Integrity;
-use crate::library::SuperChunk;
+use crate::location::{ChunkLocation, HEADER, MISPLACED};
+use crate::order::arrange;
+use crate::plausible::plausible;
+use crate::rolled_back::RolledBackFile;
 use crate::run_list::RunList;
-use crate::source::MISPLACED;
+use crate::salvage::{PartStates, Result, Salvage, Unrepairable};
+use crate::scan::{Scan, cut_at, header_from, mended, scan};
+use crate::specials;
+use crate::start;
+use crate::words::bytes;
 use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use std::collections::HashSet;
 use std::ops::Range;
 
 /// The header of a frame, and contexts for its chunks.
-type Frame<'a> = (&'a Header, &'a SuperChunk);
+type Frame<'a> = (&'a Header, &'a Contexts);
 
 /// The parts of a frame besides its chunks, as far as they can be read.
 struct Surroundings<'a> {
     image: &'a RolledBackFile<'a>,
-    contexts: &'a SuperChunk,
+    contexts: &'a Contexts,
     front: Option<SalvagedHeader>,
     /// Whether the header is as it was written.
     state: Integrity,
@@ -40,7 +43,7 @@ struct Surroundings<'a> {
 impl<'a> Surroundings<'a> {
     fn read(
         image: &'a RolledBackFile<'a>,
-        contexts: &'a SuperChunk,
+        contexts: &'a Contexts,
         notes: &mut Vec<String>,
     ) -> Self {
         let front = SalvagedHeader::read(image, notes);
@@ -180,7 +183,7 @@ impl<'a> Surroundings<'a> {
 /// Finds what is left of the frame in a file.
 pub fn contiguous(
     image: &RolledBackFile,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     mut notes: Vec<String>,
 ) -> Result<Salvage> {
     let mut frame = Surroundings::read(image, contexts, &mut notes);
@@ -190,7 +193,7 @@ pub fn contiguous(
             parts.index = state;
         }
         let header = frame.front.take().map(|front| front.header);
-        let header = header.ok_or_else(nothing)?;
+        let header = header.ok_or(Unrepairable::Nothing)?;
         return Ok(frame.salvage(header, parts, locations, in_order, notes));
     }
     let mut found = frame.scan();
@@ -215,7 +218,7 @@ pub fn contiguous(
         found: &found,
         said_start: start,
         size: image.size,
-        faults: &image.faults,
+        faults: image.faults,
     };
     let sum = frame.end.sums.as_ref().map(|sums| sums.index);
     if let Some(locations) = evidence.locations_by_checksum(sum) {
@@ -231,7 +234,7 @@ pub fn contiguous(
         notes.push(MISPLACED.into());
         return Ok(frame.salvage(header, parts, locations, false, notes));
     }
-    if !in_order && sum.is_some_and(|sum| would_fit(&locations, start, sum, &image.faults)) {
+    if !in_order && sum.is_some_and(|sum| would_fit(&locations, start, sum, image.faults)) {
         notes.push("the checksum of the index says that this is their order".into());
         in_order = true;
     }
@@ -254,7 +257,7 @@ struct Evidence<'a> {
     said_start: u64,
     /// Bytes of the file.
     size: u64,
-    faults: &'a Faults,
+    faults: &'a dyn Files,
 }
 
 impl Evidence<'_> {
@@ -322,7 +325,7 @@ impl Evidence<'_> {
 /// The index at the position `said` by the header, or else the one before the trailer. Its checksum decides, if it has one.
 fn find_index(
     image: &RolledBackFile,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     said: u64,
     state: Integrity,
     end: &End,
@@ -442,4 +445,16 @@ fn are_all(
     let (header, contexts) = frame;
     let found = scan(image, area.start, area.end, Some(header), contexts);
     found.chunks.iter().map(|(pos, _)| *pos).eq(places)
+}
+
+/// The note about a file that is shorter than its header says.
+fn shortfall(extent: &Extent, size: u64) -> Option<String> {
+    let missing = extent
+        .frame_len
+        .checked_sub(size)
+        .filter(|missing| *missing > 0)?;
+    Some(format!(
+        "the file is cut short: {} are missing",
+        bytes(missing)
+    ))
 }

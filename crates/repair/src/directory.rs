@@ -1,17 +1,18 @@
 //! Damaged frames in directories, with a file for each chunk.
 
-use super::end::End;
-use super::header::{NO_EXTENT, SalvagedHeader, header_or};
-use super::index::{SalvagedIndex, would_fit};
-use super::order::numbered;
-use super::scan::{Scan, header_from};
-use super::{ChunkFinder, ChunkLocation, PartStates, RolledBackFile, Salvage, specials};
-use crate::failure::{Failure, Result};
+use crate::chunks::ChunkFinder;
+use crate::contexts::Contexts;
+use crate::end::End;
+use crate::header::{NO_EXTENT, SalvagedHeader, header_or};
+use crate::index::{SalvagedIndex, would_fit};
 use crate::integrity::Integrity;
-use crate::library::SuperChunk;
-use crate::placing::chunk_number;
+use crate::location::{ChunkLocation, MISPLACED, chunk_number};
+use crate::order::numbered;
+use crate::rolled_back::RolledBackFile;
 use crate::run_list::RunList;
-use crate::source::MISPLACED;
+use crate::salvage::{PartStates, Result, Salvage, Unrepairable};
+use crate::scan::{Scan, header_from};
+use crate::specials;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::{FrameKind, Header};
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use std::path::Path;
 pub fn sparse(
     image: &RolledBackFile,
     folder: &Path,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     mut notes: Vec<String>,
 ) -> Result<Salvage> {
     let front = SalvagedHeader::read(image, &mut notes);
@@ -178,9 +179,8 @@ fn by_index(
 /// The numbers of the chunks' files, sorted.
 fn numbers(folder: &Path) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
-    let failed = |error| Failure::at(folder, &error);
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
+    for entry in std::fs::read_dir(folder).map_err(Unrepairable::Folder)? {
+        let name = entry.map_err(Unrepairable::Folder)?.file_name();
         numbers.extend(name.to_str().and_then(chunk_number));
     }
     numbers.sort_unstable();

@@ -1,7 +1,7 @@
 //! The end of a damaged frame: its trailer, and the checksums in it.
 
-use super::RolledBackFile;
 use crate::integrity::Integrity;
+use crate::rolled_back::RolledBackFile;
 use oxiblosc_frame::fingerprint::{Sums, sums, trailer_sum};
 use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_frame::meta::Metalayer;

@@ -1,9 +1,9 @@
 //! A file that may be damaged, or contain an unfinished change.
 
-use super::HEADER;
-use super::scan::most_cbytes;
-use crate::failure::Result;
-use crate::faults::Faults;
+use crate::files::Files;
+use crate::location::HEADER;
+use crate::plausible::most_cbytes;
+use crate::salvage::{Result, Unrepairable};
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::journal::{Patch, Record, overlay};
@@ -14,27 +14,35 @@ pub struct RolledBackFile<'a> {
     /// None if it is missing.
     file: Option<&'a dyn Storage>,
     /// Its length in bytes.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The bytes that the change overwrote, from the undo record.
     pending: TryVec<Patch>,
     /// Errors of reading it that show no damage.
-    pub(super) faults: Faults,
+    pub(crate) faults: &'a dyn Files,
 }
 
 impl<'a> RolledBackFile<'a> {
     /// Opens a file, and looks for an undo record. Adds a note if there is one. Errors that show no damage are noted in `faults`.
-    pub fn new(file: &'a dyn Storage, faults: &Faults, notes: &mut Vec<String>) -> Result<Self> {
+    pub fn new(
+        file: &'a dyn Storage,
+        faults: &'a dyn Files,
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
         let size = faults.readable(file.size());
-        faults.check()?;
+        if faults.has_fault() {
+            return Err(Unrepairable::Unread);
+        }
         let size = size.unwrap_or(0);
         let mut image = Self {
             file: Some(file),
             size,
             pending: TryVec::new(),
-            faults: faults.clone(),
+            faults,
         };
         let record = faults.readable(Record::find(file, size, Some(0)));
-        faults.check()?;
+        if faults.has_fault() {
+            return Err(Unrepairable::Unread);
+        }
         if let Some(Some(record)) = record {
             notes.push(
                 "a change was under way when the writer ended: taken back in the copy".into(),
@@ -46,12 +54,12 @@ impl<'a> RolledBackFile<'a> {
     }
 
     /// A file that does not exist.
-    pub fn missing(faults: &Faults) -> Self {
+    pub fn missing(faults: &'a dyn Files) -> Self {
         Self {
             file: None,
             size: 0,
             pending: TryVec::new(),
-            faults: faults.clone(),
+            faults,
         }
     }
 
@@ -59,7 +67,7 @@ impl<'a> RolledBackFile<'a> {
     pub fn read(&self, pos: u64, len: usize) -> Option<Buffer> {
         pos.checked_add(len as u64)
             .filter(|end| *end <= self.size)?;
-        let mut bytes = self.faults.readable(crate::library::zeros(len))?;
+        let mut bytes = self.faults.readable(Buffer::zeroed(len))?;
         self.faults.readable(self.file?.read_at(pos, &mut bytes))?;
         overlay(&self.pending, pos, &mut bytes);
         Some(bytes)

@@ -1,9 +1,9 @@
 //! Chunks of special values, which are not in the file: only the index named them. If it is lost, all ways to arrange them among the others
 //! are tried, unless there are too many. The checksum of the index proves the right one.
 
-use super::ChunkLocation;
-use super::index::would_fit;
-use crate::faults::Faults;
+use crate::files::Files;
+use crate::index::would_fit;
+use crate::location::ChunkLocation;
 use crate::run_list::RunList;
 use oxiblosc_chunk::header::Special;
 
@@ -12,12 +12,12 @@ const MOST_TRIED: usize = 4096;
 
 /// The `count` chunks of a frame: those in `found`, in the order of the file, with chunks of special values among them, so that their index
 /// has the checksum `sum`. None if no arrangement has, or there are too many. Offsets count from `start`.
-pub(super) fn placed(
+pub(crate) fn placed(
     found: &[u64],
     count: usize,
     start: u64,
     sum: u32,
-    faults: &Faults,
+    faults: &dyn Files,
 ) -> Option<RunList<ChunkLocation>> {
     let missing = count.checked_sub(found.len())?;
     let kinds: &[Special] = match missing {
@@ -74,6 +74,7 @@ fn advance(choice: &mut [usize], count: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::SystemFiles;
     use oxiblosc_frame::fingerprint::of_index;
     use oxiblosc_frame::offsets::Offsets;
 
@@ -95,7 +96,7 @@ mod tests {
         let offsets = [0, zeros, 500, 1200, zeros, 1300];
         let sum = of_index(&Offsets::List(offsets.to_vec().into()).encode().unwrap());
         let found = [100, 600, 1300, 1400];
-        let faults = Faults::new("a frame");
+        let faults = SystemFiles::default();
         let locations = placed(&found, 6, 100, sum, &faults).unwrap();
         let special = ChunkLocation::Special(Special::Zero);
         let [a, b, c, d] = found.map(ChunkLocation::At);

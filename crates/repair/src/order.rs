@@ -1,17 +1,17 @@
 //! Puts the chunks that were found in order.
 
-use super::index::{SalvagedIndex, stored};
-use super::scan::Scan;
-use super::{ChunkLocation, MOST_CHUNKS, location};
+use crate::index::{SalvagedIndex, stored};
+use crate::location::{ChunkLocation, MOST_CHUNKS, location};
 use crate::run_list::RunList;
-use crate::text::plural;
+use crate::scan::Scan;
+use crate::words::plural;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::Header;
 use oxiblosc_frame::offsets::ChunkPlace;
 use std::collections::{HashMap, HashSet};
 
 /// The chunks in order, by the index if there is one, or else by their positions. If there is a header there are as many as it says.
-pub(super) fn arrange(
+pub(crate) fn arrange(
     header: Option<&Header>,
     index: Option<&SalvagedIndex>,
     scan: &Scan,
@@ -152,7 +152,7 @@ fn complete(
 }
 
 /// The chunks in the order of their file numbers, with lost chunks for missing numbers, as far as `expected` chunks allow.
-pub(super) fn numbered(numbers: &[u64], expected: Option<usize>) -> RunList<ChunkLocation> {
+pub(crate) fn numbered(numbers: &[u64], expected: Option<usize>) -> RunList<ChunkLocation> {
     let missing = expected
         .map_or(0, |expected| expected.saturating_sub(numbers.len()))
         .min(1024 + 8 * numbers.len());

@@ -1,14 +1,18 @@
 //! Reads the chunks of a damaged frame, in a file or in a directory.
 
-use super::{ChunkLocation, Front, HEADER, RolledBackFile};
-use crate::faults::Faults;
-use crate::library::c_path;
+use crate::files::Files;
+use crate::location::{ChunkLocation, HEADER};
+use crate::rolled_back::RolledBackFile;
 use crate::run_list::RunList;
-use oxiblosc_base::memory::Buffer;
+use oxiblosc_base::memory::{Buffer, CStrBuf};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
 use oxiblosc_chunk::rebuild;
+use oxiblosc_io::paths::path_bytes;
 use std::path::Path;
+
+/// The header of a chunk as bytes.
+pub type Front = [u8; HEADER];
 
 /// How many chunks are looked at for templates.
 const TRIED: usize = 64;
@@ -33,8 +37,8 @@ impl<'a> ChunkFinder<'a> {
     }
 
     /// Where errors that show no damage are noted.
-    pub fn faults(&self) -> &Faults {
-        &self.image.faults
+    pub fn faults(&self) -> &'a dyn Files {
+        self.image.faults
     }
 
     /// Sets where the chunks are, for [`Self::room`]. The last one ends before `limit`.
@@ -54,7 +58,7 @@ impl<'a> ChunkFinder<'a> {
         };
         let path = folder.join(format!("{place:08X}.chunk"));
         let faults = self.faults();
-        let file = faults.readable(faults.open(&c_path(&path).ok()?))?;
+        let file = faults.readable(faults.open(&c_path(&path)?))?;
         // What this fails with is noted.
         let image = RolledBackFile::new(&*file, faults, &mut Vec::new()).ok()?;
         read(&image, 0)
@@ -100,6 +104,11 @@ impl<'a> ChunkFinder<'a> {
         let proven = header.has_checksums() && is_proven(&self.read(place)?);
         Some((header, proven))
     }
+}
+
+/// A path as files are opened by it; none if it contains a null byte.
+fn c_path(path: &Path) -> Option<CStrBuf> {
+    path_bytes(path).and_then(|bytes| CStrBuf::new(bytes).ok())
 }
 
 /// Whether the checksum of a chunk's front fits.

@@ -1,9 +1,11 @@
 //! Corrects a header that is in doubt by the headers of the chunks.
 
-use super::{ChunkFinder, ChunkLocation};
+use crate::array::{array_layer, array_meta};
+use crate::chunks::ChunkFinder;
 use crate::integrity::Integrity;
+use crate::location::ChunkLocation;
 use crate::run_list::RunList;
-use crate::text::bytes;
+use crate::words::bytes;
 use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_frame::header::Header;
@@ -159,11 +161,11 @@ fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Si
 
 /// Whether a frame with this header is no array, or one with `count` chunks and these sizes of a chunk and a block, in bytes.
 fn is_array_of(header: &Header, count: usize, chunksize: usize, blocksize: Option<usize>) -> bool {
-    let Some(content) = crate::source::array_layer(&header.metalayers) else {
+    let Some(content) = array_layer(&header.metalayers) else {
         return true;
     };
     let fits = || {
-        let meta = crate::source::array_meta(content)?;
+        let meta = array_meta(content)?;
         let array = meta.geometry().ok()?;
         let bytes = |items: i64| {
             let bytes = items.checked_mul(i64::from(header.parameters.typesize))?;

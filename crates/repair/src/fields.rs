@@ -1,8 +1,8 @@
 //! Fields of a chunk's header that the frame or its other chunks tell, too. A damaged one can be put right, if it is the only one.
 
-use super::{ChunkFinder, ChunkLocation, HEADER};
+use crate::chunks::{ChunkFinder, Front};
+use crate::location::{ChunkLocation, HEADER};
 use crate::run_list::RunList;
-use crate::settings::codec_name;
 use oxiblosc_chunk::header::MAX_TYPESIZE;
 use oxiblosc_codecs::Codec;
 use oxiblosc_frame::parameters::Parameters;
@@ -11,9 +11,6 @@ use std::ops::Range;
 
 /// How many chunks are looked at for what is usual.
 const TRIED: usize = 64;
-
-/// The header of a chunk as bytes.
-pub type Front = [u8; HEADER];
 
 /// A field: its name in reports, and its bytes in the header.
 #[derive(Clone)]
@@ -65,7 +62,7 @@ impl UsualFields {
     }
 
     /// Those of chunks with these headers.
-    pub(super) fn among(fronts: &[Front]) -> Self {
+    pub(crate) fn among(fronts: &[Front]) -> Self {
         let mut usual = None;
         for Field(_, at) in USUAL {
             let mut counts: HashMap<&[u8], usize> = HashMap::new();
@@ -148,10 +145,7 @@ fn shown(field: &Field, front: &Front) -> String {
     match bytes {
         [flags] if field.0 == FLAGS.0 => {
             let codec = Codec::from_format(flags >> 5);
-            let name = codec.map_or(
-                "another".to_string(),
-                |codec| codec_name(codec.code() as u8),
-            );
+            let name = codec.map_or("another", Codec::name);
             format!("{name} {:#04x}", flags & !CODEC_BITS)
         }
         [byte] => byte.to_string(),

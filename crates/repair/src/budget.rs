@@ -7,7 +7,7 @@ const FREE: u64 = 1 << 20;
 
 /// How many bytes a search may still spend on bytes that look like a chunk but are none, so that the time of a search is proportional to the
 /// size of the file.
-pub(super) struct ScanBudget(u64);
+pub(crate) struct ScanBudget(u64);
 
 impl ScanBudget {
     /// The budget for a file of this many bytes.
@@ -25,16 +25,44 @@ impl ScanBudget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::index::SalvagedIndex;
-    use super::super::scan::{header_from, scan};
-    use super::super::{HEADER, RolledBackFile};
-    use crate::faults::Faults;
-    use crate::source::plain_contexts;
-    use crate::store::window::{Counting, window};
-    use oxiblosc_base::memory::Shared;
+    use crate::contexts::Contexts;
+    use crate::files::SystemFiles;
+    use crate::index::SalvagedIndex;
+    use crate::location::HEADER;
+    use crate::rolled_back::RolledBackFile;
+    use crate::scan::{header_from, scan};
+    use oxiblosc_base::Error;
     use oxiblosc_io::Storage;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A file in memory, and how many bytes of it were read.
+    struct Counting(Vec<u8>, AtomicU64);
+
+    impl Storage for Counting {
+        fn size(&self) -> Result<u64, Error> {
+            Ok(self.0.len() as u64)
+        }
+
+        fn read_at(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
+            let at = pos as usize;
+            let bytes = self.0.get(at..at + into.len()).ok_or(Error::FILE_READ)?;
+            into.copy_from_slice(bytes);
+            self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn write_at(&self, _: u64, _: &[u8]) -> Result<(), Error> {
+            Err(Error::FILE_WRITE)
+        }
+
+        fn truncate(&self, _: u64) -> Result<(), Error> {
+            Err(Error::FILE_TRUNCATE)
+        }
+
+        fn sync(&self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
 
     /// Bytes of the files.
     const SIZE: usize = 1 << 20;
@@ -48,12 +76,10 @@ mod tests {
         header
     }
 
-    /// A file of about [`SIZE`] bytes that repeats the same bytes, and the count of bytes that are read.
-    fn repeated(bytes: &[u8]) -> (Shared<dyn Storage>, Arc<AtomicU64>) {
+    /// A file of about [`SIZE`] bytes that repeats the same bytes.
+    fn repeated(bytes: &[u8]) -> Counting {
         let file = [&[0; HEADER][..], &bytes.repeat(SIZE / bytes.len()), b"end"].concat();
-        let (len, read) = (file.len() as u64, Arc::default());
-        let file = window(Counting(file, Arc::clone(&read)), 0..len);
-        (file.expect("a file"), read)
+        Counting(file, AtomicU64::new(0))
     }
 
     #[test]
@@ -63,14 +89,13 @@ mod tests {
         let overlapping = header([5, 1, 0x97, 4], [half, 4096, half + HEADER], 0);
         let alone = [&header([5, 1, 0x95, 4], [400, 400, HEADER], 1)[..], b"x"].concat();
         let like_an_index = header([5, 1, 0x95, 8], [0x7fff_fff8, 1 << 20, HEADER], 1);
-        let contexts = plain_contexts(1).expect("made");
+        let contexts = Contexts::plain(1).expect("made");
         for (n, bytes) in [many_blocks, overlapping, alone, like_an_index]
             .iter()
             .enumerate()
         {
-            let (file, read) = repeated(bytes);
-            let faults = Faults::new("a file");
-            let image = RolledBackFile::new(&*file, &faults, &mut Vec::new()).expect("an image");
+            let (file, faults) = (repeated(bytes), SystemFiles::default());
+            let image = RolledBackFile::new(&file, &faults, &mut Vec::new()).expect("an image");
             let size = image.size;
             let first = scan(&image, 0, size, None, &contexts);
             // If a header limits the size of chunks, chunks inside of others are searched for, too.
@@ -90,7 +115,7 @@ mod tests {
                     "{n}"
                 );
             }
-            let read = read.load(Ordering::Relaxed);
+            let read = file.1.load(Ordering::Relaxed);
             assert!(read < 150 * size, "{n}: {read} bytes read of {size}");
         }
     }
