@@ -12,8 +12,9 @@
 
 use super::columns::{narrow_backward, narrow_forward, wide_backward, wide_forward};
 use super::groups::groups_of;
+use super::rows::{BATCH, MAX_BATCH_TYPESIZE};
 use super::small::{bytes_backward, bytes_forward, pairs_backward, pairs_forward};
-use crate::simd::BitKernel;
+use crate::simd::kernel::BitKernel;
 use crate::simd::vector::{Vector, piece_starts, tile_runs};
 
 /// Smaller typesizes are transposed in columns of whole groups, larger ones in columns of one element.
@@ -22,10 +23,6 @@ const WIDE: usize = 16;
 const PADDED_WIDTH: usize = 8;
 /// The size in bytes of a tile of one lane with elements of that width.
 const PADDED: usize = 16 * 8 * PADDED_WIDTH;
-/// How many bytes of each row are written at once: four cache lines.
-pub(super) const BATCH: usize = 256;
-/// The largest typesize with batches of this size. Larger typesizes have half of it. Typesize 1 and wide elements have batches of one tile.
-pub(super) const MAX_BATCH_TYPESIZE: usize = 8;
 
 /// Bitshuffles (`FORWARD`) or unshuffles all of `src`, a multiple of eight elements, into `dst`, which has the same length, in tiles of `S`
 /// vectors of `V`. Returns `others` for what `V` does not handle: less than a tile, and, if it has fast bit matrices, typesizes for which these

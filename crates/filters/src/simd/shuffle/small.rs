@@ -1,7 +1,7 @@
 //! Elements of 2 to 8 bytes. A tile fills as many vectors as an element has bytes, or, where vectors have a byte lookup, as the next power of
 //! two.
 
-use super::generic::{MAX_TILE, SLACK};
+use super::columns::{MAX_TILE, SLACK};
 use crate::simd::vector::{
     Vector, WRITE_AHEAD, load_lanes, piece_starts, prefetch, rotate, rotate_bytes, store_lanes,
     unroll,

@@ -13,15 +13,10 @@
 //! - others ([`columns`](super::columns)): 16 vectors, in which each lane holds 16 bytes (a column) of one element, transposed as a 16 x 16
 //!   matrix.
 
-use super::columns::{column_backward, columns, narrow_columns, sixteens};
+use super::columns::{MAX_TILE, column_backward, columns, narrow_columns, sixteens};
 use super::small::{small, small_backward};
+use crate::simd::kernel::{JoinKernel, Kernel};
 use crate::simd::vector::{Vector, WRITE_AHEAD, piece_starts, prefetch};
-use crate::simd::{JoinKernel, Kernel};
-
-/// The number of elements in the largest tile: a cache line of each stream.
-pub(super) const MAX_TILE: usize = 64;
-/// How many bytes past a tile the loads and stores of elements that do not fill a vector may touch.
-pub(super) const SLACK: usize = 16;
 
 /// Shuffles (`FORWARD`) or unshuffles `src` into `dst`, which has the same length, in tiles of `S` vectors of `V`. Less than a tile is left to
 /// `fewer`. Unshuffling uses `joiner` for the sizes that [`can_join`] accepts.

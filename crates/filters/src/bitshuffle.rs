@@ -4,13 +4,6 @@
 //! `i` of byte `m` of row `8 * b + k` is bit `k` of byte `b` of element `8 * m + i`. Elements past the last multiple of 8, and bytes
 //! after the last whole element, are copied.
 
-mod columns;
-pub(crate) mod generic;
-mod groups;
-mod matrices;
-pub(crate) mod portable;
-mod rows;
-mod small;
 #[cfg(test)]
 mod tests;
 

@@ -1,10 +1,14 @@
 //! Elements that are transposed in columns of 16 bytes: those of 16 bytes and more, and shorter ones where vectors have no byte lookup.
 
-use super::generic::{MAX_TILE, SLACK};
 use crate::simd::vector::{
     SET_STRIDE, Vector, VectorBuffer, WRITE_AHEAD, load_lanes, piece_starts, prefetch, store_lanes,
     tile_runs, transpose16, transpose16_half, unroll,
 };
+
+/// The number of elements in the largest tile: a cache line of each stream.
+pub(crate) const MAX_TILE: usize = 64;
+/// How many bytes past a tile the loads and stores of elements that do not fill a vector may touch.
+pub(super) const SLACK: usize = 16;
 
 /// Shuffles or unshuffles elements of less than 16 bytes. An element is one column. Loads and stores of a column include the first bytes of the
 /// next element.

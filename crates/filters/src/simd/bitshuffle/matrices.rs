@@ -34,7 +34,7 @@ const fn pair_table() -> [u8; 16] {
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS` bytes.
 #[inline(always)]
-pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const u8) -> [V; ROWS] {
+pub(crate) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const u8) -> [V; ROWS] {
     // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which are readable (# Safety).
     unsafe {
         let mut v: [V; ROWS] = load_lanes(src);
@@ -51,7 +51,7 @@ pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const 
 /// # Safety
 /// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` groups of `ROWS` bytes.
 #[inline(always)]
-pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
+pub(crate) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     rows: [V; ROWS],
     dst: *mut u8,
 ) {

@@ -6,16 +6,18 @@ mod decode_fast;
 mod decode_short;
 mod decompress;
 mod finder;
+mod format;
 mod hc;
 mod lazy;
 mod match_end;
 mod mid;
+mod prefixed;
 mod sequence;
 mod word_filter;
 mod writer;
 
 #[cfg(feature = "blosc1")]
-pub(super) use decompress::MF_LIMIT;
+pub(super) use format::MF_LIMIT;
 pub(super) use hc::{HcCompressor, HcEncodeDict};
 #[cfg(feature = "blosc1")]
 pub(super) use match_end::{SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match};

@@ -19,15 +19,14 @@ mod encode;
 mod encode4;
 mod encode8;
 mod hash;
+mod header;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
+use header::HEADER_LEN;
 use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::{Error, Result};
-
-/// The length of the header, in front of the cells.
-const HEADER_LEN: usize = 9;
 
 /// Compresses a block of bytes. `side`, the codec's meta byte, is the side length of a cell. Returns the bytes written, or 0 if the result
 /// is not smaller than `src` or `dst` is too small.

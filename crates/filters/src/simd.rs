@@ -2,41 +2,17 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+pub(crate) mod bitshuffle;
+pub(crate) mod bytes;
+pub(crate) mod kernel;
+pub(crate) mod shuffle;
 pub(crate) mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-use super::{bitshuffle, bytedelta, run, shuffle};
+use kernel::{BitKernel, ByteKernel, JoinKernel, Kernel};
 use oxiblosc_base::memory::cpu::{Vectors, allows};
 use std::sync::OnceLock;
-
-/// A kernel: type size, source, destination of the same length.
-pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
-
-/// A kernel that either does the work or returns another kernel for it. The other kernel is called when the first has returned, so that their
-/// stack frames, which hold many vectors, do not add up.
-#[derive(Clone, Copy)]
-pub(crate) struct BitKernel(pub(crate) unsafe fn(usize, &[u8], &mut [u8]) -> Option<BitKernel>);
-
-impl BitKernel {
-    /// Runs the kernel, or the one that it returns.
-    ///
-    /// # Safety
-    /// The CPU has the instruction sets of the kernel and of those that it returns.
-    pub(crate) unsafe fn run(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
-        let mut next = Some(self);
-        while let Some(BitKernel(kernel)) = next {
-            // SAFETY: the CPU has them (# Safety).
-            next = unsafe { kernel(typesize, src, dst) };
-        }
-    }
-}
-
-/// A kernel that joins byte streams of equal length into elements.
-pub(crate) type JoinKernel = unsafe fn(&[&[u8]], &mut [u8]);
-
-/// A kernel that works on bytes: source, destination of the same length.
-type ByteKernel = unsafe fn(&[u8], &mut [u8]);
 
 /// The kernels for one instruction set.
 pub(crate) struct Kernels {
@@ -154,9 +130,9 @@ static ALL: &[Kernels] = &[
         bitshuffle: BitKernel(x86_64::sse2::bitshuffle),
         bitunshuffle: BitKernel(x86_64::sse2::bitunshuffle),
         copy: copy_by_library,
-        differences: bytedelta::differences,
+        differences: bytes::differences,
         sums: x86_64::sse2::sums,
-        repeats: run::repeats,
+        repeats: bytes::repeats,
     },
     #[cfg(target_arch = "aarch64")]
     Kernels {
@@ -169,9 +145,9 @@ static ALL: &[Kernels] = &[
         bitshuffle: BitKernel(aarch64::neon::bitshuffle),
         bitunshuffle: BitKernel(aarch64::neon::bitunshuffle),
         copy: copy_by_library,
-        differences: bytedelta::differences,
+        differences: bytes::differences,
         sums: aarch64::neon::sums,
-        repeats: run::repeats,
+        repeats: bytes::repeats,
     },
     Kernels {
         name: "portable",
@@ -183,9 +159,9 @@ static ALL: &[Kernels] = &[
         bitshuffle: BitKernel(bitshuffle::portable::bitshuffle),
         bitunshuffle: BitKernel(bitshuffle::portable::bitunshuffle),
         copy: copy_by_library,
-        differences: bytedelta::differences,
-        sums: bytedelta::sums,
-        repeats: run::repeats,
+        differences: bytes::differences,
+        sums: bytes::sums,
+        repeats: bytes::repeats,
     },
 ];
 

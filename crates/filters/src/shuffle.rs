@@ -3,14 +3,11 @@
 //! A block of `n` elements of `typesize` bytes becomes `typesize` streams of `n` bytes. Stream `j` has byte `j` of every element. Bytes
 //! after the last whole element are copied.
 
-mod columns;
-pub(crate) mod generic;
-pub(crate) mod portable;
-mod small;
 #[cfg(test)]
 mod tests;
 
 use super::{copy, simd};
+use simd::shuffle as kernels;
 
 /// Shuffles `src` into the first `src.len()` bytes of `dst`.
 ///
@@ -46,11 +43,11 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 const MAX_BYTEWISE: usize = 8;
 
 /// The largest number of streams that [`join`] accepts.
-pub const MAX_JOINED: usize = generic::MAX_JOINED;
+pub const MAX_JOINED: usize = kernels::generic::MAX_JOINED;
 
 /// Whether [`join`] accepts `nstreams` streams of `n` bytes each, and is faster than unshuffling a copy of them.
 pub fn joins(nstreams: usize, n: usize) -> bool {
-    n >= generic::MIN_JOINED_LEN && generic::can_join(nstreams)
+    n >= kernels::generic::MIN_JOINED_LEN && kernels::generic::can_join(nstreams)
 }
 
 /// Undoes [`shuffle`] for the elements from `first` on, as many as fit into `dst`. `src` is the whole shuffled block, of elements of
@@ -69,7 +66,7 @@ pub fn join_part(typesize: usize, src: &[u8], first: usize, dst: &mut [u8]) -> b
         }
         return true;
     }
-    let joins = n >= generic::MAX_TILE && generic::can_join(typesize);
+    let joins = n >= kernels::columns::MAX_TILE && kernels::generic::can_join(typesize);
     if joins {
         let mut streams = [&src[..0]; MAX_JOINED];
         for (j, place) in streams[..typesize].iter_mut().enumerate() {

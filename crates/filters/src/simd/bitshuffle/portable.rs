@@ -1,19 +1,7 @@
 //! Bit transposition without vectors: eight elements at a time, in 64-bit words.
 
-use crate::simd::BitKernel;
-
-/// Transposes the 8 x 8 bit matrix in a word: bit `i` of byte `k` of the result is bit `k` of byte `i`.
-pub(crate) fn transpose(mut x: u64) -> u64 {
-    for (shift, mask) in [
-        (7, 0x00aa_00aa_00aa_00aa),
-        (14, 0x0000_cccc_0000_cccc),
-        (28, 0x0000_0000_f0f0_f0f0),
-    ] {
-        let t = (x ^ (x >> shift)) & mask;
-        x ^= t ^ (t << shift);
-    }
-    x
-}
+use crate::simd::kernel::BitKernel;
+use crate::simd::vector::transpose;
 
 /// Bitshuffles `src`, a multiple of eight elements, into `dst`, which has the same length.
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {

@@ -1,7 +1,11 @@
 //! Loads and stores vectors of eight rows, which belong to one byte of the elements, and transposes their bits.
 
-use super::generic::{BATCH, MAX_BATCH_TYPESIZE};
 use crate::simd::vector::{Vector, VectorBuffer, transpose_bits, unroll};
+
+/// How many bytes of each row are written at once: four cache lines.
+pub(super) const BATCH: usize = 256;
+/// The largest typesize with batches of this size. Larger typesizes have half of it. Typesize 1 and wide elements have batches of one tile.
+pub(super) const MAX_BATCH_TYPESIZE: usize = 8;
 
 /// The buffer of the kernels. It holds a batch of each row.
 pub(super) type Rows = VectorBuffer<{ BATCH * 8 * MAX_BATCH_TYPESIZE / 64 }>;

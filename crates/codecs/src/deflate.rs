@@ -12,6 +12,7 @@ mod parse;
 mod skips;
 mod symbols;
 mod tables;
+mod window;
 
 use bits::BitWriter;
 use block::{Block, MAX_SYMBOLS};

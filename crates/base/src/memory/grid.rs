@@ -10,12 +10,9 @@ mod runs;
 use crate::error::{Error, Result};
 use crate::memory::{Collect, TryVec};
 pub use axis::Axis;
-pub use runs::{Part, Run, StridedCopy, as_box, walk};
+pub use runs::{MAX_AXES, Part, Run, StridedCopy, as_box, walk};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The largest number of axes.
-pub const MAX_AXES: usize = 16;
 
 /// Which tiles were claimed: a bit for each tile.
 struct Claims {
