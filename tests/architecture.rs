@@ -28,38 +28,11 @@ const KNOWN_CIRCLES: &[(&str, &str)] = &[
          capi/schunk/mirror.rs",
     ),
     (
-        "b2",
-        "failure.rs faults.rs input.rs library.rs memory.rs output.rs paths.rs placing.rs \
-         salvage/chunks.rs salvage/fields.rs salvage/index.rs salvage/rolled_back.rs \
-         salvage/scan.rs scratch.rs settings.rs source.rs store/ store/archive.rs \
-         store/contents.rs store/directory.rs store/embedded.rs store/mod.rs system.rs",
-    ),
-    (
-        "base",
-        "memory/grid/axis.rs memory/grid/mod.rs memory/grid/runs.rs system/region.rs system/unix/ \
-         system/unix/map.rs system/windows/ system/windows/map.rs",
-    ),
-    (
         "chunk",
         "assemble.rs checksum.rs checksum/ checksum/add.rs chunk.rs chunk/ decode_block.rs \
          dictionary.rs encode.rs encode_block.rs encode_chunk.rs header.rs header/ in_place.rs \
          in_place/ ordered_writer.rs patch.rs patch/ pipeline.rs registered.rs rules.rs source.rs \
          special.rs uncompressed.rs work_stealing.rs workers.rs",
-    ),
-    (
-        "codecs",
-        "deflate/finder.rs deflate/match3.rs deflate/skips.rs deflate/tables.rs lz4/chain.rs \
-         lz4/decode_fast.rs lz4/decode_short.rs lz4/decompress.rs lz4/hc.rs lz4/lazy.rs \
-         lz4/mid.rs ndlz/decode.rs ndlz/encode.rs ndlz/encode4.rs ndlz/encode8.rs ndlz/mod.rs \
-         noise.rs noise/histogram.rs noise/stretches.rs noise/words.rs",
-    ),
-    (
-        "filters",
-        "bitshuffle/ bitshuffle/columns.rs bitshuffle/generic.rs bitshuffle/groups.rs \
-         bitshuffle/matrices.rs bitshuffle/portable.rs bitshuffle/rows.rs bitshuffle/small.rs \
-         bytedelta.rs crc32c/avx2.rs crc32c/avx512.rs crc32c/mod.rs run.rs shuffle/ \
-         shuffle/columns.rs shuffle/generic.rs shuffle/small.rs simd/ simd/aarch64/neon.rs \
-         simd/mod.rs simd/vector.rs simd/x86_64/avx2.rs simd/x86_64/avx512.rs simd/x86_64/sse2.rs",
     ),
     (
         "frame",
@@ -69,10 +42,6 @@ const KNOWN_CIRCLES: &[(&str, &str)] = &[
     (
         "oxiblosc",
         "b2nd/ b2nd/array.rs coder.rs context.rs decoding.rs encoding.rs schunk/ schunk/copy.rs",
-    ),
-    (
-        "pool",
-        "fork.rs job_slots.rs lib.rs registry.rs thread_pool.rs",
     ),
 ];
 

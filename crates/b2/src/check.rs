@@ -1,8 +1,8 @@
 //! Checks whether the header and the chunks of a frame agree.
 
-use crate::failure::{Failure, describe, is_damage};
+use crate::failure::{Failure, REPAIR, describe, is_damage};
 use crate::input::Input;
-use crate::source::{Frame, REPAIR, StoredChunk};
+use crate::source::{Frame, StoredChunk};
 use crate::summary::tuple;
 use crate::text::plural;
 use oxiblosc_base::Error;

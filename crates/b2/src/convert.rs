@@ -9,12 +9,12 @@ use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
-use crate::output::{Output, print_line};
+use crate::open::{FrameOrChunk, parsed_array};
+use crate::output::Output;
+use crate::print::print_line;
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
-use crate::source::{
-    Frame, FrameOrChunk, StoredChunk, parsed_array, special_chunk, vlmeta_content,
-};
+use crate::source::{Frame, StoredChunk, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc::b2nd::meta::{NAME, OLD_NAME};

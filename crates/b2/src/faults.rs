@@ -4,7 +4,8 @@
 //! anything is damaged or writes its output, asks whether there were any.
 
 use crate::failure::{Failure, Result, cause, explain};
-use crate::paths::{as_c, is_dir, shown};
+use crate::paths::{is_dir, shown};
+use crate::place::as_c;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::{Buffer, Shared, shared_dyn};
 use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
@@ -61,7 +62,7 @@ impl Faults {
 
     /// The size of a file, or of all files in a directory, in bytes. 0 if it is not known, which is noted.
     pub fn size_of(&self, path: &Path) -> u64 {
-        let size = crate::output::size_of(path);
+        let size = crate::paths::size_of(path);
         size.unwrap_or_else(|error| {
             self.note_file(&path.display().to_string(), &error);
             0

@@ -1,6 +1,7 @@
 //! The library as the tool uses it: super-chunks, whose contexts compress and decompress, and arrays.
 
 use crate::failure::{Failure, Result};
+use crate::place::as_c;
 use crate::settings::Settings;
 use oxiblosc::schunk::chunks;
 use oxiblosc::{
@@ -11,7 +12,6 @@ use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_io::Backend;
-use oxiblosc_io::paths::path_bytes;
 use oxiblosc_repair::Contexts;
 use std::ffi::{CStr, OsStr};
 use std::ops::Deref;
@@ -22,9 +22,7 @@ type Done<T> = std::result::Result<T, Error>;
 
 /// A path as the library opens files by it. Fails if it contains a null byte.
 pub fn c_path(path: &Path) -> Result<CStrBuf> {
-    path_bytes(path)
-        .and_then(|bytes| CStrBuf::new(bytes).ok())
-        .ok_or_else(|| Failure::message(format!("{}: not a path", path.display())))
+    as_c(path).map_err(|_| Failure::message(format!("{}: not a path", path.display())))
 }
 
 /// A buffer of zeros. Pages of large buffers take no memory until they are written to.

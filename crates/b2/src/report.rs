@@ -1,7 +1,7 @@
 //! The report of `b2 repair`.
 
 use crate::json::Json;
-use crate::output::print_line;
+use crate::print::print_line;
 use crate::text::{clean, plural, ranges, ranges_of};
 use oxiblosc_repair::{Integrity, RunList, Salvage, Verdict};
 use std::ops::Range;

@@ -2,12 +2,13 @@
 
 use crate::args::VerifyArgs;
 use crate::check;
-use crate::failure::{Failure, Outcome, Result, describe};
+use crate::failure::{Failure, Outcome, REPAIR, Result, describe};
 use crate::faults::Faults;
 use crate::input::{ALTERED, Input};
-use crate::output::{print_error, print_line};
+use crate::open::{FrameOrChunk, Unreadable};
+use crate::print::{print_error, print_line};
 use crate::progress::ByteProgress;
-use crate::source::{ChunkRun, ChunkWalk, Frame, FrameOrChunk, REPAIR, StoredChunk, Unreadable};
+use crate::source::{ChunkRun, ChunkWalk, Frame, StoredChunk};
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};

@@ -1,7 +1,7 @@
 //! Frames in the data of another frame.
 
+use super::member::{Member, MemberLocation};
 use super::window::{self, ByteSource};
-use super::{Member, MemberLocation};
 use crate::failure::describe;
 use crate::json::Json;
 use crate::msgpack;

@@ -14,9 +14,11 @@ mod archive;
 mod contents;
 mod directory;
 mod embedded;
-pub(crate) mod window;
+mod member;
+mod window;
 
 pub use contents::{Kind, kind_of};
+pub use member::Member;
 
 use crate::failure::{Failure, Result};
 use crate::faults::Faults;
@@ -25,6 +27,7 @@ use crate::paths::{is_file, shown};
 use crate::source::Frame;
 use archive::{Archive, Entry, Unreadable};
 use embedded::Embedded;
+use member::MemberLocation;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Shared;
 use oxiblosc_frame::header::Header;
@@ -62,47 +65,6 @@ pub struct Store {
     pub problems: Vec<String>,
     /// Errors of reading it that show no damage.
     faults: Faults,
-}
-
-/// A frame of a store, or another file in an archive.
-pub struct Member {
-    /// The key, such as `/group/matrix`; for files without a key, the name of the file.
-    pub key: String,
-    /// Its file in the store, if it has one of its own.
-    pub file: Option<String>,
-    place: MemberLocation,
-}
-
-impl Member {
-    fn other(file: String, place: MemberLocation) -> Self {
-        Self {
-            key: file.clone(),
-            file: Some(file),
-            place,
-        }
-    }
-
-    /// Why it cannot be read, if that is known without reading it.
-    pub fn unreadable(&self) -> Option<&'static str> {
-        match self.place {
-            MemberLocation::Nowhere(why) => Some(why),
-            _ => None,
-        }
-    }
-}
-
-/// Where a member is.
-enum MemberLocation {
-    /// A file or a directory.
-    Path(PathBuf),
-    /// A range of bytes of the archive, and their checksum.
-    Archive(Range<u64>, u32),
-    /// A range of bytes of the data of the EmbedStore.
-    Embedded(Range<u64>),
-    /// Outside of the store, at this address.
-    Elsewhere(String),
-    /// It cannot be read, for this reason.
-    Nowhere(&'static str),
 }
 
 /// Why a member cannot be opened.
