@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
+use crate::member::open_member;
 use crate::settings::{SPLIT_MODES, Settings, codec_of, pipeline};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -122,7 +123,7 @@ impl Source {
     pub fn open(&self) -> Result<Input> {
         match &self.key {
             None => Input::new(&self.path),
-            Some(key) => Input::member(&self.path, key),
+            Some(key) => open_member(&self.path, key),
         }
     }
 }

@@ -7,12 +7,14 @@ use crate::decompress::refuse_without_data;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
+use crate::member::open_member;
 use crate::npy::{MAGIC, Npy};
-use crate::output::{Output, print_line, print_text, said};
+use crate::open::{FrameOrChunk, refuse_store};
+use crate::output::Output;
 use crate::plot;
+use crate::print::{print_line, print_text, said};
 use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
-use crate::source::{FrameOrChunk, refuse_store};
 use crate::text::{bytes, plural};
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::system::files::{OpenFlags, read_exact_at};
@@ -101,7 +103,7 @@ impl Sample {
 pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let input = match &args.key {
         None => Input::new(&args.input)?,
-        Some(key) => Input::member(&args.input, key)?,
+        Some(key) => open_member(&args.input, key)?,
     };
     refuse_store(&input)?;
     if let Some(path) = &args.svg {

@@ -2,13 +2,14 @@
 
 use crate::failure::{Failure, Result, describe, is_damage};
 use crate::input::Input;
-use crate::library::{SuperChunk, zeros};
+use crate::library::zeros;
 use crate::source::{ChunkRun, Frame, StoredChunk, special_chunk};
 use crate::workers::{BufferPool, each_thread};
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_frame::header::Header;
+use oxiblosc_repair::Contexts;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ impl<'a> ChunkReader<'a> {
     pub fn cut<'f>(
         &'f self,
         frame: &'f mut Frame,
-        contexts: SuperChunk,
+        contexts: Contexts,
         size: usize,
     ) -> impl FnMut() -> Result<Option<Part>> + Send + 'f {
         let mut take = self.take_from(frame, |_| u64::MAX);
@@ -136,7 +137,7 @@ impl<'a> ChunkReader<'a> {
     }
 
     /// Decompresses chunks. Returns a buffer, and how many bytes at its front are the data.
-    pub fn decompress(&self, contexts: &SuperChunk, run: &ChunkRun) -> Result<(Buffer, usize)> {
+    pub fn decompress(&self, contexts: &Contexts, run: &ChunkRun) -> Result<(Buffer, usize)> {
         let done = self.try_decompress(contexts, run);
         done.map_err(|error| self.damaged(run.first, error))
     }
@@ -160,7 +161,7 @@ impl<'a> ChunkReader<'a> {
 
     fn try_decompress(
         &self,
-        contexts: &SuperChunk,
+        contexts: &Contexts,
         run: &ChunkRun,
     ) -> std::result::Result<(Buffer, usize), Error> {
         let chunk = match run.read()? {
@@ -180,7 +181,7 @@ impl<'a> ChunkReader<'a> {
     /// Decompresses a chunk. Uninitialised data are zeros, as the buffer may have had others.
     fn decompress_chunk(
         &self,
-        contexts: &SuperChunk,
+        contexts: &Contexts,
         chunk: &[u8],
     ) -> std::result::Result<(Buffer, usize), Error> {
         let mut data = self.used.take().unwrap_or_default();
@@ -201,7 +202,7 @@ impl<'a> ChunkReader<'a> {
 /// Calls `each` with the data of the chunks in `chosen`, until it breaks.
 pub fn each_chunk_of(
     frame: &mut Frame,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     input: &Input,
     chosen: impl Iterator<Item = usize>,
     mut each: impl FnMut(&[u8]) -> Result<ControlFlow<()>>,

@@ -9,12 +9,12 @@ use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
-use crate::output::{Output, print_line};
+use crate::open::{FrameOrChunk, parsed_array};
+use crate::output::Output;
+use crate::print::print_line;
 use crate::progress::ByteProgress;
 use crate::settings::Settings;
-use crate::source::{
-    Frame, FrameOrChunk, StoredChunk, array_meta, parsed_array, special_chunk, vlmeta_content,
-};
+use crate::source::{Frame, StoredChunk, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
@@ -22,6 +22,7 @@ use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_frame::header::FrameKind;
+use oxiblosc_repair::{Contexts, array_meta};
 
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {
@@ -101,7 +102,7 @@ fn with_metalayers(
 /// Calls `add` with name and decompressed content of each variable-length metalayer.
 fn copy_vlmetalayers(
     frame: &Frame,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     (input, to): (&Input, &str),
     mut add: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), Error>,
 ) -> Result<()> {

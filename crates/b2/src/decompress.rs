@@ -9,9 +9,11 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::zeros;
 use crate::npy::{Npy, item_size, runs};
-use crate::output::{Output, print_line};
+use crate::open::{FrameOrChunk, parsed_array};
+use crate::output::Output;
+use crate::print::print_line;
 use crate::progress::ByteProgress;
-use crate::source::{Frame, FrameOrChunk, parsed_array, plain_contexts};
+use crate::source::Frame;
 use crate::store::kind_of;
 use crate::text::bytes;
 use crate::workers::{BufferPool, each_thread, in_order};
@@ -19,6 +21,7 @@ use oxiblosc::b2nd::meta::Meta;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::system::files::write_all_at;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_repair::Contexts;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
@@ -63,7 +66,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
         }
         FrameOrChunk::Frame(frame) => decompress_frame(*frame, &input, &mut output, threads)?,
         FrameOrChunk::Chunk(chunk) => {
-            let contexts = plain_contexts(threads).map_err(failed)?;
+            let contexts = Contexts::plain(threads).map_err(failed)?;
             let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
             let mut data = zeros(size).map_err(failed)?;
             let size = contexts.decompress(&chunk, &mut data).map_err(failed)?;

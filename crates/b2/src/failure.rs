@@ -149,3 +149,6 @@ pub fn describe(error: Error) -> String {
         _ => format!("could not be done (error {})", error.code()),
     }
 }
+
+/// The advice for a frame that cannot be opened.
+pub const REPAIR: &str = "b2 repair may bring back what is readable";

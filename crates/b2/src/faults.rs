@@ -4,13 +4,15 @@
 //! anything is damaged or writes its output, asks whether there were any.
 
 use crate::failure::{Failure, Result, cause, explain};
-use crate::paths::{as_c, is_dir, shown};
+use crate::paths::{is_dir, shown};
+use crate::place::as_c;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::{Buffer, Shared, shared_dyn};
 use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::within::FilesWithin;
 use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Written};
+use oxiblosc_repair::{Files, is_fault};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -29,17 +31,6 @@ struct Noted {
     first: OnceLock<String>,
     /// The directory that is read, if it is one.
     within: Option<FilesWithin>,
-}
-
-/// Whether an error is that of this run, and says nothing about the data.
-pub fn is_fault(error: Error) -> bool {
-    [
-        Error::MEMORY_ALLOC,
-        Error::THREAD_CREATE,
-        Error::LOCK,
-        Error::PLUGIN_IO,
-    ]
-    .contains(&error)
 }
 
 impl Faults {
@@ -64,22 +55,14 @@ impl Faults {
         self.0.first.get_or_init(line);
     }
 
-    /// Notes an error, unless it shows damage.
-    pub fn note(&self, error: Error) {
-        if is_fault(error) {
-            let line = || format!("{}: {}", self.0.name, crate::failure::describe(error));
-            self.0.first.get_or_init(line);
-        }
-    }
-
     /// The value, or none if it is damaged. An error that shows no damage is noted.
     pub fn readable<T>(&self, result: std::result::Result<T, Error>) -> Option<T> {
-        result.inspect_err(|error| self.note(*error)).ok()
+        (self as &dyn Files).readable(result)
     }
 
     /// The size of a file, or of all files in a directory, in bytes. 0 if it is not known, which is noted.
     pub fn size_of(&self, path: &Path) -> u64 {
-        let size = crate::output::size_of(path);
+        let size = crate::paths::size_of(path);
         size.unwrap_or_else(|error| {
             self.note_file(&path.display().to_string(), &error);
             0
@@ -108,8 +91,24 @@ impl Faults {
         self.check().map(|()| error)
     }
 
-    /// Opens a file for reading, whose errors are noted. That nothing is there is damage.
-    pub fn open(&self, path: &CStr) -> std::result::Result<Shared<dyn Storage>, Error> {
+    /// Opens a file as the system has it.
+    pub fn file(&self, path: &Path, how: OpenFlags) -> io::Result<File> {
+        let path = as_c(path)?;
+        match &self.0.within {
+            Some(within) => within.file(&path, how),
+            None => files::open(&path, how, NewFileAccess::All),
+        }
+    }
+
+    /// A back end that opens files for reading only, by [`Self::open`]. An unfinished change of another process is rolled back in memory, not
+    /// in the file.
+    pub fn backend(&self) -> std::result::Result<Shared<dyn Backend>, Error> {
+        oxiblosc_io::shared(ReadOnly(self.clone()))
+    }
+}
+
+impl Files for Faults {
+    fn open(&self, path: &CStr) -> std::result::Result<Shared<dyn Storage>, Error> {
         let opened = match &self.0.within {
             Some(within) => within.open(path, Mode::Read),
             None => Filesystem.open(path, Mode::Read),
@@ -128,19 +127,15 @@ impl Faults {
         shared_dyn!(WatchedFile { file, name, faults } => dyn Storage)
     }
 
-    /// Opens a file as the system has it.
-    pub fn file(&self, path: &Path, how: OpenFlags) -> io::Result<File> {
-        let path = as_c(path)?;
-        match &self.0.within {
-            Some(within) => within.file(&path, how),
-            None => files::open(&path, how, NewFileAccess::All),
+    fn note(&self, error: Error) {
+        if is_fault(error) {
+            let line = || format!("{}: {}", self.0.name, crate::failure::describe(error));
+            self.0.first.get_or_init(line);
         }
     }
 
-    /// A back end that opens files for reading only, by [`Self::open`]. An unfinished change of another process is rolled back in memory, not
-    /// in the file.
-    pub fn backend(&self) -> std::result::Result<Shared<dyn Backend>, Error> {
-        oxiblosc_io::shared(ReadOnly(self.clone()))
+    fn has_fault(&self) -> bool {
+        self.0.first.get().is_some()
     }
 }
 

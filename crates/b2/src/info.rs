@@ -4,13 +4,13 @@ use crate::args::InfoArgs;
 use crate::failure::{Outcome, Result, describe};
 use crate::input::{ALTERED, Input};
 use crate::json::Json;
-use crate::library::SuperChunk;
 use crate::listing::Listing;
 use crate::msgpack;
-use crate::output::{print_error, print_text, said};
+use crate::open::FrameOrChunk;
 use crate::picture::{self, Share};
+use crate::print::{print_error, print_text, said};
 use crate::settings::{codec_name, filter_names};
-use crate::source::{Frame, FrameOrChunk, array_meta, vlmeta_content};
+use crate::source::{Frame, vlmeta_content};
 use crate::store::Store;
 use crate::summary::{Summary, array_fields, joined};
 use crate::text::{bytes, clean, grouped, ratio};
@@ -19,6 +19,7 @@ use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
 use oxiblosc_codecs::Codec;
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::offsets::ChunkPlace;
+use oxiblosc_repair::{Contexts, Files, array_meta};
 use std::io::{self, IsTerminal, Write};
 
 /// The most chunks whose headers are read for the picture.
@@ -397,7 +398,7 @@ fn metalayers(frame: &Frame) -> Vec<(String, usize, Json)> {
     layers.collect()
 }
 
-fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, usize, Json)> {
+fn vlmetalayers(frame: &Frame, contexts: Option<&Contexts>) -> Vec<(String, usize, Json)> {
     let mut left = MOST_META;
     let mut decode = |layer| match contexts {
         Some(contexts) => {

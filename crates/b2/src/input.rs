@@ -1,25 +1,22 @@
 //! What a command reads: a file, a directory, or a pipe.
 
-use crate::failure::{Failure, Result, describe, is_damage};
+use crate::failure::{Failure, REPAIR, Result, describe, is_damage};
 use crate::faults::Faults;
 use crate::library::{Array, zeros};
 use crate::memory;
-use crate::paths::{as_c, frame_file, is_dir, lasting};
+use crate::paths::{frame_file, is_dir, lasting};
+use crate::place::as_c;
 use crate::scratch::{COPY, ScratchFolder};
-use crate::source::REPAIR;
-use crate::store::{Extract, Store};
 use crate::system::{self, GivenRights};
 use oxiblosc_base::Error;
 use oxiblosc_base::system::files::OpenFlags;
-use oxiblosc_io::Storage;
 use oxiblosc_io::within::FilesWithin;
-use rawzip::Crc32;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are copied at a time.
-const PART: u64 = 1 << 20;
+pub const PART: u64 = 1 << 20;
 /// The message for bytes that do not match their checksum in the archive.
 pub const ALTERED: &str = "is not what the archive's checksum says";
 
@@ -176,40 +173,37 @@ impl Input {
         })
     }
 
-    /// The frame with a key in the store at `path`. If it has no file of its own it is copied into a temporary one.
-    pub fn member(path: &Path, key: &str) -> Result<Self> {
-        let whole = Self::new(path)?;
-        let store = Store::open(&whole)?.ok_or_else(|| {
-            Failure::message(format!("{}: no store of python-blosc2", whole.name))
-        })?;
-        let name = format!("{}: {key}", whole.name);
-        match store.extract(key, &whole.name)? {
-            Extract::Path(path) => Ok(Self {
-                is_named: false,
-                origin: whole.origin,
-                ..Self::opened(&path, name, &whole.faults)
-                    .map_err(|error| Failure::at(&path, &error))?
-            }),
-            Extract::Bytes(file, checksum) => {
-                let (scratch, path, into) = spool()?;
-                let failed = |error| match whole.faults.damage(error) {
-                    Ok(error) => Failure::of(&name, error),
-                    Err(failure) => failure,
-                };
-                let copied = copy(&*file, (&into, &path), failed)?;
-                Ok(Self {
-                    faults: Faults::new(&name),
-                    path,
-                    opened: whole.opened,
-                    is_named: false,
-                    name,
-                    rights_of: Some((store.file_of_embedded(&whole.path), whole.faults)),
-                    origin: whole.origin,
-                    _copy: Some(scratch),
-                    altered: !checksum.fits(copied),
-                })
-            }
-        }
+    /// The file or directory at `path`, which is within this one and has a name in messages.
+    pub fn inner(self, path: &Path, name: String) -> Result<Self> {
+        let inner = Self::opened(path, name, &self.faults);
+        Ok(Self {
+            is_named: false,
+            origin: self.origin,
+            ..inner.map_err(|error| Failure::at(path, &error))?
+        })
+    }
+
+    /// A temporary copy of a part of this file, or of the file at `whole` in this directory, which
+    /// `write` makes. `write` gets the copy and its path, and returns whether it is unaltered.
+    pub fn copied(
+        self,
+        whole: PathBuf,
+        name: String,
+        write: impl FnOnce(&File, &Path, &Faults) -> Result<bool>,
+    ) -> Result<Self> {
+        let (scratch, path, into) = spool()?;
+        let unaltered = write(&into, &path, &self.faults)?;
+        Ok(Self {
+            faults: Faults::new(&name),
+            path,
+            opened: self.opened,
+            is_named: false,
+            name,
+            rights_of: Some((whole, self.faults)),
+            origin: self.origin,
+            _copy: Some(scratch),
+            altered: !unaltered,
+        })
     }
 
     /// The path to read.
@@ -316,23 +310,4 @@ fn spool() -> Result<(ScratchFolder, PathBuf, File)> {
     let path = scratch.path(COPY);
     let file = File::create_new(&path).map_err(|error| Failure::at(&path, &error))?;
     Ok((scratch, path, file))
-}
-
-/// Copies all bytes into a file at a path, and returns their CRC-32, as zip archives have it. `failed` is the failure if they cannot be read.
-fn copy(
-    from: &dyn Storage,
-    (mut into, path): (&File, &Path),
-    failed: impl Fn(Error) -> Failure,
-) -> Result<u32> {
-    let size = from.size().map_err(&failed)?;
-    let mut part = zeros(PART as usize).map_err(&failed)?;
-    let mut crc = Crc32::new();
-    for pos in (0..size).step_by(PART as usize) {
-        let part = &mut part[..PART.min(size - pos) as usize];
-        from.read_at(pos, part).map_err(&failed)?;
-        crc.update(part);
-        into.write_all(part)
-            .map_err(|error| Failure::at(path, &error))?;
-    }
-    Ok(crc.checksum())
 }

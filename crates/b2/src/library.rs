@@ -1,23 +1,20 @@
 //! The library as the tool uses it: super-chunks, whose contexts compress and decompress, and arrays.
 
 use crate::failure::{Failure, Result};
-use crate::settings::{Settings, is_known_codec, is_known_filter};
+use crate::place::as_c;
+use crate::settings::Settings;
 use oxiblosc::schunk::chunks;
 use oxiblosc::{
     CParams, Compressor, DParams, Error, Layout, NewChunks, Protection, Split, StorageParams,
 };
 use oxiblosc_base::memory::{Buffer, CStrBuf, Shared};
-use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_chunk::rules::UDCODEC_FORMAT;
-use oxiblosc_frame::parameters::Parameters;
 use oxiblosc_io::Backend;
-use oxiblosc_io::paths::path_bytes;
+use oxiblosc_repair::Contexts;
 use std::ffi::{CStr, OsStr};
-use std::ops::Range;
+use std::ops::Deref;
 use std::path::Path;
 
 /// The result of most functions here.
@@ -25,28 +22,7 @@ type Done<T> = std::result::Result<T, Error>;
 
 /// A path as the library opens files by it. Fails if it contains a null byte.
 pub fn c_path(path: &Path) -> Result<CStrBuf> {
-    path_bytes(path)
-        .and_then(|bytes| CStrBuf::new(bytes).ok())
-        .ok_or_else(|| Failure::message(format!("{}: not a path", path.display())))
-}
-
-/// The error of a chunk that needs a codec or a filter which the tool does not have; none if it has all.
-fn missing(header: &ChunkHeader) -> Option<Error> {
-    let is_other = header.flags >> 5 == UDCODEC_FORMAT;
-    if is_other && !header.is_memcpyed() && !is_known_codec(header.udcompcode) {
-        return Some(Error::CODEC_SUPPORT);
-    }
-    let is_known = |id: &u8| is_known_filter(*id);
-    (!header.filters.iter().all(is_known)).then_some(Error::FILTER_PIPELINE)
-}
-
-/// The same of the parameters of a frame, with which its chunks are made.
-pub fn missing_of(parameters: &Parameters) -> Option<Error> {
-    if !is_known_codec(parameters.compcode) {
-        return Some(Error::CODEC_SUPPORT);
-    }
-    let is_known = |id: &u8| is_known_filter(*id);
-    (!parameters.filters.iter().all(is_known)).then_some(Error::FILTER_PIPELINE)
+    as_c(path).map_err(|_| Failure::message(format!("{}: not a path", path.display())))
 }
 
 /// A buffer of zeros. Pages of large buffers take no memory until they are written to.
@@ -66,7 +42,7 @@ pub fn is_durable() -> bool {
 
 /// Locking and checksums follow the environment, as in all programs that use the library; `checksums` adds checksums. Single changes are
 /// not durable, since the finished output is synced once.
-fn protection(checksums: bool) -> Protection {
+pub fn protection(checksums: bool) -> Protection {
     Protection {
         locking: is_set("BLOSC_LOCKING"),
         durable: false,
@@ -104,7 +80,7 @@ pub use oxiblosc::Place;
 
 /// A super-chunk: contexts that know the metalayers, which some codecs need, and storage for chunks.
 pub struct SuperChunk {
-    schunk: oxiblosc::SuperChunk,
+    contexts: Contexts,
     /// How many chunks were appended.
     count: usize,
     /// Chunks that are appended later, and how many bytes they have.
@@ -137,11 +113,19 @@ impl Waiting {
 const MANY_CHUNKS: usize = 1 << 23;
 const WAITING_BYTES: usize = 16 << 20;
 
+impl Deref for SuperChunk {
+    type Target = Contexts;
+
+    fn deref(&self) -> &Contexts {
+        &self.contexts
+    }
+}
+
 impl SuperChunk {
     /// A new one without chunks. Fails if something exists at the place.
     pub fn new(place: Place, settings: &Settings) -> Done<Self> {
         Ok(Self {
-            schunk: oxiblosc::SuperChunk::create(storage(place, settings))?,
+            contexts: Contexts::of(oxiblosc::SuperChunk::create(storage(place, settings))?),
             count: 0,
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -150,13 +134,16 @@ impl SuperChunk {
 
     /// Adds a fixed-length metalayer. To be called before the first chunk is added.
     pub fn add_meta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
-        self.schunk.add_metalayer(name, content).map(drop)
+        self.contexts
+            .super_chunk()
+            .add_metalayer(name, content)
+            .map(drop)
     }
 
     /// Adds a variable-length metalayer. `content` is not compressed yet.
     pub fn add_vlmeta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
         self.append_waiting()?;
-        add_vlmeta(&self.schunk, name, content)
+        add_vlmeta(self.contexts.super_chunk(), name, content)
     }
 
     /// Appends a chunk. Fails if it is not exactly as long as its header says.
@@ -167,7 +154,8 @@ impl SuperChunk {
         if self.waits(1) {
             return self.wait(chunk, 1);
         }
-        self.schunk
+        self.contexts
+            .super_chunk()
             .put_chunk(chunks::Position::End, chunk)
             .map(drop)
     }
@@ -180,7 +168,7 @@ impl SuperChunk {
             1 => self.append_chunk(chunk),
             _ if self.waits(count) => self.wait(chunk, count),
             _ => append_all(
-                &self.schunk,
+                self.contexts.super_chunk(),
                 &[Waiting {
                     chunk: chunk.to_vec(),
                     count,
@@ -208,17 +196,15 @@ impl SuperChunk {
     /// Appends the chunks that wait.
     fn append_waiting(&mut self) -> Done<()> {
         self.waiting_bytes = 0;
-        append_all(&self.schunk, &std::mem::take(&mut self.waiting))
+        append_all(
+            self.contexts.super_chunk(),
+            &std::mem::take(&mut self.waiting),
+        )
     }
 
     /// Whether its chunks have checksums.
     pub fn has_checksums(&self) -> Done<bool> {
-        self.schunk.has_checksums()
-    }
-
-    /// Compresses data into a chunk.
-    pub fn compress(&self, data: ChunkInput) -> Done<Buffer> {
-        self.schunk.compress(data, self.schunk.has_checksums()?)
+        self.contexts.super_chunk().has_checksums()
     }
 
     /// Compresses data into a chunk for another super-chunk, with checksums if `checksums`. The chunk is written to the front of `room`,
@@ -234,51 +220,15 @@ impl SuperChunk {
             *room = zeros(most)?;
         }
         let data = ChunkInput::Buffer(data);
-        let header = self.schunk.encoder()?.compress(data, room, checksums)?;
+        let encoder = self.contexts.super_chunk().encoder()?;
+        let header = encoder.compress(data, room, checksums)?;
         Ok(header.map_or(0, |header| header.cbytes))
-    }
-
-    /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`. Returns the bytes of data.
-    pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
-        let header = ChunkHeader::parse(chunk)?;
-        let done = self.schunk.decoder()?.decompress(&header, chunk, data);
-        done.map_err(|error| missing(&header).unwrap_or(error))
-    }
-
-    /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size in bytes.
-    pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
-        let decoder = self.schunk.decoder()?;
-        oxiblosc::context::decompress_items(decoder, chunk, start, count, data).map_err(|error| {
-            let header = ChunkHeader::parse(chunk).ok();
-            header.as_ref().and_then(missing).unwrap_or(error)
-        })
-    }
-
-    /// Decompresses the whole items in a range of the data of a chunk, in bytes, into `data`, which is as long. `bytes` are those of the
-    /// chunk.
-    pub fn block(
-        &self,
-        chunk: &Chunk,
-        bytes: &[u8],
-        range: Range<usize>,
-        data: &mut [u8],
-    ) -> Done<()> {
-        let (header, typesize) = (chunk.header(), usize::from(chunk.header().typesize));
-        let number = |bytes: usize| i32::try_from(bytes / typesize).map_err(|_| Error::DATA);
-        let (start, count) = (number(range.start)?, number(range.len())?);
-        let items = ItemRange::new(header, start, count, i32::MAX)?;
-        if items.len != data.len() {
-            return Err(Error::DATA);
-        }
-        let decoder = self.schunk.decoder()?;
-        let done = decoder.decompress_items(chunk, bytes, items, data);
-        done.map_err(|error| missing(header).unwrap_or(error))
     }
 
     /// Finishes the frame and closes it.
     pub fn close(mut self) -> Done<()> {
         self.append_waiting()?;
-        match self.schunk.close_frame() {
+        match self.contexts.super_chunk().close_frame() {
             Ok(_) => Ok(()),
             // The chunks are in memory, without a frame.
             Err(error) if error == Error::FAILURE => Ok(()),

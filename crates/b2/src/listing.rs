@@ -3,10 +3,11 @@
 use crate::failure::Result;
 use crate::input::Input;
 use crate::json::Json;
-use crate::source::{Frame, array_meta};
+use crate::source::Frame;
 use crate::store::{Kind, Member, Store, Unopened, kind_of};
 use crate::summary::{array_fields, tuple};
 use crate::text::{bytes, clean, grouped, plural, ratio};
+use oxiblosc_repair::array_meta;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

@@ -2,45 +2,47 @@
 //!
 //! - [`args`]: the command line
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
-//! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`integrity`]: reading frames, whole or damaged
-//! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
+//! - [`open`], [`source`], [`check`]: reading frames (`oxiblosc-repair` reads damaged ones)
+//! - [`store`], [`member`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
-//! - [`faults`]: errors that show no damage; [`memory`]: the end when there is no memory; [`report`]: the report of `repair`
+//! - [`faults`]: errors that show no damage; [`memory`], [`reserve`]: the end when there is no memory; [`report`]: the report of `repair`
 //! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
 //! - [`npy`], [`msgpack`], [`json`]: other file formats
-//! - [`input`], [`output`], [`paths`], [`placing`], [`scratch`]: files and pipes; [`progress`], [`picture`], [`plot`], [`text`]: what people see
+//! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files and pipes; [`print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
 #![forbid(unsafe_code)]
 
 mod args;
 mod array_walk;
 mod bench;
 mod check;
-mod chunk_repair;
 mod chunks;
 mod compress;
 mod convert;
 mod decompress;
 mod failure;
 mod faults;
+mod frame_files;
 mod info;
 mod input;
-mod integrity;
 mod json;
 mod library;
 mod listing;
+mod member;
 mod memory;
 mod msgpack;
 mod npy;
+mod open;
 mod output;
 mod paths;
 mod picture;
+mod place;
 mod placing;
 mod plot;
+mod print;
 mod progress;
 mod repair;
 mod report;
-mod run_list;
-mod salvage;
+mod reserve;
 mod scratch;
 mod settings;
 mod source;
@@ -55,7 +57,7 @@ mod workers;
 use args::{Cli, Command, Shell};
 use clap::{CommandFactory, Parser};
 use failure::{Failure, Outcome, Result};
-use output::said;
+use print::said;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -69,23 +71,23 @@ static ALLOCATOR: oxiblosc_startup::Allocator = oxiblosc_startup::Allocator;
 
 fn main() -> ExitCode {
     memory::prepare();
-    output::prepare();
+    print::prepare();
     let outcome = match Cli::try_parse() {
         Ok(cli) => run(&cli.command),
         Err(wrong) if wrong.use_stderr() => wrong.exit(),
         Err(asked_for) => help(&asked_for),
     };
-    let unwritten = output::has_write_error();
+    let unwritten = print::has_write_error();
     match outcome {
         Ok(Outcome::Fine) if unwritten => ExitCode::from(FAILED),
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Err(Failure::Message(text)) => {
-            output::print_error(&text);
+            print::print_error(&text);
             ExitCode::from(FAILED)
         }
         Err(Failure::Damaged(text)) => {
-            output::print_error(&text);
+            print::print_error(&text);
             ExitCode::from(DAMAGED)
         }
         Err(Failure::Reported | Failure::BrokenPipe) => ExitCode::from(FAILED),
@@ -110,7 +112,7 @@ fn run(command: &Command) -> Result<Outcome> {
 fn help(text: &clap::Error) -> Result<Outcome> {
     match std::io::stdout().is_terminal() {
         true => said(text.print())?,
-        false => output::print_text(text.render().to_string().as_bytes()),
+        false => print::print_text(text.render().to_string().as_bytes()),
     }
     Ok(Outcome::Fine)
 }
@@ -126,8 +128,8 @@ fn completions(shell: Shell) -> Result<Outcome> {
     clap_complete::generate(shell, &mut Cli::command(), "b2", &mut script);
     let script = String::from_utf8_lossy(&script);
     match shell {
-        Known::Bash => output::print_text(with_files(&script).as_bytes()),
-        _ => output::print_text(script.as_bytes()),
+        Known::Bash => print::print_text(with_files(&script).as_bytes()),
+        _ => print::print_text(script.as_bytes()),
     }
     Ok(Outcome::Fine)
 }
@@ -167,7 +169,7 @@ fn with_files(script: &str) -> String {
 fn manual() -> Result<Outcome> {
     let mut page = Vec::new();
     said(write_manual(&mut page))?;
-    output::print_text(&page);
+    print::print_text(&page);
     Ok(Outcome::Fine)
 }
 

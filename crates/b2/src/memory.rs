@@ -5,8 +5,9 @@
 
 use crate::failure::NO_MEMORY;
 #[cfg(unix)]
-use crate::output::one_line;
-use crate::output::print_error_about;
+use crate::print::one_line;
+use crate::print::print_error_about;
+use crate::reserve;
 use crate::scratch;
 #[cfg(unix)]
 use oxiblosc_startup::aborts;
@@ -14,20 +15,12 @@ use oxiblosc_startup::{FAILED, exit_now, when_memory_lacks};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes that are kept for the end: for removing directories. The C library returns so many to the system when they are freed.
-const KEPT: usize = 512 << 10;
-
-/// The memory that is kept.
-static RESERVE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// The name of what the tool reads.
 static INPUT: Mutex<String> = Mutex::new(String::new());
 
 /// Keeps some memory for the end. To be called first. Ends the tool if there is less.
 pub fn prepare() {
-    let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = reserve.try_reserve_exact(KEPT);
-    drop(reserve);
-    if kept.is_err() {
+    if !reserve::keep() {
         say(NO_MEMORY);
         exit_now(FAILED);
     }
@@ -46,16 +39,9 @@ pub fn reads(input: &Path) {
 
 /// Prints that there is not enough memory, and removes all temporary folders. Waits for no lock that this thread may hold.
 pub fn end() {
-    release();
+    reserve::release();
     say(NO_MEMORY);
     scratch::try_end();
-}
-
-/// Frees the memory that is kept.
-pub fn release() {
-    if let Ok(mut reserve) = RESERVE.try_lock() {
-        *reserve = Vec::new();
-    }
 }
 
 /// Prints a message about the input. Waits for no lock, and allocates nothing.

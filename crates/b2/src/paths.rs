@@ -1,61 +1,9 @@
 //! What is at a path. That the system cannot say is an error, and not the same as that nothing is there.
 
-use crate::library::c_path;
 use crate::system;
-use oxiblosc_base::memory::CStrBuf;
-use oxiblosc_base::system::files::Stat;
-use oxiblosc_base::system::folder::Folder;
-use std::ffi::CStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The file with the header in the directory of a frame.
-pub const HEADER: &CStr = c"chunks.b2frame";
-
-/// A name in a directory that was looked up once: what becomes of the directory's path later does not matter.
-#[derive(Clone)]
-pub struct Place {
-    /// The directory.
-    pub folder: Arc<Folder>,
-    /// The name in it.
-    pub name: Arc<CStr>,
-}
-
-impl Place {
-    /// The last name of a path, in the directory before it. Fails if the path has no last name.
-    pub fn at(path: &Path) -> io::Result<Self> {
-        let name = path.file_name().ok_or(ErrorKind::IsADirectory)?;
-        Ok(Self {
-            folder: Arc::new(Folder::open_to_search(&as_c(&parent(path))?)?),
-            name: Arc::from(&*as_c(Path::new(name))?),
-        })
-    }
-
-    /// What is there; a link itself.
-    pub fn stat(&self) -> io::Result<Stat> {
-        self.folder.stat(&self.name)
-    }
-
-    /// Opens the directory that is there.
-    pub fn open_folder(&self) -> io::Result<Folder> {
-        self.folder.folder(&self.name)
-    }
-}
-
-/// A path as the library takes it.
-pub fn as_c(path: &Path) -> io::Result<CStrBuf> {
-    c_path(path).map_err(|_| ErrorKind::InvalidInput.into())
-}
-
-/// The directory that contains a path.
-pub fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent.to_path_buf(),
-        Some(_) => PathBuf::from("."),
-        None => path.to_path_buf(),
-    }
-}
+use std::sync::{Mutex, PoisonError};
 
 /// The paths that [`lasting`] gave, each with the one that people know.
 static LASTING: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
@@ -112,4 +60,17 @@ pub fn frame_file(path: &Path) -> io::Result<PathBuf> {
         true => path.join("chunks.b2frame"),
         false => path.to_path_buf(),
     })
+}
+
+/// The size of a file, or of all files in a directory, in bytes.
+pub fn size_of(path: &Path) -> io::Result<u64> {
+    let there = std::fs::metadata(path)?;
+    if !there.is_dir() {
+        return Ok(there.len());
+    }
+    let mut size = 0;
+    for file in std::fs::read_dir(path)? {
+        size += file?.metadata()?.len();
+    }
+    Ok(size)
 }

@@ -1,12 +1,13 @@
 //! Moves a finished output to its path, and removes what existed there. If the system can exchange two names, one of both exists there at
 //! any moment.
 
-use crate::failure::{cause, describe};
+use crate::failure::describe;
+use crate::frame_files::{is_frame, is_frame_or_empty};
 use crate::library::is_durable;
-use crate::paths::{HEADER, Place, as_c, is_dir};
+use crate::paths::is_dir;
+use crate::place::{Place, as_c};
 use crate::scratch::{NEW, OLD, ScratchFolder};
-use oxiblosc_base::Error;
-use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags, Stat};
+use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
 use oxiblosc_base::system::folder::Folder;
 use oxiblosc_io::paths::sync_dir_with_files;
 use std::ffi::CStr;
@@ -16,58 +17,6 @@ use std::path::Path;
 /// The message for a directory that is not replaced.
 pub const OTHER_THINGS: &str =
     "is a directory, and those are replaced that hold a frame and no other things";
-/// The name of the lock file in the directory of a frame.
-const LOCK: &CStr = c".b2lock";
-
-/// Whether a directory may be replaced by a file: it contains a frame and nothing else.
-pub fn is_frame(folder: &Folder) -> io::Result<bool> {
-    let has_header = folder.stat(HEADER).is_ok_and(Stat::is_file);
-    Ok(has_header && has_only_files_of_frame(folder)?)
-}
-
-/// Whether a directory may be replaced by another one: it may also be empty.
-pub fn is_frame_or_empty(folder: &Folder) -> io::Result<bool> {
-    Ok(is_frame(folder)? || every_entry(folder, |_| false)?)
-}
-
-/// Whether nothing is in a directory but files of a frame, perhaps not all of them.
-pub fn has_only_files_of_frame(folder: &Folder) -> io::Result<bool> {
-    every_entry(folder, |name| is_of_frame(folder, name))
-}
-
-/// Whether something holds for all entries of a directory.
-pub fn every_entry(folder: &Folder, is: impl Fn(&CStr) -> bool) -> io::Result<bool> {
-    let mut all = true;
-    let listed = folder.each_entry(|name| {
-        all &= is(name);
-        // The first that it does not hold for ends the search.
-        if all { Ok(()) } else { Err(Error::NOT_FOUND) }
-    });
-    match listed {
-        Err(error) if error == Error::MEMORY_ALLOC => Err(io::ErrorKind::OutOfMemory.into()),
-        Err(error) if all => Err(cause(error).unwrap_or(io::ErrorKind::Other.into())),
-        _ => Ok(all),
-    }
-}
-
-/// Whether a name in a directory is that of one of the files of a frame.
-fn is_of_frame(folder: &Folder, name: &CStr) -> bool {
-    let is_known = name == HEADER
-        || name == LOCK
-        || name.to_str().is_ok_and(|name| chunk_number(name).is_some());
-    is_known && folder.stat(name).is_ok_and(Stat::is_file)
-}
-
-/// The number of the chunk in a file with this name, such as `0000000A.chunk`; none for other files.
-pub fn chunk_number(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(".chunk")?;
-    let is_number = digits.len() == 8
-        && digits
-            .bytes()
-            .all(|digit| digit.is_ascii_digit() || (b'A'..=b'F').contains(&digit));
-    u64::from_str_radix(digits, 16).ok().filter(|_| is_number)
-}
-
 /// Moves the new file or directory out of the scratch folder to `to`. What is replaced goes into the scratch folder, or back to its place
 /// if the move fails. With `BLOSC_DURABLE` the content is synced before the move, and the name after it, so that a loss of power never leaves
 /// the name without its content.
@@ -163,10 +112,6 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    fn opened(path: &Path) -> Folder {
-        Folder::open(&as_c(path).expect("a path")).expect("a directory")
-    }
-
     /// A folder with a frame in it, and something to put in its place.
     fn folder(test: &str) -> (PathBuf, ScratchFolder) {
         let name = format!("oxiblosc-b2-{test}-{}", std::process::id());
@@ -245,32 +190,5 @@ mod tests {
             }
             fs::remove_dir_all(&folder).expect("removed");
         }
-    }
-
-    #[test]
-    fn only_frames_are_replaced() {
-        let (folder, _scratch) = folder("only-frames");
-        let frame = folder.join("frame");
-        fs::write(frame.join("0000000A.chunk"), b"").expect("written");
-        fs::write(frame.join(".b2lock"), b"").expect("written");
-        assert!(is_frame_or_empty(&opened(&frame)).expect("there"));
-        for name in [
-            "notes.txt",
-            "0000000A.chunk~",
-            "A.chunk",
-            "0000000G.chunk",
-            ".chunk",
-        ] {
-            let path = frame.join(name);
-            fs::write(&path, b"").expect("written");
-            assert!(
-                !is_frame_or_empty(&opened(&frame)).expect("there"),
-                "{name}"
-            );
-            fs::remove_file(&path).expect("removed");
-        }
-        fs::create_dir(frame.join("0000000B.chunk")).expect("made");
-        assert!(!is_frame_or_empty(&opened(&frame)).expect("there"));
-        fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -1,6 +1,6 @@
 //! A progress bar, shown on terminals only.
 
-use crate::output::print_line;
+use crate::print::print_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 

@@ -1,28 +1,26 @@
 //! `b2 repair`: copies all that is readable of a damaged frame into a new one. The damaged one is only read.
 
 use crate::args::{Fill, RepairArgs};
-use crate::chunk_repair::{ChunkRepair, Verdict};
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::faults::Faults;
-use crate::input::ALTERED;
-use crate::integrity::Integrity;
-use crate::library::{Place, SuperChunk, c_path};
-use crate::output::{Output, print_line, print_text};
+use crate::input::{ALTERED, Input};
+use crate::library::{Place, SuperChunk, c_path, protection};
+use crate::open::refuse_store;
+use crate::output::Output;
+use crate::print::{print_line, print_text};
 use crate::progress::ByteProgress;
 use crate::report::Report;
-use crate::run_list::RunList;
-use crate::salvage::{
-    self, ChunkFinder, ChunkLocation, RolledBackFile, Salvage, Sizes, UsualFields,
-};
 use crate::settings::Settings;
-use crate::source::{
-    contexts, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
-};
+use crate::source::{settings_of, special_chunk, vlmeta_content};
 use crate::text::clean;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_frame::header::{FrameKind, Header};
+use oxiblosc_repair::{
+    self as repair, ChunkFinder, ChunkLocation, ChunkRepair, Contexts, Files, Integrity,
+    RolledBackFile, RunList, Salvage, Sizes, Unrepairable, UsualFields, Verdict, cparams_of,
+};
 
 /// Runs the command.
 pub fn run(args: &RepairArgs) -> Result<Outcome> {
@@ -30,7 +28,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     refuse_store(&input)?;
     let output = Output::new(&args.output, args.force, Some(&input))?;
     let threads = args.threads.count();
-    let plain = plain_contexts(threads).map_err(|error| input.failure("", error))?;
+    let plain = Contexts::plain(threads).map_err(|error| input.failure("", error))?;
     let sparse = input.is_dir()?;
     let output = match sparse {
         true => output,
@@ -54,19 +52,20 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         }
     };
     let image = match &file {
-        Some(file) => RolledBackFile::new(&**file, faults, &mut notes)?,
+        Some(file) => RolledBackFile::new(&**file, faults, &mut notes)
+            .map_err(|why| unrepairable(why, &input))?,
         None => RolledBackFile::missing(faults),
     };
     let found = match sparse {
-        true => salvage::sparse(&image, input.path(), &plain, notes),
-        false => salvage::contiguous(&image, &plain, notes),
+        true => repair::sparse(&image, input.path(), &plain, notes),
+        false => repair::contiguous(&image, &plain, notes),
     };
     // An error that shows no damage comes before what follows from it, also that there is nothing.
     faults.check()?;
-    let mut salvage = found?;
+    let mut salvage = found.map_err(|why| unrepairable(why, &input))?;
     let mut chunks = ChunkFinder::new(&image, sparse.then(|| input.path()));
     chunks.set_bounds(&salvage.locations, salvage.limit);
-    let sizes = salvage::agree(
+    let sizes = repair::agree(
         &mut salvage.header,
         salvage.parts.header,
         &salvage.locations,
@@ -79,7 +78,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
             print_line(note);
         }
     }
-    let rebuilt = rebuild(args, &mut salvage, &chunks, &sizes, &output, threads)?;
+    let rebuilt = rebuild(args, &mut salvage, &chunks, &sizes, &output, faults)?;
     output.finish()?;
     let report = Report {
         salvage: &salvage,
@@ -94,6 +93,17 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         true => Outcome::Fine,
         false => Outcome::Damaged,
     })
+}
+
+/// The failure if nothing can be repaired.
+fn unrepairable(why: Unrepairable, input: &Input) -> Failure {
+    match why {
+        Unrepairable::Folder(error) => Failure::at(input.path(), &error),
+        why => match input.faults().check() {
+            Err(failure) => failure,
+            Ok(()) => Failure::message(why.to_string()),
+        },
+    }
 }
 
 /// Creates the new frame, with the fixed-length metalayers.
@@ -121,18 +131,19 @@ fn rebuild(
     chunks: &ChunkFinder,
     sizes: &Sizes,
     output: &Output,
-    threads: i16,
+    faults: &Faults,
 ) -> Result<RunList<Verdict>> {
     let header = &salvage.header;
     let failed = |error| Failure::of(output.name(), error);
-    let faults = chunks.faults();
-    let mut contexts = contexts(header, threads).map_err(failed)?;
-    let templates = salvage::templates(&salvage.locations, chunks);
+    let threads = args.threads.count();
+    let contexts = Contexts::of_frame(header, threads).map_err(failed)?;
+    let templates = repair::templates(&salvage.locations, chunks);
     let usual = UsualFields::of(&salvage.locations, chunks);
     let settings = Settings {
         checksums: !templates.is_empty() || salvage.parts.has_checksums(),
         ..settings_of(header, threads)
     };
+    let cparams = cparams_of(&header.parameters, threads);
     let mut frame = new_frame(header, output, &settings).map_err(failed)?;
     let progress = ByteProgress::new("repairing", header.nbytes.max(0) as u64);
     let mut verdicts = RunList::new();
@@ -150,9 +161,11 @@ fn rebuild(
         progress.add(expected.unwrap_or(0).saturating_mul(count));
         if let ChunkLocation::At(place) = location {
             for _ in range {
-                let mut repair = ChunkRepair {
-                    contexts: &mut contexts,
-                    settings: &settings,
+                let repair = ChunkRepair {
+                    contexts: &contexts,
+                    cparams: &cparams,
+                    new_checksums: protection(settings.checksums).checksums,
+                    checksums: settings.checksums,
                     parameters: &header.parameters,
                     templates: &templates,
                     usual: &usual,
@@ -224,7 +237,7 @@ fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Vec<u8>>
 /// Copies the variable-length metalayers to the new frame, which has this name, and notes which of them are lost.
 fn copy_vlmetalayers(
     salvage: &mut Salvage,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     (frame, name): (&mut SuperChunk, &str),
     faults: &Faults,
 ) -> Result<()> {

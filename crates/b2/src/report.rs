@@ -1,12 +1,9 @@
 //! The report of `b2 repair`.
 
-use crate::chunk_repair::Verdict;
-use crate::integrity::Integrity;
 use crate::json::Json;
-use crate::output::print_line;
-use crate::run_list::RunList;
-use crate::salvage::Salvage;
+use crate::print::print_line;
 use crate::text::{clean, plural, ranges, ranges_of};
+use oxiblosc_repair::{Integrity, RunList, Salvage, Verdict};
 use std::ops::Range;
 use std::path::Path;
 

@@ -2,9 +2,10 @@
 //! program. What is left of a program that was killed is removed when another one makes a folder beside it, if its lock is free. Where there are no
 //! locks it stays: the number of a process would not tell whether it is in use, since that may be on another machine or in a container.
 
-use crate::memory;
-use crate::paths::{Place, as_c, lasting};
-use crate::placing::{every_entry, has_only_files_of_frame};
+use crate::frame_files::{every_entry, has_only_files_of_frame};
+use crate::paths::lasting;
+use crate::place::{Place, as_c};
+use crate::reserve;
 use crate::system::{self, Lock, Reserve};
 use oxiblosc_base::Error;
 use oxiblosc_base::system::files::Stat;
@@ -224,8 +225,8 @@ fn remove(place: &Place, folder: &Folder) {
     for _ in 0..TRIES {
         empty(folder);
         match place.folder.remove_folder(&place.name) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => memory::release(),
-            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => memory::release(),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => reserve::release(),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => reserve::release(),
             _ => break,
         }
     }

@@ -69,17 +69,6 @@ const PLUGINS: [(&str, u8); 6] = [
     ("grok", 37),
 ];
 
-/// Whether the tool has a codec.
-pub fn is_known_codec(code: u8) -> bool {
-    let own = [NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE];
-    Codec::from_code(code.into()).is_some() || own.contains(&code)
-}
-
-/// Whether the tool has a filter.
-pub fn is_known_filter(id: u8) -> bool {
-    FILTERS.iter().any(|(_, known)| *known == id)
-}
-
 /// The name of a codec.
 pub fn codec_name(code: u8) -> String {
     if let Some(codec) = Codec::from_code(code.into()) {

@@ -1,18 +1,13 @@
 //! Reads frames and chunks. Nothing is ever written to them.
 
-use crate::failure::{Failure, Result, describe, is_damage};
+use crate::failure::{Failure, Result};
 use crate::faults::Faults;
-use crate::input::Input;
-use crate::library::{SuperChunk, c_path, zeros};
+use crate::library::{c_path, zeros};
 use crate::settings::Settings;
-use crate::store::Store;
-use oxiblosc::b2nd::meta::{Meta, NAME, OLD_NAME};
-use oxiblosc::codec;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::{Buffer, Shared};
-use oxiblosc_base::system::files::OpenFlags;
 use oxiblosc_chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, Special,
 };
 use oxiblosc_chunk::special::{self, SpecialChunk};
 use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
@@ -21,9 +16,9 @@ use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc_repair::{Contexts, Files, MISPLACED, array_layer};
 use std::ffi::CStr;
 use std::fmt::Display;
-use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,21 +52,6 @@ pub struct Frame {
     disk: Disk,
     /// Errors of reading it that show no damage.
     pub faults: Faults,
-}
-
-/// The advice for a frame that cannot be opened.
-pub const REPAIR: &str = "b2 repair may bring back what is readable";
-
-/// What is wrong where each chunk is right by itself, but not where it is.
-pub const MISPLACED: &str =
-    "chunks were swapped, or some are older than others: which are right is not known";
-
-/// The input of a command.
-pub enum FrameOrChunk {
-    /// A frame.
-    Frame(Box<Frame>),
-    /// The bytes of a single chunk.
-    Chunk(Vec<u8>),
 }
 
 /// A chunk of a frame.
@@ -328,8 +308,8 @@ impl Frame {
     }
 
     /// Contexts for the chunks of this frame.
-    pub fn contexts(&self, threads: i16) -> std::result::Result<SuperChunk, Error> {
-        contexts(&self.header, threads)
+    pub fn contexts(&self, threads: i16) -> std::result::Result<Contexts, Error> {
+        Contexts::of_frame(&self.header, threads)
     }
 
     /// What the frame is for python-blosc2, if its data are computed or stored elsewhere.
@@ -353,29 +333,6 @@ impl Frame {
     }
 }
 
-/// The content of the array's metalayer, if there is one.
-pub fn array_layer(metalayers: &[Metalayer]) -> Option<&[u8]> {
-    let find = |name: &[u8]| metalayers.iter().find(|layer| layer.name == name);
-    let layer = find(NAME).or_else(|| find(OLD_NAME))?;
-    Some(&layer.content)
-}
-
-/// Parses the metalayer of a frame that is an array. Fails if it makes no sense.
-pub fn parsed_array<'a>(frame: &'a Frame, input: &Input) -> Result<Meta<'a>> {
-    let meta = frame.array().and_then(array_meta);
-    meta.ok_or_else(|| {
-        Failure::damaged(format!(
-            "{}: the array's metalayer is damaged",
-            input.name()
-        ))
-    })
-}
-
-/// Parses an array's metalayer; none if it makes no sense.
-pub fn array_meta(content: &[u8]) -> Option<Meta<'_>> {
-    Meta::parse(content, true).ok().map(|(meta, _)| meta)
-}
-
 /// The parameters of compression in a header.
 pub fn settings_of(header: &Header, threads: i16) -> Settings {
     let parameters = &header.parameters;
@@ -392,39 +349,6 @@ pub fn settings_of(header: &Header, threads: i16) -> Settings {
         checksums: false,
         threads,
     }
-}
-
-/// Contexts for the chunks of a frame with this header, with its metalayers, which some codecs need.
-pub fn contexts(header: &Header, threads: i16) -> std::result::Result<SuperChunk, Error> {
-    let settings = Settings {
-        // Decompression takes these from the chunks.
-        blocksize: 0,
-        dict: false,
-        ..settings_of(header, threads)
-    };
-    let mut contexts = SuperChunk::new(crate::library::Place::Memory, &settings)?;
-    for layer in &header.metalayers {
-        contexts.add_meta(&layer.name, &layer.content)?;
-    }
-    Ok(contexts)
-}
-
-/// Contexts for chunks that belong to no frame, or to one whose header is lost.
-pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
-    let settings = Settings {
-        codec: codec::BLOSCLZ,
-        codec_meta: 0,
-        level: 5,
-        filters: [0; 6],
-        filters_meta: [0; 6],
-        typesize: 1,
-        blocksize: 0,
-        splitmode: 4,
-        dict: false,
-        checksums: false,
-        threads,
-    };
-    SuperChunk::new(crate::library::Place::Memory, &settings)
 }
 
 /// The size of an item of a frame with this header, in bytes.
@@ -478,7 +402,7 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
 
 /// The decompressed content of a variable-length metalayer. Fails with [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more than `most` bytes.
 pub fn vlmeta_content(
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     layer: &Metalayer,
     most: usize,
 ) -> std::result::Result<Buffer, Error> {
@@ -490,120 +414,4 @@ pub fn vlmeta_content(
     let size = contexts.decompress(&layer.content, &mut content)?;
     content.resize(size)?;
     Ok(content)
-}
-
-/// The chunk in a file, if the file contains a chunk and nothing else.
-fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
-    let mut file = input.open()?;
-    let failed = |error| Failure::at(input.path(), &error);
-    let size = file.metadata().map_err(failed)?.len();
-    let mut front = Vec::new();
-    (&mut file)
-        .take(EXTENDED_HEADER_LENGTH as u64)
-        .read_to_end(&mut front)
-        .map_err(failed)?;
-    let header = match ChunkHeader::parse(&front) {
-        Ok(header) => header,
-        Err(_) => return Ok(None),
-    };
-    let plausible = (1..=6).contains(&header.version) && header.cbytes >= MIN_HEADER_LENGTH;
-    if !plausible || header.cbytes as u64 != size {
-        return Ok(None);
-    }
-    let mut chunk = front;
-    file.read_to_end(&mut chunk).map_err(failed)?;
-    Ok((chunk.len() == header.cbytes).then_some(chunk))
-}
-
-/// Fails for a store that is not a frame itself: the user has to choose one of its frames.
-pub fn refuse_store(input: &Input) -> Result<()> {
-    match Store::open(input)? {
-        Some(store) if !store.is_file() => Err(Failure::message(format!(
-            "{}: a {} of python-blosc2, which has several frames (b2 info lists them, --key takes one)",
-            input.name(),
-            store.kind.name()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Why a frame cannot be read.
-pub struct Unreadable {
-    /// In words.
-    pub why: String,
-    /// Whether it is damaged.
-    pub is_damage: bool,
-}
-
-impl Unreadable {
-    /// From the error of opening a frame whose file has `size` bytes and begins with `front`.
-    fn of(error: Error, front: &[u8], size: u64) -> Self {
-        let cut = Extent::parse(front)
-            .ok()
-            .filter(|extent| extent.frame_len > size);
-        let why = match cut {
-            Some(extent) => format!(
-                "is cut short: {size} bytes are left of {}",
-                extent.frame_len
-            ),
-            None if front.len() < MIN_LEN => format!("is cut short: {size} bytes are left"),
-            None => describe(error),
-        };
-        Self {
-            is_damage: is_damage(error),
-            why,
-        }
-    }
-}
-
-impl FrameOrChunk {
-    /// Opens a frame or a chunk.
-    pub fn open(input: &Input) -> Result<Self> {
-        match Self::try_open(input)? {
-            Ok(source) => Ok(source),
-            Err(Unreadable { why, is_damage }) => {
-                let line = format!("{}: {why}", input.name());
-                Err(match is_damage {
-                    true => Failure::Damaged(format!("{line} ({REPAIR})")),
-                    false => Failure::Message(line),
-                })
-            }
-        }
-    }
-
-    /// Opens a frame or a chunk. The inner error is that of a frame that cannot be read, the outer one that of a file that is neither, or of
-    /// this run.
-    pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Unreadable>> {
-        let path = input.path();
-        refuse_store(input)?;
-        let (file, is_dir) = (input.frame_file()?, input.is_dir()?);
-        let mut front = Vec::new();
-        let mut size = 0;
-        input
-            .faults()
-            .file(&file, OpenFlags::READ)
-            .and_then(|file| {
-                size = file.metadata()?.len();
-                file.take(MIN_LEN as u64).read_to_end(&mut front)
-            })
-            .map_err(|error| match Failure::at(&file, &error) {
-                Failure::Message(line) if is_dir && error.kind() == io::ErrorKind::NotFound => {
-                    Failure::Message(format!("{line} ({REPAIR})"))
-                }
-                other => other,
-            })?;
-        if Header::has_magic(&front) {
-            return Ok(match Frame::open(path, input.faults()) {
-                Ok(frame) => Ok(Self::Frame(Box::new(frame))),
-                Err(error) => Err(Unreadable::of(input.faults().damage(error)?, &front, size)),
-            });
-        }
-        if !is_dir && let Some(chunk) = lone_chunk(input)? {
-            return Ok(Ok(Self::Chunk(chunk)));
-        }
-        Err(Failure::message(format!(
-            "{}: no Blosc2 frame or chunk (if it was one, {REPAIR})",
-            input.name()
-        )))
-    }
 }

@@ -3,9 +3,10 @@
 use crate::input::Input;
 use crate::json::Json;
 use crate::settings::{codec_name, filter_names, split_name};
-use crate::source::{Frame, array_meta};
+use crate::source::Frame;
 use crate::text::{self, bytes, clean, ratio};
 use oxiblosc_frame::header::FrameKind;
+use oxiblosc_repair::array_meta;
 
 /// The fields of a header, in the words that both forms of the report use.
 pub struct Summary<'a> {

@@ -61,8 +61,8 @@ pub enum Lock {
 mod kind {
     use super::GivenRights;
     use super::Lock;
-    use crate::memory;
-    use crate::paths::Place;
+    use crate::place::Place;
+    use crate::reserve;
     use oxiblosc_base::system::files::{give_acl, identity};
     use oxiblosc_base::system::folder::Folder;
     use oxiblosc_io::attributes::acl;
@@ -195,7 +195,7 @@ mod kind {
                     let ending = |signal: &i32| *signal != SIGXFSZ;
                     for signal in signals.forever().filter(ending) {
                         if signal == SIGABRT {
-                            memory::release();
+                            reserve::release();
                             run();
                             exit_now(FAILED);
                         }
@@ -223,7 +223,7 @@ mod kind {
 #[cfg(windows)]
 mod kind {
     use super::{GivenRights, Lock};
-    use crate::paths::Place;
+    use crate::place::Place;
     use oxiblosc_base::system::folder::Folder;
     use std::fs::{File, Metadata};
     use std::io::{self, IsTerminal, Write};

@@ -1,11 +1,11 @@
 //! Chooses the size of items for a file of plain bytes, by compressing samples of it.
 
 use crate::failure::{Failure, Result};
-use crate::faults::is_fault;
 use crate::library::{Place, SuperChunk};
 use crate::settings::Settings;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
+use oxiblosc_repair::is_fault;
 
 /// Sizes that are tried besides 1, in bytes: numbers, pixels of three bytes, and pairs and triples of numbers.
 const TRIED: [i32; 6] = [2, 3, 4, 8, 12, 16];

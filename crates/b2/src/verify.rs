@@ -1,17 +1,14 @@
 //! `b2 verify`: decompresses everything, and reports what is damaged.
 
 use crate::args::VerifyArgs;
-use crate::check::{self, Damage};
-use crate::failure::{Failure, Outcome, Result, describe};
+use crate::check;
+use crate::failure::{Failure, Outcome, REPAIR, Result, describe};
 use crate::faults::Faults;
 use crate::input::{ALTERED, Input};
-use crate::library::SuperChunk;
-use crate::output::{print_error, print_line};
+use crate::open::{FrameOrChunk, Unreadable};
+use crate::print::{print_error, print_line};
 use crate::progress::ByteProgress;
-use crate::source::{
-    ChunkRun, ChunkWalk, Frame, FrameOrChunk, MISPLACED, REPAIR, StoredChunk, Unreadable,
-    plain_contexts,
-};
+use crate::source::{ChunkRun, ChunkWalk, Frame, StoredChunk};
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};
@@ -19,6 +16,8 @@ use oxiblosc_base::Error;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::ChunkPlace as At;
+use oxiblosc_repair::check::{Damage, chunk as check_chunk, item_size};
+use oxiblosc_repair::{Contexts, MISPLACED};
 use std::path::Path;
 
 /// The most damaged parts that are named one by one.
@@ -79,9 +78,9 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             return Ok(Outcome::Damaged);
         }
         Ok(FrameOrChunk::Chunk(chunk)) => {
-            let contexts = plain_contexts(args.threads.count());
+            let contexts = Contexts::plain(args.threads.count());
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
-            match check::chunk(&contexts, &chunk, None) {
+            match check_chunk(&contexts, &chunk, None) {
                 Err(damage) => {
                     let progress = ByteProgress::new("", 0);
                     findings.note(&progress, "the chunk", &damage, input.faults())?;
@@ -253,7 +252,7 @@ impl ChunkToCheck {
     /// Checks the chunk. None for a chunk of special values, which is only an offset in the index.
     fn check(
         &self,
-        contexts: &SuperChunk,
+        contexts: &Contexts,
         header: &Header,
     ) -> std::result::Result<Option<Sound>, Damage> {
         let whole = |error| Damage {
@@ -265,8 +264,8 @@ impl ChunkToCheck {
             StoredChunk::Special(_) => return Ok(None),
             StoredChunk::Bytes(chunk) => chunk,
         };
-        check::chunk(contexts, &chunk, self.expected)?;
-        check::item_size(&chunk, header.parameters.typesize)?;
+        check_chunk(contexts, &chunk, self.expected)?;
+        item_size(&chunk, header.parameters.typesize)?;
         let parsed = ChunkHeader::parse(&chunk).map_err(whole)?;
         let length = match header.kind {
             FrameKind::Contiguous => parsed.cbytes as u64,
@@ -351,12 +350,12 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
 /// Decompresses the metalayers of variable length.
 fn verify_vlmetalayers(
     frame: &Frame,
-    contexts: &SuperChunk,
+    contexts: &Contexts,
     progress: &ByteProgress,
     findings: &mut Findings,
 ) -> Result<()> {
     for layer in &frame.vlmetalayers {
-        if let Err(damage) = check::chunk(contexts, &layer.content, None) {
+        if let Err(damage) = check_chunk(contexts, &layer.content, None) {
             let what = format!("variable-length metalayer '{}'", clean(&layer.name));
             findings.note(progress, &what, &damage, &frame.faults)?;
         }

@@ -21,6 +21,7 @@ pub mod attributes;
 pub mod exceptions;
 /// The floating-point state of threads.
 pub mod float;
+mod map_mode;
 /// Random numbers.
 pub mod random;
 mod region;

@@ -6,6 +6,7 @@
 //! not like the rest. The result depends on the bytes of the stream alone.
 
 mod histogram;
+mod pieces;
 mod profile;
 mod stretches;
 mod words;
@@ -14,14 +15,14 @@ use core::hint::select_unpredictable;
 use histogram::{Histogram, all_uniform};
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::TryVec;
+use pieces::{piece, pieces};
 use stretches::{adapt_short, merge};
-use words::WordTable;
+use words::{HASH_FACTOR, WordTable};
 
+pub(super) use pieces::PIECE;
 pub(super) use profile::has_noise;
 pub(super) use stretches::{Method, Stretch};
 
-/// The size of a piece in bytes. Pieces are classified one by one. The last piece of a stream may be nearly twice as long.
-pub(super) const PIECE: usize = 4096;
 /// If fewer than one in this many words are repeated, a search does not pay: it would save less than a quarter of a percent, or half a percent, as half
 /// of the repeats from far back are missed.
 const WORDS_PER_REPEAT: usize = 512;
@@ -32,9 +33,6 @@ const LZ4_WINDOW: usize = 1 << 16;
 /// An entry of the table of pieces has a word in this many low bits, and the number of its piece above them.
 const WORD_BITS: u32 = 40;
 const WORD_MASK: u64 = (1 << WORD_BITS) - 1;
-/// The factor of multiplicative hashes: 2^64 over the golden ratio.
-const HASH_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-
 /// Properties of a codec's search for matches.
 #[derive(Clone, Copy)]
 pub(super) struct SearchParams {
@@ -256,26 +254,6 @@ impl NoiseDetector {
             oldest: (first - self.first) as usize,
         }
     }
-}
-
-/// How many pieces a stream has: at least one.
-fn piece_count(stream: &[u8]) -> usize {
-    (stream.len() / PIECE).max(1)
-}
-
-/// Piece number `i` of a stream.
-fn piece(stream: &[u8], i: usize) -> &[u8] {
-    let end = if i + 1 == piece_count(stream) {
-        stream.len()
-    } else {
-        (i + 1) * PIECE
-    };
-    &stream[i * PIECE..end]
-}
-
-/// The pieces of a stream.
-fn pieces(stream: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    (0..piece_count(stream)).map(|i| piece(stream, i))
 }
 
 #[cfg(test)]

@@ -1,32 +1,23 @@
 //! Detects data that consist of one repeated byte.
 
 use super::simd;
+use simd::bytes::PIECE;
 
 /// How many bytes are compared first. They are enough to recognise nearly all data that are not a run.
 const FRONT: usize = 16;
-/// How many bytes are compared before the result is tested.
-const PIECE: usize = 256;
 
 /// The byte of which `data` consists; `None` if the data are empty or not a run.
 #[inline]
 pub fn run_of(data: &[u8]) -> Option<u8> {
     let value = *data.first()?;
     let is_run = match data.split_first_chunk::<FRONT>() {
-        None => repeats(value, data),
+        None => data.iter().all(|byte| *byte == value),
         Some((front, _)) if *front != [value; FRONT] => false,
         // Each byte is compared with the one `FRONT` before it, by `memcmp`. For short data that takes less time than a kernel needs to start.
         Some((_, rest)) if data.len() <= PIECE => *rest == data[..rest.len()],
         Some((_, rest)) => simd::best().repeats(value, rest),
     };
     is_run.then_some(value)
-}
-
-/// Whether all of `data` is `value`.
-#[inline(always)]
-pub(super) fn repeats(value: u8, data: &[u8]) -> bool {
-    let differ = |piece: &[u8]| piece.iter().fold(0, |differ, byte| differ | (byte ^ value));
-    let (pieces, rest) = data.as_chunks::<PIECE>();
-    pieces.iter().all(|piece| differ(piece) == 0) && differ(rest) == 0
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Jobs that run on the program's own threads, by a C callback that the program has registered.
 
-use super::{Job, job_slots};
+use super::job_slots::{self, Job};
 use oxiblosc_base::memory::{Collect, Published, TryVec};
 use oxiblosc_base::system::float::FloatState;
 use oxiblosc_base::{Error, Result};

@@ -12,6 +12,7 @@
 //! - `thread`, `cores`: threads and the number of processors, by system calls, without allocations that must not fail
 //! - `thread_pool`: job slots and the threads that work on them
 //! - `registry`: one thread pool per thread count
+//! - `process`: a number that tells a process from its children
 //! - [`callback`]: threads of the program instead
 //! - `fork`: how a child process notices that it has none of the threads
 //!
@@ -33,6 +34,7 @@ pub mod callback;
 mod cores;
 mod fork;
 mod job_slots;
+mod process;
 mod registry;
 mod spin_policy;
 mod sync;
@@ -47,18 +49,11 @@ mod simulation;
 mod tests;
 
 pub use cores::recent_count as processors;
-pub use fork::process;
+pub use job_slots::Job;
 use oxiblosc_base::system::float::FloatState;
 use oxiblosc_base::{Error, Result};
+pub use process::process;
 use thread_pool::ThreadPool;
-
-/// The work of one parallel run, called with a worker index.
-///
-/// - All workers have the floating-point state of the caller: results do not depend on their number.
-/// - The caller of [`run`] is worker 0. Each worker thread that joins gets the next index, and no index is given twice in one run, so
-///   it can select the worker's own scratch buffers.
-/// - A call may return only when no work is left to claim: after the first return no further worker joins.
-pub type Job<'a> = dyn Fn(usize) + Sync + 'a;
 
 /// Runs `job` with at most `nthreads` workers: the calling thread and up to `nthreads - 1` worker threads. Returns when the calling
 /// thread's `job(0)` and the calls of all workers that joined have returned.

@@ -5,11 +5,15 @@
 //! end at `shutdown`.
 
 use std::iter;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::fork;
 use super::thread_pool::ThreadPool;
 use oxiblosc_base::memory::boxed;
+use oxiblosc_base::system::process::on_fork;
+
+/// Whether `in_child` is registered with the C library. A child inherits the registration.
+static REGISTERED: AtomicBool = AtomicBool::new(false);
 
 /// The head of the list: the pool that was added last.
 static HEAD: AtomicPtr<ThreadPool> = AtomicPtr::new(std::ptr::null_mut());
@@ -21,7 +25,7 @@ pub fn pool(nthreads: usize) -> Option<&'static ThreadPool> {
     if let Some(pool) = find(head, nthreads) {
         return Some(pool);
     }
-    if !fork::register() {
+    if !register() {
         return None;
     }
     let mut new = boxed(ThreadPool::new(nthreads)).ok()?;
@@ -52,8 +56,22 @@ pub fn pools() -> impl Iterator<Item = &'static ThreadPool> {
     iter::successors(head(), |pool| pool.next())
 }
 
-/// Empties the list, in a child process.
-pub fn forget() {
+/// Registers the handler that makes a child forget the pools. Returns false if the C library refuses (no memory); no thread may be
+/// started then. If two threads do this at once, both may register, which does no harm.
+pub fn register() -> bool {
+    if REGISTERED.load(Ordering::Acquire) {
+        return true;
+    }
+    let done = on_fork(in_child);
+    if done {
+        REGISTERED.store(true, Ordering::Release);
+    }
+    done
+}
+
+/// Runs in the child before `fork` returns there. It may only use atomics: nothing else is safe at this point.
+extern "C" fn in_child() {
+    fork::count();
     HEAD.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use super::Job;
-use super::job_slots::{self, JobSlots, MAX_JOINED};
+use super::cores;
+use super::job_slots::{self, Job, JobSlots, MAX_JOINED};
 use super::sync::{AtomicUsize, Ordering};
 use super::thread::{self, Thread};
 use oxiblosc_base::Error;
@@ -30,7 +30,7 @@ pub struct ThreadPool {
 impl ThreadPool {
     /// A pool for runs of `nthreads` workers (2 or more), with no thread started.
     pub fn new(nthreads: usize) -> Self {
-        let cores = super::cores::count();
+        let cores = cores::count();
         Self {
             nthreads,
             next: None,

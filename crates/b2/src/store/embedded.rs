@@ -1,16 +1,16 @@
 //! Frames in the data of another frame.
 
+use super::member::{Member, MemberLocation};
 use super::window::{self, ByteSource};
-use super::{Member, MemberLocation};
 use crate::failure::describe;
 use crate::json::Json;
-use crate::library::SuperChunk;
 use crate::msgpack;
 use crate::source::{Frame, StoredChunk, vlmeta_content};
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Shared;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_io::Storage;
+use oxiblosc_repair::{Contexts, Files};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ pub struct Embedded(Mutex<Reader>);
 /// Reads the data of a frame.
 struct Reader {
     frame: Frame,
-    contexts: SuperChunk,
+    contexts: Contexts,
     /// The chunk that was read last, so that reading it part by part does not read it from the file each time.
     last: Option<(usize, StoredChunk)>,
 }
@@ -149,7 +149,7 @@ mod tests {
     use super::super::window::Counting;
     use super::*;
     use crate::faults::Faults;
-    use crate::library::{ChunkInput, Place};
+    use crate::library::{ChunkInput, Place, SuperChunk};
     use std::sync::atomic::Ordering;
 
     #[test]

@@ -2,17 +2,6 @@
 
 use crate::system::map::Region;
 
-/// What a map is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapMode {
-    /// Reading the file.
-    Read,
-    /// Reading and writing it.
-    Write,
-    /// Reading it, and writing to memory alone.
-    Copy,
-}
-
 impl Region {
     /// The address of the byte at `pos`, which is at most `mapped`.
     pub fn at(&self, pos: usize) -> *mut u8 {

@@ -10,41 +10,15 @@ use core::hint::{cold_path, select_unpredictable};
 use super::match3::Table3;
 use super::skips::Skips;
 use super::symbols::MAX_MATCH;
-use super::tables::{MAX_HASH_BITS, MAX_POSITION, WINDOW_SIZE};
+use super::window::{MAX_DISTANCE, MAX_HASH_BITS, MAX_POSITION, Match, WINDOW_SIZE};
 use crate::copy::match_len;
 use crate::table::KNUTH_MULTIPLIER;
 use crate::unaligned::{first_mismatch, load};
 
-/// A match must be one byte longer for each so many bits by which its distance is longer.
-const DISTANCE_BITS_PER_BYTE: u32 = 6;
-/// The largest distance that is searched.
-pub(super) const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
 /// How many candidates are tried whose distance is shorter than the match, so that the match overlaps itself.
 const MAX_OVERLAPPING: u32 = 4;
 /// How many bytes are hashed.
 pub(super) const HASH_BYTES: usize = 4;
-/// A match. Its length is 0 if there is none.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Match {
-    pub len: usize,
-    pub distance: usize,
-}
-
-impl Match {
-    /// A match with a larger distance is better than this one if it is longer by more than this, which makes up for the extra bits of the
-    /// distance.
-    #[inline(always)]
-    fn min_gain(self, distance: usize) -> usize {
-        let bits = (distance | 1)
-            .ilog2()
-            .saturating_sub((self.distance | 1).ilog2());
-        match self.len {
-            0 => 0,
-            _ => (bits / DISTANCE_BITS_PER_BYTE) as usize,
-        }
-    }
-}
-
 /// When a search for a match ends.
 #[derive(Clone, Copy)]
 pub(super) struct SearchLimits {

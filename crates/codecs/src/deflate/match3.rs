@@ -2,7 +2,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::finder::{MAX_DISTANCE, Match};
+use super::window::{MAX_DISTANCE, Match};
 use crate::table::zeros;
 use oxiblosc_base::Result;
 

@@ -3,9 +3,10 @@
 use super::DeflateStream;
 use super::bits::BitWriter;
 use super::block::{self, Block, MAX_SYMBOLS};
-use super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
+use super::finder::{HASH_BYTES, MatchFinder, SearchLimits};
 use super::levels::{Config, QUICK_LEVEL, Strategy, config, effort};
 use super::symbols::MAX_MATCH;
+use super::window::Match;
 use crate::copy::read4;
 
 /// Matches of three bytes are taken up to this distance (the name is zlib's), and from farther back only where the literals would take more

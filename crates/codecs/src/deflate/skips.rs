@@ -5,7 +5,7 @@
 //! candidates and their order are those of the chain. An insertion takes longer with skips, so they are used only where searches try many
 //! candidates.
 
-use super::tables::WINDOW_SIZE;
+use super::window::WINDOW_SIZE;
 use crate::table::zeros;
 
 /// For each position modulo `WINDOW_SIZE`, the position after the next one on its chain. It is only valid if the next one is in the window.
@@ -55,9 +55,10 @@ impl Skips {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
+    use super::super::finder::{HASH_BYTES, MatchFinder, SearchLimits};
     use super::super::symbols::MAX_MATCH;
     use super::super::tables::HashTables;
+    use super::super::window::Match;
     use crate::tests::Numbers;
 
     /// What a search finds, as length and distance, and how many candidates it tries.

@@ -3,23 +3,15 @@
 use super::finder::MatchFinder;
 use super::match3::Buckets;
 use super::skips::Skips;
-use super::symbols::MAX_MATCH;
+use super::window::{MAX_HASH_BITS, MAX_POSITION, WINDOW_SIZE};
 use crate::table::zeros;
 use oxiblosc_base::Result;
 
-/// The size of deflate's window, a power of two. Distances are smaller than it.
-pub(super) const WINDOW_SIZE: usize = 1 << 15;
-/// The number of bits of the hash for the longest streams.
-pub(super) const MAX_HASH_BITS: u32 = 17;
 /// The number of bits of the hash for the shortest streams.
 const MIN_HASH_BITS: u32 = 9;
 /// The number of bits of the hash at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), as in zlib-ng. With fewer bits, more positions would overwrite
 /// each other, and repeats from far back would be missed.
 const QUICK_HASH_BITS: u32 = 16;
-/// The largest position relative to `base`. Before it is exceeded, the tables slide. Positions up to the longest match behind it fit into 16
-/// bits.
-pub(super) const MAX_POSITION: usize = (1 << 16) - 2 * MAX_MATCH;
-
 /// The tables of the match finder, reused from stream to stream. All positions are relative to `base`. 0 means empty, so position 0 never
 /// matches. At [`QUICK_LEVEL`](super::levels::QUICK_LEVEL) `base` lies before the stream, so that no position is 0.
 pub(super) struct HashTables {

@@ -2,10 +2,10 @@
 
 use core::hint::cold_path;
 
-use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
+use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
 use super::get_or_try_init;
-use super::hc::PrefixedSrc;
 use super::match_end::{match_end, match_len_backward};
+use super::prefixed::PrefixedSrc;
 use super::word_filter::{Bits, NoFilter, WordFilter};
 use super::writer::Match;
 use crate::copy::array_at;

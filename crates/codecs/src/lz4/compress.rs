@@ -9,8 +9,8 @@
 
 use core::hint::cold_path;
 
-use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
 use super::finder::{Finder, NARROW_LOG, Narrow, Stale, WIDE_LOG, Wide};
+use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
 use super::match_end::{
     MAX_SHORT_EXTRA, SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match,
 };

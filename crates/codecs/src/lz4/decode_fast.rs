@@ -12,9 +12,11 @@
 
 use core::hint::cold_path;
 
-use super::decode_short::{self, LONG_STEP, Recent, decode_branchless, decode_predictable};
-use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
-use crate::copy::{copy_all, copy_match, replicate};
+use super::decode_short::{
+    self, LONG_STEP, Recent, SHORT_MATCH_STEP, decode_branchless, decode_predictable,
+};
+use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
+use crate::copy::{copy_all, copy_match};
 use crate::unaligned::load;
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use crate::{PaddedDst, PaddedSrc};
@@ -26,8 +28,6 @@ pub(super) const SRC_MARGIN: usize = 1 + 16 + 1;
 const LITERAL_STEP: usize = 64;
 /// The most literals that a token encodes without extra bytes.
 const MAX_SHORT_LITERALS: usize = RUN_MASK - 1;
-/// The most bytes that [`repeat_short`](UncheckedDst::repeat_short) writes.
-pub(super) const SHORT_MATCH_STEP: usize = 24;
 /// The most bytes that a sequence without extra bytes writes: its literals, and a match in fixed steps.
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// The most bytes that any sequence writes before the end of its match is checked: a step of literals.
@@ -63,32 +63,6 @@ impl UncheckedDst<'_> {
             }
         } else {
             self.slice()[at..at + len].copy_from_slice(&bytes[..len]);
-        }
-    }
-
-    /// Copies a match of up to 18 bytes from `distance` before `at` to `at`. Up to [`SHORT_MATCH_STEP`] bytes are written.
-    ///
-    /// # Safety
-    /// `1 <= distance <= at`, and `at + SHORT_MATCH_STEP <= self.len()`.
-    #[inline(always)]
-    pub(super) unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
-        debug_assert!(1 <= distance && distance <= at && at + SHORT_MATCH_STEP <= self.len());
-        let from = at - distance;
-        // SAFETY: `from` is not negative since `distance <= at` (# Safety). Loads end at `from + 18`, before `at + 18`. Stores end at
-        // `at + 18`, or at `at + 2 * whole + 8` with `whole <= 8`: at `at + SHORT_MATCH_STEP` at most.
-        unsafe {
-            let first = self.load::<u64>(from);
-            if distance >= 8 {
-                self.store(at, first);
-                self.store::<u64>(at + 8, self.load(from + 8));
-                self.store::<u16>(at + 16, self.load(from + 16));
-            } else {
-                cold_path();
-                let (eight, whole) = replicate(u64::from_le(first), distance);
-                self.store(at, eight.to_le());
-                self.store(at + whole, eight.to_le());
-                self.store(at + 2 * whole, eight.to_le());
-            }
         }
     }
 }

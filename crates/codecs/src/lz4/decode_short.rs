@@ -14,8 +14,8 @@
 
 use core::hint::{black_box, cold_path};
 
-use super::decode_fast::SHORT_MATCH_STEP;
-use super::decompress::{LAST_LITERALS, MIN_MATCH, MIN_REST, RUN_MASK};
+use super::format::{LAST_LITERALS, MIN_MATCH, MIN_REST, RUN_MASK};
+use crate::copy::replicate;
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
 
@@ -27,6 +27,8 @@ const SHORT_STEP: usize = 8;
 const SHORT_MATCH: usize = 2 * SHORT_STEP;
 /// A step in which longer matches are copied. They have this distance or a greater one.
 pub(super) const LONG_STEP: usize = 16;
+/// The most bytes that [`repeat_short`](UncheckedDst::repeat_short) writes.
+pub(super) const SHORT_MATCH_STEP: usize = 24;
 /// The longest match that [`decode_branchless`] copies without a branch.
 const BRANCHLESS_MATCH: usize = 2 * LONG_STEP;
 /// The longest match that the loops copy.
@@ -50,6 +52,34 @@ const BYTES_PER_EXCEPTION: usize = 128;
 const MAX_SAMPLE: usize = 8 << 10;
 const _: () =
     assert!(2 < MIN_REST && RUN_MASK - 1 <= LONG_STEP && SHORT_MATCH_STEP <= LONGEST_MATCH);
+
+impl UncheckedDst<'_> {
+    /// Copies a match of up to 18 bytes from `distance` before `at` to `at`. Up to [`SHORT_MATCH_STEP`] bytes are written.
+    ///
+    /// # Safety
+    /// `1 <= distance <= at`, and `at + SHORT_MATCH_STEP <= self.len()`.
+    #[inline(always)]
+    pub(super) unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
+        debug_assert!(1 <= distance && distance <= at && at + SHORT_MATCH_STEP <= self.len());
+        let from = at - distance;
+        // SAFETY: `from` is not negative since `distance <= at` (# Safety). Loads end at `from + 18`, before `at + 18`. Stores end at
+        // `at + 18`, or at `at + 2 * whole + 8` with `whole <= 8`: at `at + SHORT_MATCH_STEP` at most.
+        unsafe {
+            let first = self.load::<u64>(from);
+            if distance >= 8 {
+                self.store(at, first);
+                self.store::<u64>(at + 8, self.load(from + 8));
+                self.store::<u16>(at + 16, self.load(from + 16));
+            } else {
+                cold_path();
+                let (eight, whole) = replicate(u64::from_le(first), distance);
+                self.store(at, eight.to_le());
+                self.store(at + whole, eight.to_le());
+                self.store(at + 2 * whole, eight.to_le());
+            }
+        }
+    }
+}
 
 /// What the short loops decoded lately.
 #[derive(Default)]

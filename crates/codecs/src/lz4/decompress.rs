@@ -5,22 +5,11 @@
 //! extra bytes continue (<https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>). The last sequence has no match.
 
 use super::decode_fast;
+use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
 use crate::copy::{copy_all, copy_match};
 use crate::{PaddedDst, PaddedSrc};
 use oxiblosc_base::{Error, Result};
 
-// The constants of the format have the names that they have in the LZ4 library.
-
-/// The length code in a token that says that extra bytes follow.
-pub(super) const RUN_MASK: usize = 15;
-/// The shortest match.
-pub(super) const MIN_MATCH: usize = 4;
-/// No match ends within this many bytes of the end of the data.
-pub(super) const LAST_LITERALS: usize = 5;
-/// No match begins within this many bytes of the end of the data.
-pub(in super::super) const MF_LIMIT: usize = 12;
-/// At least this many bytes of the stream follow literals that have a match behind them: the distance and a last sequence.
-pub(super) const MIN_REST: usize = 2 + 1 + LAST_LITERALS;
 /// The library has a shortcut for literals without extra bytes, which it takes if more than `SHORTCUT_SRC` bytes of the stream and at
 /// least `SHORTCUT_DST` of the data are left. The shortcut does not check how close the match is to the end. To accept the same streams,
 /// we do not check it there either.

@@ -1,6 +1,6 @@
 //! The hash tables of the fast compressor, which give one candidate for a position.
 
-use super::decompress::MF_LIMIT;
+use super::format::MF_LIMIT;
 use crate::table::{hash, position};
 use crate::unaligned::load;
 

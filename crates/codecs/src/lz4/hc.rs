@@ -1,24 +1,9 @@
 //! LZ4HC: which search a level uses, and dictionaries.
 
+use super::prefixed::PrefixedSrc;
 use super::{chain, lazy, mid};
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::TryVec;
-
-/// Data to compress, preceded by the dictionary that matches may refer to. (The LZ4 library calls a dictionary in this place a prefix.)
-#[derive(Clone, Copy)]
-pub(super) struct PrefixedSrc<'a> {
-    /// The dictionary and the data.
-    pub(super) bytes: &'a [u8],
-    /// The length of the dictionary: the data begin here.
-    pub(super) start: usize,
-}
-
-impl<'a> PrefixedSrc<'a> {
-    /// Data without a dictionary.
-    pub(super) fn without_dict(bytes: &'a [u8]) -> Self {
-        PrefixedSrc { bytes, start: 0 }
-    }
-}
 
 /// A dictionary that is hashed for one level.
 pub(crate) struct HcEncodeDict(DictTables);

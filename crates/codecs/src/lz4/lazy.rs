@@ -4,9 +4,9 @@
 //! the two. (The parse is that of Yann Collet's `lz4hc.c`.)
 
 use super::chain::{Chains, Tables};
-use super::decompress::{MF_LIMIT, MIN_MATCH, RUN_MASK};
+use super::format::{MF_LIMIT, MIN_MATCH, RUN_MASK};
 use super::get_or_try_init;
-use super::hc::PrefixedSrc;
+use super::prefixed::PrefixedSrc;
 use super::word_filter::{MAX_WORDS, NoFilter, SeenWords, WordFilter};
 use super::writer::{Match, Writer};
 use crate::table::zeros;

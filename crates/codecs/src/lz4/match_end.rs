@@ -4,7 +4,7 @@
 
 use core::hint::{cold_path, select_unpredictable};
 
-use super::decompress::{MF_LIMIT, MIN_MATCH};
+use super::format::{MF_LIMIT, MIN_MATCH};
 use crate::unaligned::{first_mismatch, load, xor8};
 
 /// The end of the match at `at`, whose first 12 bytes (`MIN_MATCH` and eight) are known to match.

@@ -4,10 +4,10 @@
 //! It takes the matches that the LZ4 library 1.10 takes, so the streams are the same bytes, and a test compares the two. (The search is
 //! that of Yann Collet's `lz4hc.c`, where it is called `LZ4MID`.)
 
-use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
+use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
 use super::get_or_try_init;
-use super::hc::PrefixedSrc;
 use super::match_end::match_len_backward;
+use super::prefixed::PrefixedSrc;
 use super::writer::{Match, Writer};
 use crate::copy::match_len;
 use crate::table::{hash, zeros};

@@ -2,7 +2,7 @@
 
 use core::hint::cold_path;
 
-use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
+use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
 use crate::copy::copy_all;
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;

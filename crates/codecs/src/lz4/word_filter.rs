@@ -1,7 +1,7 @@
 //! Which words of four bytes a stream had lately: a Bloom filter with one hash function. Most words of noise are new, and a new word has
 //! no match. One bit tells that sooner than a walk along a chain of words that only share their hash.
 
-use super::decompress::MIN_MATCH;
+use super::format::MIN_MATCH;
 use crate::table::hash;
 
 /// Binary logarithm of the largest number of bits. That many fit into the second-level cache.

@@ -1,6 +1,6 @@
 //! Writes the stream of LZ4HC. It gives up for lack of room exactly where the LZ4 library does, by the same margins.
 
-use super::decompress::{LAST_LITERALS, MIN_MATCH};
+use super::format::{LAST_LITERALS, MIN_MATCH};
 use super::sequence::{
     Sequence, extra_bytes, put_fitting_sequence, put_last_literals, put_sequence_unchecked,
 };

@@ -3,7 +3,7 @@
 //! Which token comes next is unpredictable. So a table maps each token to the sources of the cell's rows, and all cells, except those of
 //! one repeated byte, are decoded by the same instructions without a branch.
 
-use super::HEADER_LEN;
+use super::header::HEADER_LEN;
 use super::tokens::{RowSource, TokenInfo};
 use oxiblosc_base::{Error, Result};
 

@@ -1,9 +1,9 @@
 //! The parts of the encoder that do not depend on the size of cells.
 
-use super::HEADER_LEN;
 #[cfg(target_arch = "x86_64")]
 use super::hash::Avx2Hashes;
 use super::hash::{self, HashVector, LANES, Lanes};
+use super::header::HEADER_LEN;
 
 /// Distances are less than this.
 pub const WINDOW: usize = 65535;

@@ -1,6 +1,7 @@
 //! Byte histograms, and tests whether they are those of random bytes.
 
-use super::{Method, PIECE, pieces};
+use super::pieces::{PIECE, pieces};
+use super::stretches::Method;
 
 /// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
 const PREFIX: usize = 512;

@@ -1,6 +1,6 @@
 //! Stretches of a stream that are compressed alike, and how short ones adapt to their neighbours.
 
-use super::PIECE;
+use super::pieces::PIECE;
 use oxiblosc_base::memory::TryVec;
 
 /// How to compress a stretch, from the most effort to the least.

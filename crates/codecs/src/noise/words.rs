@@ -1,10 +1,12 @@
 //! Counts the repeated words of a stream: every word is looked up among those that were seen.
 
-use super::{HASH_FACTOR, PIECE};
+use super::pieces::PIECE;
 use crate::table::KNUTH_MULTIPLIER;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::TryVec;
 
+/// The factor of multiplicative hashes: 2^64 over the golden ratio.
+pub(super) const HASH_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// The longest word in bytes.
 const MAX_WORD: u32 = 8;
 /// The binary logarithms of the fewest and the most slots that are used for a stream.

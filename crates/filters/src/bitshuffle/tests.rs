@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::reference::{self, lengths, typesizes};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::simd::bitshuffle::matrices;
 use crate::simd::vector::Vector;
 use oxiblosc_testing::noise;
 

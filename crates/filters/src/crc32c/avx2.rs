@@ -2,7 +2,7 @@
 //! less time than with either alone. Of each [`BLOCK`], three parts go through the instruction, interleaved because each step waits for the
 //! result of the step before. The rest of the block is folded.
 
-use super::{fold_factors, power_of_x};
+use super::polynomial::{fold_factors, power_of_x};
 use std::arch::x86_64::*;
 
 /// The size of a vector in bytes.

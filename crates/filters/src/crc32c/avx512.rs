@@ -1,6 +1,6 @@
 //! CRC-32C with vectors of 512 bits.
 
-use super::fold_factors;
+use super::polynomial::fold_factors;
 use std::arch::x86_64::*;
 
 /// From this length on it is faster than [`avx2`](super::avx2). Four vectors are folded at the same time, so it must be at least four vectors.

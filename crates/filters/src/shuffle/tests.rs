@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::reference::{self, lengths, typesizes};
+use crate::simd::shuffle::generic;
 use oxiblosc_testing::noise;
 
 /// The definition, byte by byte.

@@ -3,7 +3,6 @@
 //! A vector is one to four *lanes* of 16 bytes, and most operations work within lanes. Lane `l` of a tile holds 16 elements from `16 * l` on.
 //! Lanes can be loaded from and stored to addresses that are far apart, so one kernel fits every vector width without shuffles across lanes.
 
-use crate::bitshuffle;
 use core::mem::MaybeUninit;
 
 /// Unrolls a loop of at most 16 iterations. If the compiler does not unroll a loop, which depends on the optimisation level, arrays of vectors in
@@ -37,6 +36,19 @@ macro_rules! unroll {
     };
 }
 pub(crate) use unroll;
+
+/// Transposes the 8 x 8 bit matrix in a word: bit `i` of byte `k` of the result is bit `k` of byte `i`.
+pub(crate) fn transpose(mut x: u64) -> u64 {
+    for (shift, mask) in [
+        (7, 0x00aa_00aa_00aa_00aa),
+        (14, 0x0000_cccc_0000_cccc),
+        (28, 0x0000_0000_f0f0_f0f0),
+    ] {
+        let t = (x ^ (x >> shift)) & mask;
+        x ^= t ^ (t << shift);
+    }
+    x
+}
 
 /// A SIMD register type. All functions are `#[inline(always)]`, so that they are compiled with the features of the entry point that they
 /// are inlined into.
@@ -146,7 +158,7 @@ pub(crate) unsafe trait Vector: Copy {
         // SAFETY: a vector is at most 64 bytes, the size of the array.
         unsafe { self.store(bytes.as_mut_ptr()) };
         for matrix in bytes.as_chunks_mut::<8>().0 {
-            *matrix = bitshuffle::portable::transpose(u64::from_be_bytes(*matrix)).to_le_bytes();
+            *matrix = transpose(u64::from_be_bytes(*matrix)).to_le_bytes();
         }
         // SAFETY: as above.
         unsafe { Self::load(bytes.as_ptr()) }

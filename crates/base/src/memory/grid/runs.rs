@@ -1,7 +1,9 @@
 //! Boxes of items as runs that are contiguous both in the source and in the destination, as few as possible.
 
-use super::MAX_AXES;
 use crate::error::Result;
+
+/// The largest number of axes.
+pub const MAX_AXES: usize = 16;
 
 /// Items that are contiguous both in a block and in a buffer. All numbers are in items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The address space of a map: how it is laid out, grown and cut. Everything unsafe about maps is here and in `region`.
 
 use crate::error::{Error, Result};
-pub use crate::system::region::MapMode;
+pub use crate::system::map_mode::MapMode;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;

@@ -1,7 +1,7 @@
 //! The address space of a map. A file cannot be mapped longer than it is, nor be cut while it is mapped.
 
 use crate::error::{Error, Result};
-pub use crate::system::region::MapMode;
+pub use crate::system::map_mode::MapMode;
 use std::fs::File;
 use std::os::windows::io::AsRawHandle;
 use std::ptr::{NonNull, null};

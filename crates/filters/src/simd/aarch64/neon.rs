@@ -1,8 +1,8 @@
 //! NEON, which every aarch64 CPU has: one lane.
 
-use crate::simd::BitKernel;
+use crate::simd::kernel::BitKernel;
 use crate::simd::vector::{Vector, even_bits};
-use crate::{bitshuffle, bytedelta, shuffle};
+use crate::simd::{bitshuffle, bytes, shuffle};
 use core::arch::aarch64::*;
 
 /// A vector of one lane.
@@ -216,5 +216,5 @@ pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
         }
         vgetq_lane_u8::<0>(sum)
     };
-    bytedelta::sums_from(sum, leftover, rest);
+    bytes::sums_from(sum, leftover, rest);
 }

@@ -1,9 +1,9 @@
 //! AVX2: two lanes.
 
 use super::sse2::{self, Lane};
-use crate::simd::BitKernel;
+use crate::simd::kernel::BitKernel;
 use crate::simd::vector::{Vector, WRITE_AHEAD, even_bits, prefetch};
-use crate::{bitshuffle, bytedelta, run, shuffle};
+use crate::simd::{bitshuffle, bytes, shuffle};
 use core::arch::x86_64::*;
 
 /// A vector of two lanes. With `GFNI` it needs that instruction set, too.
@@ -287,7 +287,7 @@ pub(crate) fn gfni_works() -> bool {
             .store(got.as_mut_ptr());
     }
     let matrices = rows.as_chunks::<8>().0.iter();
-    let transposed = matrices.map(|&m| bitshuffle::portable::transpose(u64::from_be_bytes(m)));
+    let transposed = matrices.map(|&m| crate::simd::vector::transpose(u64::from_be_bytes(m)));
     transposed.eq(got
         .as_chunks::<8>()
         .0
@@ -298,13 +298,13 @@ pub(crate) fn gfni_works() -> bool {
 /// See [`crate::simd::Kernels::differences`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
-    bytedelta::differences(src, dst);
+    bytes::differences(src, dst);
 }
 
 /// See [`crate::simd::Kernels::repeats`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn repeats(value: u8, data: &[u8]) -> bool {
-    run::repeats(value, data)
+    bytes::repeats(value, data)
 }
 
 /// The prefix sums of the bytes in each lane.
@@ -343,5 +343,5 @@ pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
         }
     }
     let before = _mm256_extract_epi8::<0>(before) as u8;
-    bytedelta::sums_from(before, leftover, rest);
+    bytes::sums_from(before, leftover, rest);
 }

@@ -1,9 +1,10 @@
 //! AVX-512 (F and BW, and VBMI beside GFNI): four lanes.
 
 use super::{avx2, sse2};
+use crate::cpu;
+use crate::simd::kernel::{BitKernel, JoinKernel, Kernel};
 use crate::simd::vector::{Vector, even_bits};
-use crate::simd::{BitKernel, JoinKernel, Kernel};
-use crate::{bitshuffle, cpu, shuffle};
+use crate::simd::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
 /// A vector of four lanes. With `GFNI` it needs that instruction set and VBMI, too.

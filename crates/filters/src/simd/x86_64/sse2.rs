@@ -1,8 +1,8 @@
 //! SSE2, which every x86-64 CPU has: one lane. Optionally with the byte lookup of SSSE3.
 
-use crate::simd::BitKernel;
+use crate::simd::kernel::BitKernel;
 use crate::simd::vector::{Vector, even_bits};
-use crate::{bitshuffle, bytedelta, shuffle};
+use crate::simd::{bitshuffle, bytes, shuffle};
 use core::arch::x86_64::*;
 
 /// A vector of one lane. With `SSSE3` it needs that instruction set, too.
@@ -204,5 +204,5 @@ pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
         }
         _mm_cvtsi128_si32(sum) as u8
     };
-    bytedelta::sums_from(sum, leftover, rest);
+    bytes::sums_from(sum, leftover, rest);
 }
