@@ -31,7 +31,7 @@ const KNOWN_CIRCLES: &[(&str, &str)] = &[
         "chunk",
         "assemble.rs checksum.rs checksum/ checksum/add.rs chunk.rs chunk/ decode_block.rs \
          dictionary.rs encode.rs encode_block.rs encode_chunk.rs header.rs header/ in_place.rs \
-         in_place/ ordered_writer.rs patch.rs patch/ pipeline.rs registered.rs rules.rs source.rs \
+         in_place/ ordered_writer.rs patch.rs patch/ pipeline.rs rules.rs source.rs \
          special.rs uncompressed.rs work_stealing.rs workers.rs",
     ),
     (
@@ -46,17 +46,11 @@ const KNOWN_CIRCLES: &[(&str, &str)] = &[
 ];
 
 /// Crates that users of the library name today, apart from `FRONT`.
-const KNOWN_USES: &[(&str, &str)] = &[
-    (
-        "crates/b2/src",
-        "oxiblosc_chunk oxiblosc_codecs oxiblosc_frame oxiblosc_io",
-    ),
-    (
-        "src",
-        "oxiblosc_chunk oxiblosc_codecs oxiblosc_filters oxiblosc_frame oxiblosc_io \
+const KNOWN_USES: &[(&str, &str)] = &[(
+    "src",
+    "oxiblosc_chunk oxiblosc_codecs oxiblosc_filters oxiblosc_frame oxiblosc_io \
          oxiblosc_plugin oxiblosc_pool",
-    ),
-];
+)];
 
 /// Crates of ours that a user of the library may name, and what its tests may.
 const FRONT: [&str; 6] = [

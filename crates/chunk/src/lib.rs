@@ -70,4 +70,4 @@ pub mod workers;
 
 pub use chunk::Chunk;
 pub use encode_block::INSTR_SIZE;
-pub use registered::codec_id;
+pub use oxiblosc_codecs::codec_id;

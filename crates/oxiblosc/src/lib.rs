@@ -53,6 +53,8 @@ pub mod environment;
 pub mod exec;
 /// Chunks that are made block by block.
 pub mod fill;
+pub mod filter;
+pub mod format;
 /// Parameters.
 pub mod params;
 /// The settings of the process.
@@ -61,13 +63,14 @@ pub mod process;
 pub mod registry;
 /// The super-chunk.
 pub mod schunk;
+pub mod storage;
 
 pub use b2nd::owned::{Array, Chunking, Initial, Layout, View};
 pub use b2nd::shape::Shape;
 pub use context::{Compressor, Decompressor};
 pub use oxiblosc_base::memory::{Buffer, TryVec};
 pub use oxiblosc_base::{Doing, Error, ErrorKind, Result};
-pub use oxiblosc_chunk::header::{Special, filter_id as filter};
+pub use oxiblosc_chunk::header::Special;
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;
 pub use schunk::open::{Place, Protection, StorageParams};
