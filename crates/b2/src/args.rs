@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::member::open_member;
-use crate::settings::{SPLIT_MODES, Settings, codec_of, pipeline};
+use crate::settings::{SPLIT_MODES, Settings, codec_help, codec_of, pipeline};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -189,8 +189,8 @@ pub struct RepairArgs {
 /// The options that say how to compress.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Coding {
-    /// blosclz, lz4, lz4hc, zlib or zstd; for arrays zfp-acc:EXPONENT, zfp-prec:BITS, zfp-rate:PERCENT (these lose precision), ndlz:SIDE
-    #[arg(long, short, value_name = "NAME")]
+    // The names come from the table of codecs.
+    #[arg(long, short, value_name = "NAME", help = codec_help())]
     pub codec: Option<String>,
     /// 0 (stored) to 9 (smallest)
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]

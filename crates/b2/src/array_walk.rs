@@ -7,10 +7,10 @@ use crate::library::Array;
 use crate::npy::{Boxes, boxes, grid, runs};
 use crate::source::{Frame, fill};
 use oxiblosc::b2nd::meta::Meta;
+use oxiblosc::format::chunk::header::Special;
+use oxiblosc::format::frame::header::Header;
+use oxiblosc::format::frame::offsets::ChunkPlace;
 use oxiblosc_base::Error;
-use oxiblosc_chunk::header::Special;
-use oxiblosc_frame::header::Header;
-use oxiblosc_frame::offsets::ChunkPlace;
 
 /// A box of items.
 pub struct ArrayPart {

@@ -16,11 +16,12 @@ use crate::print::{print_line, print_text, said};
 use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
 use crate::text::{bytes, plural};
+use oxiblosc::codec::Codec;
+use oxiblosc::filter;
+use oxiblosc::format::chunk::header::MAX_BUFFERSIZE;
+use oxiblosc::format::frame::header::Header;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::system::files::{OpenFlags, read_exact_at};
-use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
-use oxiblosc_codecs::Codec;
-use oxiblosc_frame::header::Header;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -204,9 +205,9 @@ fn measure_all(
 fn ways(typesize: i32, threads: i16) -> Vec<Settings> {
     let base = defaults(typesize, threads);
     let filters: &[u8] = if typesize > 1 {
-        &[filter_id::SHUFFLE, filter_id::BITSHUFFLE, filter_id::NONE]
+        &[filter::SHUFFLE, filter::BITSHUFFLE, filter::NONE]
     } else {
-        &[filter_id::NONE, filter_id::BITSHUFFLE]
+        &[filter::NONE, filter::BITSHUFFLE]
     };
     let mut ways = Vec::new();
     for level in LEVELS {

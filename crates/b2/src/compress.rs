@@ -14,10 +14,11 @@ use crate::text::{bytes, ratio};
 use crate::typesize;
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc::b2nd::MAX_DIM;
+use oxiblosc::codec::Codec;
+use oxiblosc::filter;
+use oxiblosc::format::chunk::header::MAX_BUFFERSIZE;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::system::files::read_exact_at;
-use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
-use oxiblosc_codecs::Codec;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -33,9 +34,9 @@ const BLOCK: usize = 256 << 10;
 
 /// The parameters for options that are not given. `typesize` is in bytes.
 pub fn defaults(typesize: i32, threads: i16) -> Settings {
-    let mut filters = [filter_id::NONE; 6];
+    let mut filters = [filter::NONE; 6];
     if typesize > 1 {
-        filters[5] = filter_id::SHUFFLE;
+        filters[5] = filter::SHUFFLE;
     }
     Settings {
         codec: Codec::Zstd.code() as u8,
@@ -163,7 +164,7 @@ fn file_sizes(args: &CompressArgs, settings: &Settings, size: u64) -> Result<(us
     let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
     let far = settings.codec == Codec::Zstd.code() as u8
         && settings.typesize == 1
-        && settings.filters == [filter_id::NONE; 6]
+        && settings.filters == [filter::NONE; 6]
         && !settings.dict
         && blocks.is_none();
     let default = match far && size >= MANY_BYTES {

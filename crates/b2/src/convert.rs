@@ -18,10 +18,10 @@ use crate::source::{Frame, StoredChunk, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
 use crate::workers::{BufferPool, each_thread, in_order};
 use oxiblosc::b2nd::meta::{NAME, OLD_NAME};
+use oxiblosc::format::chunk::header::Special;
+use oxiblosc::format::frame::header::FrameKind;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
-use oxiblosc_chunk::header::Special;
-use oxiblosc_frame::header::FrameKind;
 use oxiblosc_repair::{Contexts, array_meta};
 
 /// Runs the command.

@@ -6,12 +6,12 @@
 use crate::failure::{Failure, Result, cause, explain};
 use crate::paths::{is_dir, shown};
 use crate::place::as_c;
+use oxiblosc::storage::FilesWithin;
+use oxiblosc::storage::Filesystem;
+use oxiblosc::storage::{Backend, Exclusion, Mode, Storage, Written};
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::{Buffer, Shared, shared_dyn};
 use oxiblosc_base::system::files::{self, NewFileAccess, OpenFlags};
-use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::within::FilesWithin;
-use oxiblosc_io::{Backend, Exclusion, Mode, Storage, Written};
 use oxiblosc_repair::{Files, is_fault};
 use std::ffi::CStr;
 use std::fs::File;
@@ -103,7 +103,7 @@ impl Faults {
     /// A back end that opens files for reading only, by [`Self::open`]. An unfinished change of another process is rolled back in memory, not
     /// in the file.
     pub fn backend(&self) -> std::result::Result<Shared<dyn Backend>, Error> {
-        oxiblosc_io::shared(ReadOnly(self.clone()))
+        oxiblosc::storage::shared(ReadOnly(self.clone()))
     }
 }
 

@@ -14,11 +14,11 @@ use crate::source::{Frame, vlmeta_content};
 use crate::store::Store;
 use crate::summary::{Summary, array_fields, joined};
 use crate::text::{bytes, clean, grouped, ratio};
+use oxiblosc::codec::Codec;
+use oxiblosc::format::chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
+use oxiblosc::format::frame::header::FrameKind;
+use oxiblosc::format::frame::offsets::ChunkPlace;
 use oxiblosc_base::Error;
-use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
-use oxiblosc_codecs::Codec;
-use oxiblosc_frame::header::FrameKind;
-use oxiblosc_frame::offsets::ChunkPlace;
 use oxiblosc_repair::{Contexts, Files, array_meta};
 use std::io::{self, IsTerminal, Write};
 

@@ -3,15 +3,15 @@
 use crate::failure::{Failure, Result};
 use crate::place::as_c;
 use crate::settings::Settings;
+pub use oxiblosc::format::chunk::ChunkInput;
+use oxiblosc::format::chunk::checksum;
+use oxiblosc::format::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc::schunk::chunks;
+use oxiblosc::storage::Backend;
 use oxiblosc::{
     CParams, Compressor, DParams, Error, Layout, NewChunks, Protection, Split, StorageParams,
 };
 use oxiblosc_base::memory::{Buffer, CStrBuf, Shared};
-use oxiblosc_chunk::checksum;
-pub use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_io::Backend;
 use oxiblosc_repair::Contexts;
 use std::ffi::{CStr, OsStr};
 use std::ops::Deref;

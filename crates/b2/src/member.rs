@@ -4,8 +4,8 @@ use crate::failure::{Failure, Result};
 use crate::input::{Input, PART};
 use crate::library::zeros;
 use crate::store::{Extract, Store};
+use oxiblosc::storage::Storage;
 use oxiblosc_base::Error;
-use oxiblosc_io::Storage;
 use rawzip::Crc32;
 use std::fs::File;
 use std::io::Write;
@@ -33,7 +33,8 @@ pub fn open_member(path: &Path, key: &str) -> Result<Input> {
     }
 }
 
-/// Copies all bytes into a file at a path, and returns their CRC-32, as zip archives have it. `failed` is the failure if they cannot be read.
+/// Copies all bytes into a file at a path, and returns their CRC-32, as zip archives have it.
+/// `failed` is the failure if they cannot be read.
 fn copy(
     from: &dyn Storage,
     (mut into, path): (&File, &Path),

@@ -5,10 +5,10 @@ use crate::input::Input;
 use crate::source::Frame;
 use crate::store::Store;
 use oxiblosc::b2nd::meta::Meta;
+use oxiblosc::format::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use oxiblosc::format::frame::header::{Extent, Header, MIN_LEN};
 use oxiblosc_base::Error;
 use oxiblosc_base::system::files::OpenFlags;
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
-use oxiblosc_frame::header::{Extent, Header, MIN_LEN};
 use oxiblosc_repair::array_meta;
 use std::io::{self, Read};
 
@@ -110,8 +110,8 @@ impl FrameOrChunk {
         }
     }
 
-    /// Opens a frame or a chunk. The inner error is that of a frame that cannot be read, the outer one that of a file that is neither, or of
-    /// this run.
+    /// Opens a frame or a chunk. The inner error is that of a frame that cannot be read, the outer
+    /// one that of a file that is neither, or of this run.
     pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Unreadable>> {
         let path = input.path();
         refuse_store(input)?;

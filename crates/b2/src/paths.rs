@@ -1,4 +1,5 @@
-//! What is at a path. That the system cannot say is an error, and not the same as that nothing is there.
+//! What is at a path. That the system cannot say is an error, and not the same as that nothing is
+//! there.
 
 use crate::system;
 use std::io::{self, ErrorKind};
@@ -8,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// The paths that [`lasting`] gave, each with the one that people know.
 static LASTING: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
 
-/// A path that leads to what is open whatever becomes of its name; `path`, by which it was opened, where the system has no such paths.
+/// A path that leads to what is open whatever becomes of its name; `path`, by which it was opened,
+/// where the system has no such paths.
 pub fn lasting(opened: &impl system::Open, path: &Path) -> PathBuf {
     let Some(lasting) = system::lasting_path(opened) else {
         return path.to_path_buf();

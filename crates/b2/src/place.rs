@@ -1,15 +1,16 @@
 //! Names in directories that were looked up once.
 
+use oxiblosc::storage::paths::path_bytes;
 use oxiblosc_base::memory::CStrBuf;
 use oxiblosc_base::system::files::Stat;
 use oxiblosc_base::system::folder::Folder;
-use oxiblosc_io::paths::path_bytes;
 use std::ffi::CStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A name in a directory that was looked up once: what becomes of the directory's path later does not matter.
+/// A name in a directory that was looked up once: what becomes of the directory's path later does
+/// not matter.
 #[derive(Clone)]
 pub struct Place {
     /// The directory.

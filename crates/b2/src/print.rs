@@ -9,7 +9,8 @@ use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 /// The name of standard output in messages.
 pub const STANDARD: &str = "standard output";
 
-/// Standard output for [`print_line`]. It needs a descriptor, and later there may be none left: see [`prepare`].
+/// Standard output for [`print_line`]. It needs a descriptor, and later there may be none left: see
+/// [`prepare`].
 static LINES: LazyLock<Mutex<io::Result<Box<dyn Write + Send>>>> =
     LazyLock::new(|| Mutex::new(system::standard_output()));
 
@@ -26,12 +27,14 @@ pub fn said(written: io::Result<()>) -> Result<()> {
     written.map_err(|error| Failure::at(Path::new(STANDARD), &error))
 }
 
-/// Prints a line to standard output. If that fails the command goes on, and [`has_write_error`] reports it at the end.
+/// Prints a line to standard output. If that fails the command goes on, and [`has_write_error`]
+/// reports it at the end.
 pub fn print_line(line: &str) {
     print_text(format!("{}\n", one_line(line)).as_bytes());
 }
 
-/// Prints text to standard output as it is. If that fails the command goes on, as with [`print_line`].
+/// Prints text to standard output as it is. If that fails the command goes on, as with
+/// [`print_line`].
 pub fn print_text(text: &[u8]) {
     if WRITE_ERROR.get().is_some() {
         return;
@@ -45,7 +48,8 @@ pub fn print_text(text: &[u8]) {
     }
 }
 
-/// Whether something could not be written to standard output. Prints why, unless the reader has closed its end, as `head` does.
+/// Whether something could not be written to standard output. Prints why, unless the reader has
+/// closed its end, as `head` does.
 pub fn has_write_error() -> bool {
     let error = WRITE_ERROR.get();
     if let Some(error) = error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
@@ -59,7 +63,8 @@ pub fn print_error(text: &str) {
     print_error_about("", text);
 }
 
-/// Prints a message about a file to standard error. Allocates nothing and waits for no lock, so that it can say that there is no memory.
+/// Prints a message about a file to standard error. Allocates nothing and waits for no lock, so
+/// that it can say that there is no memory.
 pub fn print_error_about(file: &str, text: &str) {
     let mut line = ErrorLine {
         bytes: [0; 1024],
@@ -103,7 +108,8 @@ impl ErrorLine {
     }
 }
 
-/// A message without control characters. Names of files may contain line ends, and bytes that a terminal takes as commands.
+/// A message without control characters. Names of files may contain line ends, and bytes that a
+/// terminal takes as commands.
 pub fn one_line(text: &str) -> String {
     let chars = text.chars();
     chars

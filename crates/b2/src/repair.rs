@@ -13,10 +13,10 @@ use crate::report::Report;
 use crate::settings::Settings;
 use crate::source::{settings_of, special_chunk, vlmeta_content};
 use crate::text::clean;
+use oxiblosc::format::chunk::header::Special;
+use oxiblosc::format::frame::header::{FrameKind, Header};
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
-use oxiblosc_chunk::header::Special;
-use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_repair::{
     self as repair, ChunkFinder, ChunkLocation, ChunkRepair, Contexts, Files, Integrity,
     RolledBackFile, RunList, Salvage, Sizes, Unrepairable, UsualFields, Verdict, cparams_of,

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes that are kept for the end: for removing directories. The C library returns so many to the system when they are freed.
+/// Bytes that are kept for the end: for removing directories. The C library returns so many to the
+/// system when they are freed.
 const KEPT: usize = 512 << 10;
 
 /// The memory that is kept.

@@ -2,9 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use crate::text::plural;
-use oxiblosc::codec::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
-use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
-use oxiblosc_codecs::Codec;
+use oxiblosc::codec::{Codec, REGISTERED_CODECS, RegisteredCodec, own_codec, registered_codec};
+use oxiblosc::filter::{self, FILTERS, Filter, FilterKind};
+use oxiblosc::format::chunk::header::MAX_FILTERS;
 use std::fmt::{self, Display, Formatter};
 
 /// Parameters of compression. Sizes are in bytes.
@@ -38,44 +38,17 @@ pub struct Settings {
 pub const SPLIT_MODES: [(&str, i32); 4] =
     [("always", 1), ("never", 2), ("auto", 3), ("compatible", 4)];
 
-/// Filters by name: the format's own, and registered ones.
-const FILTERS: [(&str, u8); 9] = [
-    ("none", filter_id::NONE),
-    ("shuffle", filter_id::SHUFFLE),
-    ("bitshuffle", filter_id::BITSHUFFLE),
-    ("delta", filter_id::DELTA),
-    ("truncprec", filter_id::TRUNC_PREC),
-    ("ndcell", filter_id::NDCELL),
-    ("ndmean", filter_id::NDMEAN),
-    ("bytedelta", filter_id::BYTEDELTA),
-    ("inttrunc", filter_id::INT_TRUNC),
-];
-
-/// Filters that do nothing without a parameter: bits, or the side of a cell.
-const NEED_PARAMETER: [u8; 4] = [
-    filter_id::TRUNC_PREC,
-    filter_id::INT_TRUNC,
-    filter_id::NDCELL,
-    filter_id::NDMEAN,
-];
-
-/// Registered codecs by name.
-const PLUGINS: [(&str, u8); 6] = [
-    ("ndlz", NDLZ),
-    ("zfp-acc", ZFP_ACCURACY),
-    ("zfp-prec", ZFP_PRECISION),
-    ("zfp-rate", ZFP_RATE),
-    ("openhtj2k", 36),
-    ("grok", 37),
-];
+/// The name of a registered codec in the tool, where names have no underscores.
+fn registered_name(codec: &RegisteredCodec) -> String {
+    codec.name.to_string_lossy().replace('_', "-")
+}
 
 /// The name of a codec.
 pub fn codec_name(code: u8) -> String {
     if let Some(codec) = Codec::from_code(code.into()) {
         return codec.name().to_string();
     }
-    let plugin = PLUGINS.iter().find(|(_, id)| *id == code);
-    plugin.map_or_else(|| format!("codec {code}"), |(name, _)| (*name).to_string())
+    registered_codec(code).map_or_else(|| format!("codec {code}"), registered_name)
 }
 
 /// The codec of a name, and its meta byte: `zstd`, `zfp-acc:-3`.
@@ -92,24 +65,43 @@ pub fn codec_of(text: &str) -> Result<(u8, u8)> {
             ))),
         };
     }
-    let plugin = PLUGINS.iter().find(|(known, _)| *known == name);
-    let (_, id) = plugin.ok_or_else(|| {
-        let names: Vec<&str> = Codec::ALL.iter().map(|codec| codec.name()).collect();
-        Failure::message(format!("no codec '{name}'; there are {}", names.join(", ")))
+    let mut registered = REGISTERED_CODECS.iter();
+    let codec = registered.find(|codec| registered_name(codec) == name);
+    let codec = codec.ok_or_else(|| {
+        let names = Codec::ALL.map(Codec::name).join(", ");
+        Failure::message(format!("no codec '{name}'; there are {names}"))
     })?;
-    let wanted = match *id {
-        NDLZ => "ndlz:4 or ndlz:8 (the side of a cell)",
-        ZFP_ACCURACY => "zfp-acc:-3 (a tolerance of 10 to that power)",
-        ZFP_PRECISION => "zfp-prec:10 (bits of precision)",
-        ZFP_RATE => "zfp-rate:25 (percent of the size)",
-        _ => return Ok((*id, meta.unwrap_or(0))),
+    let Some(own) = &codec.own else {
+        return Ok((codec.id, meta.unwrap_or(0)));
     };
-    match meta {
-        Some(meta) if *id != NDLZ || matches!(meta, 4 | 8) => Ok((*id, meta)),
-        _ => Err(Failure::message(format!(
-            "the codec {name} needs a parameter: {wanted}"
-        ))),
-    }
+    let wanted = &own.parameter;
+    let takes = |meta: &u8| !wanted.is_closed || wanted.examples.contains(&(*meta as i8));
+    meta.filter(takes)
+        .map(|meta| (codec.id, meta))
+        .ok_or_else(|| {
+            let examples = wanted.examples.iter();
+            let examples: Vec<String> = examples.map(|n| format!("{name}:{n}")).collect();
+            let (examples, meaning) = (examples.join(" or "), wanted.meaning);
+            Failure::message(format!(
+                "the codec {name} needs a parameter: {examples} ({meaning})"
+            ))
+        })
+}
+
+/// The help for the option that takes a codec.
+pub fn codec_help() -> String {
+    let (last, rest) = Codec::ALL.split_last().expect("there are some");
+    let built_in: Vec<&str> = rest.iter().map(|codec| codec.name()).collect();
+    let registered = REGISTERED_CODECS.iter().filter_map(|codec| {
+        let word = codec.own.as_ref()?.parameter.word;
+        Some(format!("{}:{word}", registered_name(codec)))
+    });
+    format!(
+        "{} or {}; for arrays {} (those of ZFP lose precision)",
+        built_in.join(", "),
+        last.name(),
+        registered.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// Parses the number behind a colon, -128 to 255, into a meta byte.
@@ -129,7 +121,7 @@ impl Settings {
 
     /// Whether the codec compresses arrays of numbers only, not plain bytes.
     pub fn is_for_numbers(&self) -> bool {
-        matches!(self.codec, NDLZ | ZFP_ACCURACY | ZFP_PRECISION | ZFP_RATE)
+        own_codec(self.codec).is_some()
     }
 
     /// Checks that the filters take items of this size, with their parameters.
@@ -140,23 +132,23 @@ impl Settings {
                 |why: String| Err(Failure::message(format!("the filter {name} takes {why}")));
             let size = self.typesize;
             match *id {
-                filter_id::TRUNC_PREC if !matches!(size, 4 | 8) => {
+                filter::TRUNC_PREC if !matches!(size, 4 | 8) => {
                     return refused(format!(
                         "floating-point numbers of 4 or 8 bytes, and these are items of {size} (--typesize says their size)"
                     ));
                 }
-                filter_id::TRUNC_PREC => {
+                filter::TRUNC_PREC => {
                     let most = if size == 4 { 23 } else { 52 };
                     if bits > most {
                         return refused(format!("1 to {most} bits of items of {size} bytes"));
                     }
                 }
-                filter_id::INT_TRUNC if !matches!(size, 1 | 2 | 4 | 8) => {
+                filter::INT_TRUNC if !matches!(size, 1 | 2 | 4 | 8) => {
                     return refused(format!(
                         "integers of 1, 2, 4 or 8 bytes, and these are items of {size} (--typesize says their size)"
                     ));
                 }
-                filter_id::INT_TRUNC if bits >= 8 * size => {
+                filter::INT_TRUNC if bits >= 8 * size => {
                     return refused(format!(
                         "less than {} bits of items of {size} bytes",
                         8 * size
@@ -170,33 +162,35 @@ impl Settings {
 
     /// Checks that codec and filters support the data: an array with `ndim` dimensions, or bytes that are no array.
     pub fn check_codec(&self, ndim: Option<usize>) -> Result<()> {
-        let is_for_arrays = |id: &u8| matches!(*id, filter_id::NDCELL | filter_id::NDMEAN);
-        if ndim.is_none() && self.filters.iter().any(is_for_arrays) {
-            let why = "the filters ndcell and ndmean take arrays alone, such as .npy files";
-            return Err(Failure::message(why));
+        let of_cells = |filter: &&Filter| matches!(filter.kind, FilterKind::Cells { .. });
+        let for_arrays: Vec<&Filter> = FILTERS.iter().filter(of_cells).collect();
+        let is_used = |filter: &&Filter| self.filters.contains(&filter.id);
+        if ndim.is_none() && for_arrays.iter().any(is_used) {
+            let names: Vec<&str> = for_arrays.iter().filter_map(|filter| filter.name).collect();
+            return Err(Failure::message(format!(
+                "the filters {} take arrays alone, such as .npy files",
+                names.join(" and ")
+            )));
         }
         self.check_filters()?;
+        let Some(own) = own_codec(self.codec) else {
+            return Ok(());
+        };
         let name = codec_name(self.codec);
         let refused = |why: &str| Err(Failure::message(format!("the codec {name} takes {why}")));
-        if !self.is_for_numbers() {
-            return Ok(());
-        }
-        let is_zfp = self.codec != NDLZ;
+        let (least, most) = (own.dims.start(), own.dims.end());
         match ndim {
             None => return refused("arrays alone, such as .npy files"),
-            Some(n) if is_zfp && !(1..=4).contains(&n) => {
-                return refused("arrays of 1 to 4 dimensions");
+            Some(n) if own.dims.contains(&n) => {}
+            Some(_) if least == most => {
+                return refused(&format!("arrays of {least} dimensions"));
             }
-            Some(n) if !is_zfp && n != 2 => return refused("arrays of 2 dimensions"),
-            Some(_) => {}
+            Some(_) => return refused(&format!("arrays of {least} to {most} dimensions")),
         }
-        if is_zfp && !matches!(self.typesize, 4 | 8) {
-            return refused("floating-point numbers of 4 or 8 bytes");
+        if !own.typesizes.contains(&(self.typesize as usize)) {
+            return refused(own.items);
         }
-        if !is_zfp && self.typesize != 1 {
-            return refused("items of 1 byte");
-        }
-        if self.filters != [filter_id::NONE; MAX_FILTERS] {
+        if self.filters != [filter::NONE; MAX_FILTERS] {
             return refused("numbers as they are: --filters none");
         }
         Ok(())
@@ -218,8 +212,8 @@ impl Display for Settings {
 
 /// The name of a filter, with its parameter where it has one.
 pub fn filter_name(id: u8, meta: u8) -> String {
-    let known = FILTERS.iter().find(|(_, known)| *known == id);
-    let name = known.map_or_else(|| format!("filter {id}"), |(name, _)| (*name).to_string());
+    let known = filter::find(id).and_then(|filter| filter.name);
+    let name = known.map_or_else(|| format!("filter {id}"), str::to_string);
     if meta == 0 {
         name
     } else {
@@ -248,20 +242,20 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
             Some((name, meta)) => (name, parameter(meta, "filter", name)?),
             None => (name.as_str(), 0),
         };
-        let known = FILTERS.iter().find(|(known, _)| *known == name);
-        let (_, id) = known.ok_or_else(|| {
-            let names: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).collect();
+        let known = FILTERS.iter().find(|filter| filter.name == Some(name));
+        let filter = known.ok_or_else(|| {
+            let names: Vec<&str> = FILTERS.iter().filter_map(|filter| filter.name).collect();
             Failure::message(format!(
                 "no filter '{name}'; there are {}",
                 names.join(", ")
             ))
         })?;
-        if meta == 0 && NEED_PARAMETER.contains(id) {
+        if meta == 0 && filter.needs_parameter {
             let why = format!("the filter {name} needs a parameter, such as {name}:4");
             return Err(Failure::message(why));
         }
-        if *id != filter_id::NONE {
-            chosen.push((*id, meta));
+        if filter.id != filter::NONE {
+            chosen.push((filter.id, meta));
         }
     }
     let first = MAX_FILTERS
@@ -276,6 +270,7 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxiblosc::codec::{NDLZ, ZFP_ACCURACY};
 
     fn names(list: &[&str]) -> Vec<String> {
         list.iter().map(|name| (*name).to_string()).collect()

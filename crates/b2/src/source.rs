@@ -4,18 +4,18 @@ use crate::failure::{Failure, Result};
 use crate::faults::Faults;
 use crate::library::{c_path, zeros};
 use crate::settings::Settings;
-use oxiblosc_base::Error;
-use oxiblosc_base::memory::{Buffer, Shared};
-use oxiblosc_chunk::header::{
+use oxiblosc::format::chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, Special,
 };
-use oxiblosc_chunk::special::{self, SpecialChunk};
-use oxiblosc_frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
-use oxiblosc_frame::fingerprint::Coverage;
-use oxiblosc_frame::header::{Extent, FrameKind, Header, MIN_LEN};
-use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_frame::offsets::{ChunkPlace, Found, Offsets};
-use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc::format::chunk::special::{self, SpecialChunk};
+use oxiblosc::format::frame::disk::{Disk, Loaded, Options, Stored, frame_file as frame_file_of};
+use oxiblosc::format::frame::fingerprint::Coverage;
+use oxiblosc::format::frame::header::{Extent, FrameKind, Header, MIN_LEN};
+use oxiblosc::format::frame::meta::Metalayer;
+use oxiblosc::format::frame::offsets::{ChunkPlace, Found, Offsets};
+use oxiblosc::storage::{Backend, Mode, Storage};
+use oxiblosc_base::Error;
+use oxiblosc_base::memory::{Buffer, Shared};
 use oxiblosc_repair::{Contexts, Files, MISPLACED, array_layer};
 use std::ffi::CStr;
 use std::fmt::Display;
@@ -140,7 +140,7 @@ impl Frame {
 
     /// Opens the frame in a file, which contains nothing else. `faults` are those of the file.
     pub fn open_in(file: Shared<dyn Storage>, faults: &Faults) -> std::result::Result<Self, Error> {
-        let backend = oxiblosc_io::shared(OneFile(file))?;
+        let backend = oxiblosc::storage::shared(OneFile(file))?;
         Self::open_by(backend, (c"the file", FrameKind::Contiguous), faults)
     }
 

@@ -5,7 +5,7 @@ use crate::json::Json;
 use crate::settings::{codec_name, filter_names, split_name};
 use crate::source::Frame;
 use crate::text::{self, bytes, clean, ratio};
-use oxiblosc_frame::header::FrameKind;
+use oxiblosc::format::frame::header::FrameKind;
 use oxiblosc_repair::array_meta;
 
 /// The fields of a header, in the words that both forms of the report use.

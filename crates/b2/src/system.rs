@@ -63,9 +63,9 @@ mod kind {
     use super::Lock;
     use crate::place::Place;
     use crate::reserve;
+    use oxiblosc::storage::attributes::acl;
     use oxiblosc_base::system::files::{give_acl, identity};
     use oxiblosc_base::system::folder::Folder;
-    use oxiblosc_io::attributes::acl;
     use oxiblosc_startup::{FAILED, aborts, exit_now, stdin_was_closed, stdout_was_closed};
     use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;

@@ -76,4 +76,4 @@ pub mod workers;
 pub use chunk::Chunk;
 pub use encode_block::INSTR_SIZE;
 pub use header::rules;
-pub use registered::codec_id;
+pub use oxiblosc_codecs::codec_id;

@@ -6,7 +6,7 @@ use super::hooks::{BlockPos, Hooks};
 use super::registered;
 use oxiblosc_base::memory::AlignedBuffer;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_filters::{bitshuffle, delta, shuffle, trunc_prec};
+use oxiblosc_filters::{bitshuffle, delta, filter, shuffle, trunc_prec};
 
 /// A filter with its parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +97,10 @@ impl Pipeline {
             }
             filter_id::BITSHUFFLE => Stage::BitShuffle,
             filter_id::DELTA => Stage::Delta,
-            // Truncation is not undone.
-            filter_id::TRUNC_PREC | filter_id::INT_TRUNC if decoding => return Ok(()),
+            // Truncation, for example.
+            id if decoding && filter(id).is_some_and(|filter| !filter.is_undone()) => {
+                return Ok(());
+            }
             filter_id::TRUNC_PREC => {
                 // Reports a parameter that the filter refuses, even if no block reaches it.
                 trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])

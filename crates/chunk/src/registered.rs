@@ -1,10 +1,9 @@
 //! Filters and codecs with registered ids: the library's own, and behind them those of the program.
 
-use super::header::filter_id;
 use super::hooks::Hooks;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_codecs::{ndlz, zfp};
-use oxiblosc_filters::{bytedelta, int_trunc, ndcell, ndmean};
+use oxiblosc_codecs::{CodecFunctions, own_codec};
+use oxiblosc_filters::{FilterKind, filter};
 
 /// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that is 0. A chunk that belongs to none is decompressed by
 /// the `typesize` in its header.
@@ -33,22 +32,15 @@ pub fn forward(
     dst: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<()> {
-    let block = || hooks.block_shape();
-    let result = match id {
-        filter_id::NDCELL => {
-            block().and_then(|block| ndcell::forward(block, meta, typesize, src, dst))
+    let result = match filter(id).map(|filter| &filter.kind) {
+        Some(FilterKind::Cells { forward, .. }) => hooks
+            .block_shape()
+            .and_then(|block| forward(block, meta, typesize, src, dst)),
+        Some(FilterKind::Streams { forward, .. }) => {
+            streams(meta, None, hooks).map(|streams| forward(streams, src, dst))
         }
-        filter_id::NDMEAN => {
-            block().and_then(|block| ndmean::forward(block, meta, typesize, src, dst))
-        }
-        filter_id::BYTEDELTA_BUGGY => {
-            streams(meta, None, hooks).map(|streams| bytedelta::forward_cut(streams, src, dst))
-        }
-        filter_id::BYTEDELTA => {
-            streams(meta, None, hooks).map(|streams| bytedelta::forward(streams, src, dst))
-        }
-        filter_id::INT_TRUNC => int_trunc::truncate(meta as i8, typesize, src, dst),
-        _ => return hooks.filter_forward(id, meta, src, dst),
+        Some(FilterKind::Items(truncate)) => truncate(meta as i8, typesize, src, dst),
+        Some(FilterKind::OfFormat) | None => return hooks.filter_forward(id, meta, src, dst),
     };
     result.map_err(|error| error.or(Error::FILTER_PIPELINE))
 }
@@ -64,52 +56,18 @@ pub fn backward(
     dst: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<()> {
-    // The filters for arrays use the typesize of the super-chunk, not that of the chunk.
-    let array = || {
-        let typesize = hooks.schunk_typesize().ok_or(Error::FAILURE)?;
-        let typesize = usize::try_from(typesize).map_err(|_| Error::FAILURE)?;
-        Ok((hooks.block_shape()?, typesize))
-    };
-    match id {
-        filter_id::NDCELL => {
-            let (block, typesize) = array()?;
-            ndcell::backward(block, meta, typesize, src, dst)
+    match filter(id).map(|filter| &filter.kind) {
+        Some(FilterKind::Cells { backward, .. }) => {
+            // That of the super-chunk, not of the chunk.
+            let typesize = hooks.schunk_typesize().ok_or(Error::FAILURE)?;
+            let typesize = usize::try_from(typesize).map_err(|_| Error::FAILURE)?;
+            backward(hooks.block_shape()?, meta, typesize, src, dst)
         }
-        filter_id::NDMEAN => {
-            let (block, typesize) = array()?;
-            ndmean::backward(block, meta, typesize, src, dst)
-        }
-        filter_id::BYTEDELTA_BUGGY => {
-            bytedelta::backward_cut(streams(meta, Some(typesize), hooks)?, src, dst);
-            Ok(())
-        }
-        filter_id::BYTEDELTA => {
-            bytedelta::backward(streams(meta, Some(typesize), hooks)?, src, dst);
+        Some(FilterKind::Streams { backward, .. }) => {
+            backward(streams(meta, Some(typesize), hooks)?, src, dst);
             Ok(())
         }
         _ => hooks.filter_backward(id, meta, src, dst),
-    }
-}
-
-/// Ids of the registered codecs that are part of the library.
-pub mod codec_id {
-    /// NDLZ: two-dimensional blocks of bytes, by cells; the meta byte is the side of a cell, 4 or 8.
-    pub const NDLZ: u8 = 32;
-    /// ZFP with an accuracy, lossy; the meta byte, as a signed number, is the exponent of ten of the largest error.
-    pub const ZFP_ACCURACY: u8 = 33;
-    /// ZFP with a precision, lossy; the meta byte is how many bit planes are kept.
-    pub const ZFP_PRECISION: u8 = 34;
-    /// ZFP at a fixed rate, lossy; the meta byte is the size in percent.
-    pub const ZFP_RATE: u8 = 35;
-}
-
-/// The mode of the ZFP codec with this id.
-fn zfp_mode(compcode: u8) -> Option<zfp::CompressionMode> {
-    match compcode {
-        codec_id::ZFP_ACCURACY => Some(zfp::CompressionMode::Accuracy),
-        codec_id::ZFP_PRECISION => Some(zfp::CompressionMode::Precision),
-        codec_id::ZFP_RATE => Some(zfp::CompressionMode::Rate),
-        _ => None,
     }
 }
 
@@ -130,20 +88,16 @@ pub fn encode(
     dst: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<usize> {
-    let result = if let Some(mode) = zfp_mode(compcode) {
+    let result = match own_codec(compcode).map(|codec| &codec.functions) {
         // A chunk outside of a super-chunk belongs to no array, so its blocks have no shape.
-        if hooks.schunk_typesize().is_none() {
-            return Ok(0);
-        }
-        hooks
+        Some(CodecFunctions::Numbers { .. }) if hooks.schunk_typesize().is_none() => return Ok(0),
+        Some(CodecFunctions::Numbers { compress, .. }) => hooks
             .block_shape()
-            .and_then(|block| zfp::compress((mode, meta), block, typesize, src, dst))
-    } else if compcode == codec_id::NDLZ {
-        hooks
+            .and_then(|block| compress(meta, block, typesize, src, dst)),
+        Some(CodecFunctions::Bytes { compress, .. }) => hooks
             .block_shape()
-            .and_then(|block| ndlz::compress(meta, block, src, dst))
-    } else {
-        return hooks.encode(compcode, meta, src, dst);
+            .and_then(|block| compress(meta, block, src, dst)),
+        None => return hooks.encode(compcode, meta, src, dst),
     };
     result.map_err(|error| error.or(Error::DATA))
 }
@@ -158,16 +112,15 @@ pub fn decode(
     dst: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<usize> {
-    let result = if let Some(mode) = zfp_mode(compcode) {
-        let typesize = typesize_of(hooks)?;
-        hooks
-            .block_shape()
-            .and_then(|block| zfp::decompress((mode, meta), block, typesize, src, dst))
-            .map(|()| dst.len())
-    } else if compcode == codec_id::NDLZ {
-        ndlz::decompress(meta, src, dst)
-    } else {
-        return hooks.decode(compcode, meta, src, dst);
+    let result = match own_codec(compcode).map(|codec| &codec.functions) {
+        Some(CodecFunctions::Numbers { decompress, .. }) => {
+            let typesize = typesize_of(hooks)?;
+            let block = hooks.block_shape();
+            let done = block.and_then(|block| decompress(meta, block, typesize, src, dst));
+            done.map(|()| dst.len())
+        }
+        Some(CodecFunctions::Bytes { decompress, .. }) => decompress(meta, src, dst),
+        None => return hooks.decode(compcode, meta, src, dst),
     };
     result.map_err(|error| error.or(Error::DATA))
 }
@@ -183,15 +136,19 @@ pub fn decode_part(
     part: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<bool> {
-    if compcode != codec_id::ZFP_RATE {
+    let functions = own_codec(compcode).map(|codec| &codec.functions);
+    let Some(CodecFunctions::Numbers { items, .. }) = functions else {
         return Ok(false);
-    }
+    };
+    let Some(items) = items else {
+        return Ok(false);
+    };
     let typesize = typesize_of(hooks)?;
     if typesize == 0 || !from.is_multiple_of(typesize) || !part.len().is_multiple_of(typesize) {
         return Ok(false);
     }
     hooks
         .block_shape()
-        .and_then(|block| zfp::decompress_items(meta, block, typesize, src, from / typesize, part))
+        .and_then(|block| items(meta, block, typesize, src, from / typesize, part))
         .map_err(|error| error.or(Error::DATA))
 }

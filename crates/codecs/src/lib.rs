@@ -19,6 +19,7 @@ mod blosclz;
 mod copy;
 mod deflate;
 mod dict;
+mod hash_table;
 mod lz4;
 mod names;
 pub mod ndlz;
@@ -39,7 +40,11 @@ mod zstd;
 mod tests;
 
 pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
-pub use names::{Codec, registered_code, registered_name};
+pub use names::{Codec, has_codec, registered_code, registered_name};
 pub use padded::{PADDING, PaddedDst, PaddedSrc};
 pub use release::Release;
 pub use state::{Decoder, Encoder};
+pub use table::{
+    CodecFunctions, OwnCodec, Parameter, REGISTERED_CODECS, RegisteredCodec, codec_id, own_codec,
+    registered_codec,
+};

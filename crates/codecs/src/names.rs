@@ -1,34 +1,23 @@
-//! The list of codecs, with their names and numbers in the C API and in the chunk format.
+//! The built-in codecs by code, name and format, and the names of registered ones.
 
+use crate::table::{BUILT_IN, BuiltIn, REGISTERED_CODECS, own_codec, registered_codec};
 use std::ffi::CStr;
-
-/// The names of the globally registered codecs; the first has the id [`FIRST_REGISTERED`]. Some are part of the library, others are plugins.
-const REGISTERED: [&CStr; 9] = [
-    c"ndlz",
-    c"zfp_acc",
-    c"zfp_prec",
-    c"zfp_rate",
-    c"openhtj2k",
-    c"grok",
-    c"openzl",
-    c"j2k",
-    c"htj2k",
-];
-
-/// The id of the first registered codec.
-const FIRST_REGISTERED: i32 = 32;
 
 /// The name of the registered codec of this id.
 pub fn registered_name(code: i32) -> Option<&'static CStr> {
-    let index = usize::try_from(code.checked_sub(FIRST_REGISTERED)?).ok()?;
-    REGISTERED.get(index).copied()
+    Some(registered_codec(u8::try_from(code).ok()?)?.name)
 }
 
 /// The id of the registered codec of this name.
 pub fn registered_code(name: &str) -> Option<i32> {
-    let found = |known: &&CStr| known.to_bytes() == name.as_bytes();
-    let index = REGISTERED.iter().position(found)?;
-    Some(FIRST_REGISTERED + index as i32)
+    let mut codecs = REGISTERED_CODECS.iter();
+    let found = codecs.find(|codec| codec.name.to_bytes() == name.as_bytes())?;
+    Some(found.id.into())
+}
+
+/// Whether the library has a codec, built in or registered.
+pub fn has_codec(code: u8) -> bool {
+    Codec::from_code(code.into()).is_some() || own_codec(code).is_some()
 }
 
 /// A codec that is part of the library. The discriminants are the C API's compressor codes.
@@ -57,6 +46,11 @@ impl Codec {
         Codec::Zstd,
     ];
 
+    fn row(self) -> &'static BuiltIn {
+        // The position in the table: there is no codec 3.
+        &BUILT_IN[self as usize - usize::from(self as usize > 3)]
+    }
+
     /// The codec with a compressor code (`BLOSC_BLOSCLZ` ...); `None` if there is none.
     #[inline]
     pub fn from_code(code: i32) -> Option<Codec> {
@@ -74,14 +68,8 @@ impl Codec {
     }
 
     /// The compressor name of the C API.
-    pub const fn c_name(self) -> &'static CStr {
-        match self {
-            Codec::BloscLz => c"blosclz",
-            Codec::Lz4 => c"lz4",
-            Codec::Lz4hc => c"lz4hc",
-            Codec::Zlib => c"zlib",
-            Codec::Zstd => c"zstd",
-        }
+    pub fn c_name(self) -> &'static CStr {
+        self.row().name
     }
 
     /// The compressor name of the C API, as a `str`.
@@ -89,17 +77,14 @@ impl Codec {
         self.c_name().to_str().unwrap_or_default()
     }
 
-    /// The number in the top three bits of a chunk's flags. LZ4 and LZ4HC share theirs, as they share the format.
-    pub const fn format(self) -> u8 {
-        match self {
-            Codec::BloscLz => 0,
-            Codec::Lz4 | Codec::Lz4hc => 1,
-            Codec::Zlib => 3,
-            Codec::Zstd => 4,
-        }
+    /// The number in the top three bits of a chunk's flags. LZ4 and LZ4HC share theirs, as they
+    /// share the format.
+    pub fn format(self) -> u8 {
+        self.row().format
     }
 
-    /// The codec that decompresses a chunk with this format number: [`Codec::Lz4`] also for what LZ4HC wrote.
+    /// The codec that decompresses a chunk with this format number: [`Codec::Lz4`] also for what
+    /// LZ4HC wrote.
     #[inline]
     pub fn from_format(format: u8) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.format() == format)
@@ -111,27 +96,17 @@ impl Codec {
     }
 
     /// The name of the library that the codec comes from.
-    pub const fn library_name(self) -> &'static CStr {
-        match self {
-            Codec::BloscLz => c"BloscLZ",
-            Codec::Lz4 | Codec::Lz4hc => c"LZ4",
-            Codec::Zlib => c"Zlib",
-            Codec::Zstd => c"Zstd",
-        }
+    pub fn library_name(self) -> &'static CStr {
+        self.row().library
     }
 
     /// The version of that library.
     pub fn library_version(self) -> &'static str {
-        match self {
-            Codec::BloscLz => super::blosclz::VERSION,
-            Codec::Lz4 | Codec::Lz4hc => super::lz4::version(),
-            Codec::Zlib => super::zlib::VERSION,
-            Codec::Zstd => super::zstd::version(),
-        }
+        (self.row().library_version)()
     }
 
     /// Whether chunks of this codec may contain a dictionary.
-    pub const fn supports_dict(self) -> bool {
-        matches!(self, Codec::Lz4 | Codec::Lz4hc | Codec::Zstd)
+    pub fn supports_dict(self) -> bool {
+        self.row().supports_dict
     }
 }

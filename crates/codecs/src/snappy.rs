@@ -11,8 +11,8 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use crate::copy::{array_at, array_at_mut};
+use crate::hash_table::{KNUTH_MULTIPLIER, zeros};
 use crate::lz4::{MF_LIMIT, SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match};
-use crate::table::{KNUTH_MULTIPLIER, zeros};
 use crate::unaligned::load;
 use oxiblosc_base::Result;
 

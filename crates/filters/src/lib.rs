@@ -28,10 +28,12 @@ pub(crate) mod reference;
 mod run;
 pub mod shuffle;
 mod simd;
+mod table;
 mod transposition;
 pub mod trunc_prec;
 
 pub use copy::copy;
 pub use run::run_of;
 pub use simd::kernels_in_use;
+pub use table::{FILTERS, Filter, FilterKind, filter, filter_id};
 pub use transposition::Transposition;

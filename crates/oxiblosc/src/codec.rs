@@ -1,10 +1,14 @@
-//! The ids of codecs, as chunks and [`CParams`](crate::CParams) have them.
+//! The ids of codecs, as chunks and [`CParams`](crate::CParams) have them, and the table of all codecs: those of the format ([`Codec`]),
+//! and the registered ones ([`REGISTERED_CODECS`]).
 //!
 //! [`NDLZ`] and the three of ZFP compress only blocks of arrays, and need a parameter
 //! ([`CParams::codec_meta`](crate::CParams::codec_meta)). C programs may register more ids, which contexts of this crate refuse.
 
-pub use oxiblosc_chunk::codec_id::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
-use oxiblosc_codecs::Codec;
+pub use oxiblosc_codecs::codec_id::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
+pub use oxiblosc_codecs::{
+    Codec, OwnCodec, Parameter, REGISTERED_CODECS, RegisteredCodec, has_codec, own_codec,
+    registered_codec,
+};
 
 /// BloscLZ: fast, made for shuffled data.
 pub const BLOSCLZ: u8 = Codec::BloscLz as u8;

@@ -51,6 +51,8 @@ pub mod environment;
 pub mod exec;
 /// Chunks that are made block by block.
 pub mod fill;
+pub mod filter;
+pub mod format;
 /// Chunks of which only the front is in memory.
 pub mod lazy;
 /// The shapes of arrays.
@@ -63,13 +65,14 @@ pub mod process;
 pub mod registry;
 /// The super-chunk.
 pub mod schunk;
+pub mod storage;
 
 pub use b2nd::owned::{Array, Chunking, Initial, Layout, View};
 pub use context::{Compressor, Decompressor};
 pub use ndim::shape::Shape;
 pub use oxiblosc_base::memory::{Buffer, TryVec};
 pub use oxiblosc_base::{Doing, Error, ErrorKind, Result};
-pub use oxiblosc_chunk::header::{Special, filter_id as filter};
+pub use oxiblosc_chunk::header::Special;
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;
 pub use schunk::open::{Place, Protection, StorageParams};

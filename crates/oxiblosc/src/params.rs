@@ -9,7 +9,8 @@ use oxiblosc_chunk::header::{
 };
 use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::tune::BlocksizeRequest;
-use oxiblosc_codecs::Codec;
+use oxiblosc_codecs::{Codec, has_codec};
+use oxiblosc_filters::filter;
 use oxiblosc_frame::parameters::Parameters;
 
 /// Whether blocks are cut into as many streams as an item has bytes.
@@ -83,7 +84,8 @@ pub fn set_shuffle(
 pub fn filter_is_defined(id: u8) -> bool {
     const FIRST_OF_PROGRAMS: u8 = 160;
     let reserved = (filter_id::TRUNC_PREC + 1..=filter_id::LAST_DEFINED).contains(&id);
-    let unassigned = (filter_id::INT_TRUNC + 1..FIRST_OF_PROGRAMS).contains(&id);
+    let unassigned = (filter_id::LAST_DEFINED + 1..FIRST_OF_PROGRAMS).contains(&id);
+    let unassigned = unassigned && filter(id).is_none();
     !reserved && !unassigned
 }
 
@@ -177,11 +179,10 @@ impl CParams {
 
     /// Refuses codecs that are not the library's.
     pub(crate) fn check_codec(&self) -> Result<()> {
-        let known = Codec::from_code(self.codec.into());
-        if known.is_none() && !(codec::NDLZ..=codec::ZFP_RATE).contains(&self.codec) {
-            return Err(Error::CODEC_SUPPORT);
+        match has_codec(self.codec) {
+            true => Ok(()),
+            false => Err(Error::CODEC_SUPPORT),
         }
-        Ok(())
     }
 
     /// These parameters, for a chunk of `nbytes` bytes of data.

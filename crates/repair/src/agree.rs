@@ -47,8 +47,8 @@ impl Sizes {
 /// The headers of the chunks with bytes, their numbers, and whether each is proven by its checksum.
 type Fronts = Vec<(usize, ChunkHeader, bool)>;
 
-/// Takes the sizes of items, chunks and data from the chunks, unless the header is intact. Removes the metalayer of an array that cannot
-/// have such chunks. Adds notes about what was changed.
+/// Takes the sizes of items, chunks and data from the chunks, unless the header is intact. Removes
+/// the metalayer of an array that cannot have such chunks. Adds notes about what was changed.
 pub fn agree(
     header: &mut Header,
     state: Integrity,
@@ -159,7 +159,8 @@ fn sizes(header: &Header, state: Integrity, count: usize, fronts: &Fronts) -> Si
     }
 }
 
-/// Whether a frame with this header is no array, or one with `count` chunks and these sizes of a chunk and a block, in bytes.
+/// Whether a frame with this header is no array, or one with `count` chunks and these sizes of a
+/// chunk and a block, in bytes.
 fn is_array_of(header: &Header, count: usize, chunksize: usize, blocksize: Option<usize>) -> bool {
     let Some(content) = array_layer(&header.metalayers) else {
         return true;

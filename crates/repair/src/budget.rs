@@ -5,8 +5,8 @@ const TIMES: u64 = 8;
 /// How many bytes may be read besides.
 const FREE: u64 = 1 << 20;
 
-/// How many bytes a search may still spend on bytes that look like a chunk but are none, so that the time of a search is proportional to the
-/// size of the file.
+/// How many bytes a search may still spend on bytes that look like a chunk but are none, so that
+/// the time of a search is proportional to the size of the file.
 pub(crate) struct ScanBudget(u64);
 
 impl ScanBudget {

@@ -8,7 +8,8 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
 use std::ops::Range;
 
-/// Chunks with more bytes of data than this are decompressed block by block, so that a small file cannot make the tool allocate much memory.
+/// Chunks with more bytes of data than this are decompressed block by block, so that a small file
+/// cannot make the tool allocate much memory.
 const WHOLE: usize = 64 << 20;
 
 /// What is wrong with a chunk.
@@ -20,7 +21,8 @@ pub struct Damage {
     pub blocks: Vec<usize>,
 }
 
-/// The range of each block in the data of a chunk, in bytes; none if its blocks cannot be decompressed one by one.
+/// The range of each block in the data of a chunk, in bytes; none if its blocks cannot be
+/// decompressed one by one.
 pub fn blocks(header: &ChunkHeader) -> Option<impl Iterator<Item = Range<usize>> + use<>> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;
@@ -32,8 +34,8 @@ pub fn blocks(header: &ChunkHeader) -> Option<impl Iterator<Item = Range<usize>>
     whole.then_some(ranges)
 }
 
-/// Decompresses the block with this range of bytes into the front of `data`. `bytes` are those of the chunk, which is parsed once for all of
-/// its blocks.
+/// Decompresses the block with this range of bytes into the front of `data`. `bytes` are those of
+/// the chunk, which is parsed once for all of its blocks.
 pub fn block(
     contexts: &Contexts,
     (chunk, bytes): (&Chunk, &[u8]),
@@ -44,7 +46,8 @@ pub fn block(
     contexts.block(chunk, bytes, range, data)
 }
 
-/// Checks that a chunk can be decompressed, and that it has `expected` bytes of data, if that is known.
+/// Checks that a chunk can be decompressed, and that it has `expected` bytes of data, if that is
+/// known.
 pub fn chunk(contexts: &Contexts, chunk: &[u8], expected: Option<usize>) -> Result<(), Damage> {
     let all = |error| Damage {
         error,
@@ -58,7 +61,8 @@ pub fn chunk(contexts: &Contexts, chunk: &[u8], expected: Option<usize>) -> Resu
     match header.special() {
         Special::Unknown(_) => return Err(all(Error::DATA)),
         Special::None => {}
-        // It has no blocks. No writer puts anything behind the header of those without a value: these are bytes of a chunk whose header is damaged.
+        // It has no blocks. No writer puts anything behind the header of those without a value:
+        // these are bytes of a chunk whose header is damaged.
         Special::Zero | Special::Nan | Special::Uninit if header.cbytes > header.overhead() => {
             return Err(all(Error::INVALID_HEADER));
         }
@@ -91,7 +95,8 @@ pub fn chunk(contexts: &Contexts, chunk: &[u8], expected: Option<usize>) -> Resu
     }
 }
 
-/// Checks that a chunk has items of the size that its frame says. With another size the shuffles give wrong data without an error.
+/// Checks that a chunk has items of the size that its frame says. With another size the shuffles
+/// give wrong data without an error.
 pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
     let said = ChunkHeader::parse(chunk).map(|header| i32::from(header.typesize));
     match said {
@@ -105,7 +110,8 @@ pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
     }
 }
 
-/// The blocks that cannot be decompressed, in order. Fails with an error that does not show that a block is damaged.
+/// The blocks that cannot be decompressed, in order. Fails with an error that does not show that a
+/// block is damaged.
 fn damaged_blocks(contexts: &Contexts, chunk: (&Chunk, &[u8])) -> Result<Vec<usize>, Error> {
     let header = chunk.0.header();
     let Some(ranges) = blocks(header) else {

@@ -31,11 +31,14 @@ pub struct Verdict {
     pub nblocks: usize,
     /// The blocks that are lost, in order. Blocks of zeros replace them.
     pub wrong: Vec<usize>,
-    /// The blocks in which one bit was corrected, in order. Their checksums fit now. More damage is unlikely, but possible.
+    /// The blocks in which one bit was corrected, in order. Their checksums fit now. More damage is
+    /// unlikely, but possible.
     pub one_bit: Vec<usize>,
-    /// Whether one bit of its front was corrected: of header, block starts or dictionary, which all blocks depend on.
+    /// Whether one bit of its front was corrected: of header, block starts or dictionary, which all
+    /// blocks depend on.
     pub front_one_bit: bool,
-    /// Whether the checksums of all blocks but the wrong ones fit, even if it is not known which chunk it is.
+    /// Whether the checksums of all blocks but the wrong ones fit, even if it is not known which
+    /// chunk it is.
     pub fits: bool,
     /// Whether the checksum of its front does not fit, so that the data of its blocks may be wrong.
     pub front_wrong: bool,
@@ -92,7 +95,8 @@ pub struct ChunkRepair<'a> {
     pub faults: &'a dyn Files,
     /// Whether the order of the chunks is certain.
     pub in_order: bool,
-    /// Whether the header with the fixed-length metalayers, which some codecs and filters need, is intact.
+    /// Whether the header with the fixed-length metalayers, which some codecs and filters need, is
+    /// intact.
     pub metalayers: bool,
     /// Bytes of the chunk's data, if that is known.
     pub expected: Option<usize>,
@@ -111,7 +115,8 @@ fn asks_metalayers(header: &ChunkHeader) -> bool {
         || header.filters.iter().any(|id| *id >= FIRST_REGISTERED)
 }
 
-/// The blocks of a chunk that do not end within its first `there` bytes, in order; none if its block starts do not.
+/// The blocks of a chunk that do not end within its first `there` bytes, in order; none if its
+/// block starts do not.
 fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec<usize>> {
     let nblocks = header.nblocks;
     let ends: Vec<usize> = if header.is_memcpyed() {
@@ -141,7 +146,8 @@ fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec
     )
 }
 
-/// The chunk at the front of `room`, if correcting one bit of the header, or of the value that it repeats, makes its checksum fit.
+/// The chunk at the front of `room`, if correcting one bit of the header, or of the value that it
+/// repeats, makes its checksum fit.
 fn with_header_bit(room: &[u8], faults: &dyn Files) -> Option<Rebuilt> {
     let mut bytes = faults.readable(Buffer::copy_of(room))?;
     let bits = 8 * bytes.len().min(EXTENDED_HEADER_LENGTH + MAX_TYPESIZE);
@@ -190,7 +196,8 @@ impl ChunkRepair<'_> {
         }
     }
 
-    /// The chunk with a front that makes its checksum fit: rebuilt from its own header or those of other chunks, or with one bit corrected.
+    /// The chunk with a front that makes its checksum fit: rebuilt from its own header or those of
+    /// other chunks, or with one bit corrected.
     fn with_front_rebuilt(&self, room: &[u8], read: Option<&[u8]>) -> Option<Rebuilt> {
         let own = read.and_then(|chunk| ChunkHeader::parse(chunk).ok());
         let others = self.templates.iter().map(|template| {
@@ -229,7 +236,8 @@ impl ChunkRepair<'_> {
             })
     }
 
-    /// A chunk whose front is intact, so that its own header decides; if not `is_sure`, after one bit was corrected.
+    /// A chunk whose front is intact, so that its own header decides; if not `is_sure`, after one
+    /// bit was corrected.
     fn proven(&self, chunk: &[u8], is_sure: bool) -> Kept {
         let header = ChunkHeader::parse(chunk);
         let asks = header.as_ref().is_ok_and(asks_metalayers);
@@ -257,7 +265,8 @@ impl ChunkRepair<'_> {
         (chunk, verdict)
     }
 
-    /// A chunk of which the file has only the bytes in front of `there`, padded, and whose checksums do not prove its front.
+    /// A chunk of which the file has only the bytes in front of `there`, padded, and whose
+    /// checksums do not prove its front.
     fn cut(&self, chunk: &[u8], there: usize) -> Kept {
         let header = match ChunkHeader::parse(chunk) {
             Ok(header) if self.expected.is_none_or(|nbytes| nbytes == header.nbytes) => header,
@@ -339,7 +348,8 @@ impl ChunkRepair<'_> {
         )
     }
 
-    /// Whether a chunk can be decompressed, and belongs to the frame as far as its header and the size of its data tell.
+    /// Whether a chunk can be decompressed, and belongs to the frame as far as its header and the
+    /// size of its data tell.
     fn is_right(&self, chunk: &[u8]) -> bool {
         if !is_sound(chunk) || check::item_size(chunk, self.parameters.typesize).is_err() {
             return false;
@@ -353,7 +363,8 @@ impl ChunkRepair<'_> {
         }
     }
 
-    /// The chunk at a place with one field of its header put right, for which the frame or its other chunks tell another value.
+    /// The chunk at a place with one field of its header put right, for which the frame or its
+    /// other chunks tell another value.
     fn with_field_corrected(&self, place: u64, chunks: &ChunkFinder) -> Option<Kept> {
         let mut room = chunks.room(place)?;
         let front: Front = room.first_chunk().copied()?;
@@ -383,7 +394,8 @@ impl ChunkRepair<'_> {
         self.faults.readable(Buffer::copy_of(chunk))
     }
 
-    /// The chunk as it is if it can be decompressed; else one with the blocks that can be; none if there are no such blocks.
+    /// The chunk as it is if it can be decompressed; else one with the blocks that can be; none if
+    /// there are no such blocks.
     fn checked(&self, chunk: &[u8], expected: Option<usize>, state: Integrity) -> Kept {
         let Ok(header) = ChunkHeader::parse(chunk) else {
             return lost();
@@ -413,7 +425,8 @@ impl ChunkRepair<'_> {
         }
     }
 
-    /// The chunk with zeros in place of the blocks in `wrong`, which are sorted, and of those that cannot be decompressed.
+    /// The chunk with zeros in place of the blocks in `wrong`, which are sorted, and of those that
+    /// cannot be decompressed.
     fn without(&self, chunk: &[u8], wrong: &[usize], state: Integrity) -> Kept {
         self.try_without(chunk, wrong, state).unwrap_or_else(lost)
     }
@@ -455,8 +468,9 @@ impl ChunkRepair<'_> {
         Some((Some(chunk), verdict))
     }
 
-    /// The same for blocks of variable length. Each lost block is as long as it says itself, if these lengths add up to the size of the
-    /// chunk. Otherwise each has one byte, and the last one the rest.
+    /// The same for blocks of variable length. Each lost block is as long as it says itself, if
+    /// these lengths add up to the size of the chunk. Otherwise each has one byte, and the last one
+    /// the rest.
     fn without_variable(
         &self,
         header: &ChunkHeader,

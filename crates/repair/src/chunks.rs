@@ -114,7 +114,8 @@ fn c_path(path: &Path) -> Option<CStrBuf> {
 /// Whether the checksum of a chunk's front fits.
 pub fn is_proven(chunk: &[u8]) -> bool {
     ChunkHeader::parse(chunk).is_ok_and(|header| {
-        // A block of variable length begins with its size, so damage to one of them keeps such a chunk from being parsed.
+        // A block of variable length begins with its size, so damage to one of them keeps such a
+        // chunk from being parsed.
         let fits = || match header.has_vlblocks() {
             true => rebuild::front_matches(&header, chunk),
             false => Chunk::parse(&header, chunk).is_ok(),
@@ -123,7 +124,8 @@ pub fn is_proven(chunk: &[u8]) -> bool {
     })
 }
 
-/// Headers of chunks that are proven by their checksums, one of each kind. Their sizes are those of any chunk of that kind.
+/// Headers of chunks that are proven by their checksums, one of each kind. Their sizes are those of
+/// any chunk of that kind.
 pub fn templates(locations: &RunList<ChunkLocation>, chunks: &ChunkFinder) -> Vec<ChunkHeader> {
     let mut templates: Vec<ChunkHeader> = Vec::new();
     for place in locations.places().take(TRIED) {

@@ -1,15 +1,16 @@
 //! Contexts that compress and decompress the chunks of a frame.
 
-use oxiblosc::codec::{self, NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
+use oxiblosc::codec;
 use oxiblosc::{CParams, DParams, Place, Protection, Split, StorageParams, SuperChunk};
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::{ChunkHeader, filter_id};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
-use oxiblosc_codecs::Codec;
+use oxiblosc_codecs::has_codec;
+use oxiblosc_filters::filter;
 use oxiblosc_frame::header::Header;
 use oxiblosc_frame::parameters::Parameters;
 use std::ops::Range;
@@ -17,33 +18,23 @@ use std::ops::Range;
 /// The result of most functions here.
 type Done<T> = Result<T, Error>;
 
-/// Whether the library has a codec.
-fn is_known_codec(code: u8) -> bool {
-    let own = [NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE];
-    Codec::from_code(code.into()).is_some() || own.contains(&code)
-}
-
-/// Whether the library has a filter.
-fn is_known_filter(id: u8) -> bool {
-    id <= filter_id::TRUNC_PREC || (filter_id::NDCELL..=filter_id::INT_TRUNC).contains(&id)
-}
-
-/// The error of a chunk that needs a codec or a filter which the tool does not have; none if it has all.
+/// The error of a chunk that needs a codec or a filter which the tool does not have; none if it has
+/// all.
 fn missing(header: &ChunkHeader) -> Option<Error> {
     let is_other = header.flags >> 5 == UDCODEC_FORMAT;
-    if is_other && !header.is_memcpyed() && !is_known_codec(header.udcompcode) {
+    if is_other && !header.is_memcpyed() && !has_codec(header.udcompcode) {
         return Some(Error::CODEC_SUPPORT);
     }
-    let is_known = |id: &u8| is_known_filter(*id);
+    let is_known = |id: &u8| filter(*id).is_some();
     (!header.filters.iter().all(is_known)).then_some(Error::FILTER_PIPELINE)
 }
 
 /// The same of the parameters of a frame, with which its chunks are made.
 pub fn missing_of(parameters: &Parameters) -> Option<Error> {
-    if !is_known_codec(parameters.compcode) {
+    if !has_codec(parameters.compcode) {
         return Some(Error::CODEC_SUPPORT);
     }
-    let is_known = |id: &u8| is_known_filter(*id);
+    let is_known = |id: &u8| filter(*id).is_some();
     (!parameters.filters.iter().all(is_known)).then_some(Error::FILTER_PIPELINE)
 }
 
@@ -118,14 +109,16 @@ impl Contexts {
         self.0.compress(data, self.0.has_checksums()?)
     }
 
-    /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`. Returns the bytes of data.
+    /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`.
+    /// Returns the bytes of data.
     pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
         let header = ChunkHeader::parse(chunk)?;
         let done = self.0.decoder()?.decompress(&header, chunk, data);
         done.map_err(|error| missing(&header).unwrap_or(error))
     }
 
-    /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size in bytes.
+    /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size
+    /// in bytes.
     pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
         let decoder = self.0.decoder()?;
         oxiblosc::context::decompress_items(decoder, chunk, start, count, data).map_err(|error| {
@@ -134,8 +127,8 @@ impl Contexts {
         })
     }
 
-    /// Decompresses the whole items in a range of the data of a chunk, in bytes, into `data`, which is as long. `bytes` are those of the
-    /// chunk.
+    /// Decompresses the whole items in a range of the data of a chunk, in bytes, into `data`, which
+    /// is as long. `bytes` are those of the chunk.
     pub fn block(
         &self,
         chunk: &Chunk,

@@ -266,7 +266,8 @@ impl Evidence<'_> {
         (self.state != Integrity::Damaged).then_some(self.header)
     }
 
-    /// The chunks of a frame whose index is lost, in the order that the checksum of the index proves.
+    /// The chunks of a frame whose index is lost, in the order that the checksum of the index
+    /// proves.
     fn locations_by_checksum(&self, sum: Option<u32>) -> Option<RunList<ChunkLocation>> {
         if self
             .index
@@ -322,7 +323,8 @@ impl Evidence<'_> {
     }
 }
 
-/// The index at the position `said` by the header, or else the one before the trailer. Its checksum decides, if it has one.
+/// The index at the position `said` by the header, or else the one before the trailer. Its checksum
+/// decides, if it has one.
 fn find_index(
     image: &RolledBackFile,
     contexts: &Contexts,
@@ -365,8 +367,9 @@ fn start_of(
     Some((start, sure && !proven.is_empty()))
 }
 
-/// Whether each offset of an index leads to a chunk that ends before `limit`, and no two of them overlap. An index without a checksum may be
-/// damaged and look right. One field of a chunk's header may be damaged if the chunk fills the space up to the next one.
+/// Whether each offset of an index leads to a chunk that ends before `limit`, and no two of them
+/// overlap. An index without a checksum may be damaged and look right. One field of a chunk's
+/// header may be damaged if the chunk fills the space up to the next one.
 fn lead_to_chunks(
     locations: &RunList<ChunkLocation>,
     image: &RolledBackFile,
@@ -427,8 +430,8 @@ fn nbytes_of(header: &Header, nchunk: usize) -> Option<usize> {
     usize::try_from(rest.min(size)).ok()
 }
 
-/// Whether these are all chunks in the file, and checksums prove some of them. Then an index without a checksum is right, too, since a
-/// damaged offset would lead to no chunk.
+/// Whether these are all chunks in the file, and checksums prove some of them. Then an index
+/// without a checksum is right, too, since a damaged offset would lead to no chunk.
 fn are_all(
     locations: &RunList<ChunkLocation>,
     image: &RolledBackFile,

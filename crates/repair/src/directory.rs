@@ -75,15 +75,16 @@ struct Order {
     locations: RunList<ChunkLocation>,
     /// Whether the order is certain.
     is_certain: bool,
-    /// Whether the places and kinds of chunks of special values, which have no files, are certain, provided that the order is.
+    /// Whether the places and kinds of chunks of special values, which have no files, are certain,
+    /// provided that the order is.
     specials_proven: bool,
     /// The state of the index.
     index: Integrity,
 }
 
 impl Order {
-    /// Finds the order: by the index if it is not damaged, by its checksum, by a damaged index, or else by the numbers of the files. `sum` is the
-    /// checksum of the index.
+    /// Finds the order: by the index if it is not damaged, by its checksum, by a damaged index, or
+    /// else by the numbers of the files. `sum` is the checksum of the index.
     fn find(
         index: Option<SalvagedIndex>,
         (header, state): (&Header, Integrity),
@@ -167,7 +168,8 @@ fn by_index(
     }
     let mut places = index.places();
     places.sort_unstable();
-    // Without a checksum the index is right if each file is named once: a damaged offset would name no file.
+    // Without a checksum the index is right if each file is named once: a damaged offset would name
+    // no file.
     let is_proven = |number: &u64| chunks.header(*number).is_some_and(|(_, proven)| proven);
     let is_sure = index.state == Integrity::Intact
         || (index.state == Integrity::Unknown

@@ -20,7 +20,8 @@ pub struct End {
 }
 
 impl End {
-    /// Looks for the trailer before the end of the frame that the header names, and before the end of the file.
+    /// Looks for the trailer before the end of the frame that the header names, and before the end
+    /// of the file.
     pub fn find(
         image: &RolledBackFile,
         extent: &Extent,
@@ -68,7 +69,8 @@ impl End {
         let last = image.read(pos, trailer::MIN_LEN)?;
         let sums = sums(&last);
         let read = || {
-            // If the header is damaged its length may be wrong, so the trailer is parsed without it.
+            // If the header is damaged its length may be wrong, so the trailer is parsed without
+            // it.
             let len = trailer::len(&last, end, header_len)
                 .or_else(|_| trailer::len(&last, end, 0))
                 .ok()?;

@@ -1,4 +1,5 @@
-//! Fields of a chunk's header that the frame or its other chunks tell, too. A damaged one can be put right, if it is the only one.
+//! Fields of a chunk's header that the frame or its other chunks tell, too. A damaged one can be
+//! put right, if it is the only one.
 
 use crate::chunks::{ChunkFinder, Front};
 use crate::location::{ChunkLocation, HEADER};
@@ -101,7 +102,8 @@ pub struct Correction {
 }
 
 impl ChunkHints<'_> {
-    /// The headers that differ from `front` in one field, for which another value is known. The surest ones come first.
+    /// The headers that differ from `front` in one field, for which another value is known. The
+    /// surest ones come first.
     pub fn corrections(&self, front: &Front) -> Vec<Correction> {
         let parameters = self.parameters;
         let int32 = |size: usize| i32::try_from(size).map(i32::to_le_bytes).ok();

@@ -12,7 +12,8 @@ use oxiblosc_frame::meta::Metalayer;
 /// The most bytes of a header that are searched for metalayers.
 const MAX_SEARCHED: usize = 1 << 20;
 
-/// The header that was read; if it is lost, one made from the chunks. Adds a note if it is not intact.
+/// The header that was read; if it is lost, one made from the chunks. Adds a note if it is not
+/// intact.
 pub fn header_or(
     front: Option<SalvagedHeader>,
     state: Integrity,
@@ -40,7 +41,8 @@ pub struct SalvagedHeader {
 }
 
 impl SalvagedHeader {
-    /// Reads the header, without the metalayers if they are damaged. None if its fixed fields make no sense.
+    /// Reads the header, without the metalayers if they are damaged. None if its fixed fields make
+    /// no sense.
     pub fn read(image: &RolledBackFile, notes: &mut Vec<String>) -> Option<Self> {
         let mut front = image.read(0, MIN_LEN)?.to_vec();
         let has_magic = Header::has_magic(&front);
@@ -59,7 +61,8 @@ impl SalvagedHeader {
                 whole,
             });
         }
-        // The metalayers are damaged. Parse the fixed fields alone, with an empty list of metalayers.
+        // The metalayers are damaged. Parse the fixed fields alone, with an empty list of
+        // metalayers.
         let empty = [0x93, 0xcd, 0, 7, 0xde, 0, 0, 0xdc, 0, 0];
         front.extend(empty);
         let len = front.len() as u32;
@@ -84,7 +87,8 @@ impl SalvagedHeader {
         })
     }
 
-    /// Whether it is as it was written. A header that was changed by a writer without checksums has none.
+    /// Whether it is as it was written. A header that was changed by a writer without checksums has
+    /// none.
     pub fn state(&self, sums: Option<&Sums>) -> Integrity {
         match (&self.whole, sums) {
             (None, _) => Integrity::Damaged,
@@ -108,7 +112,8 @@ fn array_in(header: &[u8]) -> Option<Metalayer> {
     let mut all = (MIN_LEN..header.len()).filter_map(|at| {
         let bytes = &header[at..];
         let (dimensions, list) = (*bytes.get(2)?, *bytes.get(3)?);
-        // In msgpack: a list of seven values, version 0, the number of dimensions, and a list with as many lengths.
+        // In msgpack: a list of seven values, version 0, the number of dimensions, and a list with
+        // as many lengths.
         if bytes[0] != 0x97 || bytes[1] != 0 || dimensions > 15 || list != 0x90 + dimensions {
             return None;
         }

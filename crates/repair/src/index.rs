@@ -55,7 +55,8 @@ impl SalvagedIndex {
         self.offsets.runs().all(|(_, offset)| offset.is_some())
     }
 
-    /// Whether it can be the index of a frame with this header. A remnant of an older index has another number of offsets.
+    /// Whether it can be the index of a frame with this header. A remnant of an older index has
+    /// another number of offsets.
     pub fn belongs(&self, header: Option<&Header>) -> bool {
         let count = header.and_then(Header::nchunks);
         self.is_whole()
@@ -79,7 +80,8 @@ impl SalvagedIndex {
     }
 
     /// Whether the chunks that it leads to are not those that were there when it was written.
-    /// Offsets count from `start`. A chunk whose front is damaged tells nothing, and then the others do not, either.
+    /// Offsets count from `start`. A chunk whose front is damaged tells nothing, and then the
+    /// others do not, either.
     pub fn is_misleading(&self, start: u64, chunks: &ChunkFinder) -> bool {
         let known = self.binding.filter(|_| self.state == Integrity::Intact);
         let Some(known) = known else {
@@ -114,7 +116,8 @@ impl SalvagedIndex {
         let mut chunk = image.bytes(pos, header.cbytes)?;
         chunk[TYPESIZE] = WIDTH as u8;
         let index = Self::of_chunk(image, contexts, (pos, &header, &chunk), sum)?;
-        // Other bytes than an index would not make offsets that are all different, as those of chunks are.
+        // Other bytes than an index would not make offsets that are all different, as those of
+        // chunks are.
         let is_index =
             index.state == Integrity::Intact || (index.is_whole() && index.is_distinct());
         (!is_mended || is_index).then_some(index)
@@ -127,7 +130,8 @@ impl SalvagedIndex {
         places.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Decodes the index in a chunk with this position and header, and checks it against the checksum `sum`.
+    /// Decodes the index in a chunk with this position and header, and checks it against the
+    /// checksum `sum`.
     fn of_chunk(
         image: &RolledBackFile,
         contexts: &Contexts,
@@ -178,8 +182,8 @@ impl SalvagedIndex {
         some.then_some(index(offsets, Integrity::Damaged))
     }
 
-    /// Searches backwards for the index before the trailer, which begins at `end`. It is recognised by its checksum `sum`; if that is unknown,
-    /// it must end at the trailer, and be readable.
+    /// Searches backwards for the index before the trailer, which begins at `end`. It is recognised
+    /// by its checksum `sum`; if that is unknown, it must end at the trailer, and be readable.
     pub fn before(
         image: &RolledBackFile,
         contexts: &Contexts,
@@ -249,7 +253,8 @@ fn as_runs(offsets: &Offsets) -> RunList<Option<i64>> {
     runs
 }
 
-/// Whether a chunk is long enough for its number of blocks. If not, its damaged size could ask for more offsets than there is memory.
+/// Whether a chunk is long enough for its number of blocks. If not, its damaged size could ask for
+/// more offsets than there is memory.
 fn has_room(header: &ChunkHeader) -> bool {
     let least = match header.is_memcpyed() {
         true => header.nbytes,

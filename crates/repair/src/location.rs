@@ -49,7 +49,8 @@ pub(crate) fn location(offset: i64, start: u64) -> ChunkLocation {
 pub const MISPLACED: &str =
     "chunks were swapped, or some are older than others: which are right is not known";
 
-/// The number of the chunk in a file with this name, such as `0000000A.chunk`; none for other files.
+/// The number of the chunk in a file with this name, such as `0000000A.chunk`; none for other
+/// files.
 pub fn chunk_number(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".chunk")?;
     let is_number = digits.len() == 8

@@ -10,7 +10,8 @@ use oxiblosc_frame::header::Header;
 use oxiblosc_frame::offsets::ChunkPlace;
 use std::collections::{HashMap, HashSet};
 
-/// The chunks in order, by the index if there is one, or else by their positions. If there is a header there are as many as it says.
+/// The chunks in order, by the index if there is one, or else by their positions. If there is a
+/// header there are as many as it says.
 pub(crate) fn arrange(
     header: Option<&Header>,
     index: Option<&SalvagedIndex>,
@@ -31,8 +32,8 @@ pub(crate) fn arrange(
     let mut locations = RunList::new();
     let missing = expected.map_or(0, |expected| expected.saturating_sub(found));
     let gaps = &scan.gaps;
-    // Each gap between chunks is taken as one lost chunk, and a single gap as all missing chunks. If more are missing they are
-    // taken as lost at the end of the file.
+    // Each gap between chunks is taken as one lost chunk, and a single gap as all missing chunks.
+    // If more are missing they are taken as lost at the end of the file.
     for (at, (pos, _)) in scan.chunks.iter().enumerate() {
         let nth = gaps.partition_point(|gap| *gap < at);
         if gaps.get(nth) == Some(&at) && nth < missing {
@@ -54,7 +55,8 @@ pub(crate) fn arrange(
     locations
 }
 
-/// Adds or removes locations until there are as many as the header expects, in a file of `size` bytes in which `found` chunks were found.
+/// Adds or removes locations until there are as many as the header expects, in a file of `size`
+/// bytes in which `found` chunks were found.
 fn fit(
     locations: &mut RunList<ChunkLocation>,
     expected: usize,
@@ -151,7 +153,8 @@ fn complete(
     locations
 }
 
-/// The chunks in the order of their file numbers, with lost chunks for missing numbers, as far as `expected` chunks allow.
+/// The chunks in the order of their file numbers, with lost chunks for missing numbers, as far as
+/// `expected` chunks allow.
 pub(crate) fn numbered(numbers: &[u64], expected: Option<usize>) -> RunList<ChunkLocation> {
     let missing = expected
         .map_or(0, |expected| expected.saturating_sub(numbers.len()))

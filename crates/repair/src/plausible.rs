@@ -6,8 +6,8 @@ use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
 use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::Header;
 
-/// Parses `bytes` as the header of a chunk, `room` bytes before the end of the file. None if no writer makes such a chunk for a frame with the
-/// header `frame`.
+/// Parses `bytes` as the header of a chunk, `room` bytes before the end of the file. None if no
+/// writer makes such a chunk for a frame with the header `frame`.
 pub(crate) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Option<ChunkHeader> {
     let known = (version::ALPHA..=version::VL_BLOCKS).contains(&bytes[0]);
     let header = known.then(|| ChunkHeader::parse(bytes).ok()).flatten()?;

@@ -22,7 +22,8 @@ pub struct RolledBackFile<'a> {
 }
 
 impl<'a> RolledBackFile<'a> {
-    /// Opens a file, and looks for an undo record. Adds a note if there is one. Errors that show no damage are noted in `faults`.
+    /// Opens a file, and looks for an undo record. Adds a note if there is one. Errors that show no
+    /// damage are noted in `faults`.
     pub fn new(
         file: &'a dyn Storage,
         faults: &'a dyn Files,
@@ -63,7 +64,8 @@ impl<'a> RolledBackFile<'a> {
         }
     }
 
-    /// Reads `len` bytes; none if the file ends before. None, too, if they cannot be read for a reason that shows no damage, which is noted.
+    /// Reads `len` bytes; none if the file ends before. None, too, if they cannot be read for a
+    /// reason that shows no damage, which is noted.
     pub fn read(&self, pos: u64, len: usize) -> Option<Buffer> {
         pos.checked_add(len as u64)
             .filter(|end| *end <= self.size)?;
@@ -73,8 +75,8 @@ impl<'a> RolledBackFile<'a> {
         Some(bytes)
     }
 
-    /// The chunk at a position, as long as its header says, padded as by [`Self::bytes`]. None if its header asks for more bytes than any chunk
-    /// with so much data has.
+    /// The chunk at a position, as long as its header says, padded as by [`Self::bytes`]. None if
+    /// its header asks for more bytes than any chunk with so much data has.
     pub fn chunk(&self, pos: u64) -> Option<Buffer> {
         let front = self.read(pos, HEADER)?;
         let header = ChunkHeader::parse(&front).ok()?;
@@ -82,8 +84,8 @@ impl<'a> RolledBackFile<'a> {
         is_possible.then(|| self.bytes(pos, header.cbytes))?
     }
 
-    /// Reads `len` bytes. If the file ends before, they are padded with bytes with which no stream begins. (Zeros would be valid: they
-    /// stand for a run of zeros.)
+    /// Reads `len` bytes. If the file ends before, they are padded with bytes with which no stream
+    /// begins. (Zeros would be valid: they stand for a run of zeros.)
     pub fn bytes(&self, pos: u64, len: usize) -> Option<Buffer> {
         let there = self.size.checked_sub(pos)?;
         let there = len.min(usize::try_from(there).unwrap_or(usize::MAX));

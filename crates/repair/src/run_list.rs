@@ -9,6 +9,12 @@ pub struct RunList<T> {
     runs: Vec<(T, usize)>,
 }
 
+impl<T: PartialEq> Default for RunList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: PartialEq> RunList<T> {
     /// An empty list.
     pub const fn new() -> Self {

@@ -24,13 +24,15 @@ const STARTS: usize = 4 << 10;
 pub(crate) struct Scan {
     /// Chunks, in the order of the file.
     pub chunks: Vec<(u64, ChunkHeader)>,
-    /// Which of the chunks (by their places in `chunks`) follow bytes that belong to no chunk, in order.
+    /// Which of the chunks (by their places in `chunks`) follow bytes that belong to no chunk, in
+    /// order.
     pub gaps: Vec<usize>,
     /// The index, if it was found behind the chunks.
     pub index: Option<SalvagedIndex>,
 }
 
-/// The header at `pos` with one field put right, if such a chunk ends exactly where the room that is `told` ends.
+/// The header at `pos` with one field put right, if such a chunk ends exactly where the room that
+/// is `told` ends.
 pub(crate) fn mended(
     image: &RolledBackFile,
     pos: u64,
@@ -85,7 +87,8 @@ pub(crate) fn scan(
         // The file may end within a chunk, whose first blocks can be read.
         let cut = plausible(&front, u64::MAX, frame);
         let cut = cut.filter(|header| starts_well(header, image, pos, &mut budget));
-        // A damaged size may make the last chunk cover those behind it, so the search begins inside of it.
+        // A damaged size may make the last chunk cover those behind it, so the search begins inside
+        // of it.
         let from = match scan.chunks.last() {
             Some((last, _))
                 if frame.is_some_and(|frame| frame.chunksize > 0) && budget.spend(pos - last) =>
@@ -150,7 +153,8 @@ fn search(
     }
 }
 
-/// Whether every block of a chunk starts within it, which is hardly ever so for other bytes. False if the budget does not allow to check it.
+/// Whether every block of a chunk starts within it, which is hardly ever so for other bytes. False
+/// if the budget does not allow to check it.
 fn starts_well(
     header: &ChunkHeader,
     image: &RolledBackFile,
@@ -207,7 +211,8 @@ impl Scan {
         pos.checked_add(header.cbytes as u64)
     }
 
-    /// The header at `pos`, behind the chunks that were found, with one field put right. The next chunk follows it, or `limit`.
+    /// The header at `pos`, behind the chunks that were found, with one field put right. The next
+    /// chunk follows it, or `limit`.
     fn mended_at(
         &self,
         image: &RolledBackFile,
@@ -253,7 +258,8 @@ impl Scan {
     }
 }
 
-/// A header made from those of the chunks. `is_proven` says whether the chunk at a position is proven by its checksum.
+/// A header made from those of the chunks. `is_proven` says whether the chunk at a position is
+/// proven by its checksum.
 pub(crate) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Option<Header> {
     // Prefer a chunk that is certainly not damaged.
     let first = scan.chunks.iter().find(|(pos, _)| is_proven(*pos));

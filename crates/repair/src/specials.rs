@@ -1,5 +1,6 @@
-//! Chunks of special values, which are not in the file: only the index named them. If it is lost, all ways to arrange them among the others
-//! are tried, unless there are too many. The checksum of the index proves the right one.
+//! Chunks of special values, which are not in the file: only the index named them. If it is lost,
+//! all ways to arrange them among the others are tried, unless there are too many. The checksum of
+//! the index proves the right one.
 
 use crate::files::Files;
 use crate::index::would_fit;
@@ -7,11 +8,13 @@ use crate::location::ChunkLocation;
 use crate::run_list::RunList;
 use oxiblosc_chunk::header::Special;
 
-/// The most arrangements that are tried with each kind of value. A wrong one fits by chance once in 2^32, so these are few enough.
+/// The most arrangements that are tried with each kind of value. A wrong one fits by chance once in
+/// 2^32, so these are few enough.
 const MOST_TRIED: usize = 4096;
 
-/// The `count` chunks of a frame: those in `found`, in the order of the file, with chunks of special values among them, so that their index
-/// has the checksum `sum`. None if no arrangement has, or there are too many. Offsets count from `start`.
+/// The `count` chunks of a frame: those in `found`, in the order of the file, with chunks of
+/// special values among them, so that their index has the checksum `sum`. None if no arrangement
+/// has, or there are too many. Offsets count from `start`.
 pub(crate) fn placed(
     found: &[u64],
     count: usize,

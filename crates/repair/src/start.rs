@@ -13,8 +13,9 @@ const TRIED: usize = 32;
 /// The positions of the first byte of a chunk, and behind its last.
 pub(crate) type Span = (u64, u64);
 
-/// The end of the header with which most offsets of the index (`places`) lead to chunks that were found, how many do, and whether no other
-/// end is likely. `said` is the end in the header; chunks end before `limit`.
+/// The end of the header with which most offsets of the index (`places`) lead to chunks that were
+/// found, how many do, and whether no other end is likely. `said` is the end in the header; chunks
+/// end before `limit`.
 pub(crate) fn find(
     said: Option<u64>,
     places: &[u64],
@@ -78,7 +79,8 @@ mod tests {
         let places: Vec<u64> = (0..10).map(|n| n * 1000).collect();
         let chunks: Vec<Span> = (1..10).map(|n| (120 + n * 1000, 1120 + n * 1000)).collect();
         assert_eq!(find(None, &places, &chunks, 10_120), Some((120, 9, true)));
-        // With the last one gone too it may as well have begun one chunk before, where that is possible.
+        // With the last one gone too it may as well have begun one chunk before, where that is
+        // possible.
         let places: Vec<u64> = (0..10).map(|n| n * 20).collect();
         let chunks: Vec<Span> = (1..9).map(|n| (120 + n * 20, 140 + n * 20)).collect();
         let (_, _, sure) = find(None, &places, &chunks, 320).expect("some start");

@@ -5,10 +5,10 @@ use crate::failure::{Failure, Result};
 use crate::faults::Faults;
 use crate::input::Input;
 use crate::library::zeros;
+use oxiblosc::storage::Storage;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Shared;
 use oxiblosc_base::system::files::read_exact_at;
-use oxiblosc_io::Storage;
 use rawzip::{
     CompressionMethod, Crc32, ErrorKind, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive,
 };

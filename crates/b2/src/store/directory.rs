@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::paths::{frame_file, is_file};
-use oxiblosc_frame::header::Header;
+use oxiblosc::format::frame::header::Header;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

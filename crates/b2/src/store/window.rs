@@ -1,8 +1,8 @@
 //! A range of bytes of something larger, as a file that can only be read.
 
+use oxiblosc::storage::Storage;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::{Shared, shared_dyn};
-use oxiblosc_io::Storage;
 use std::ops::Range;
 #[cfg(test)]
 use std::sync::{

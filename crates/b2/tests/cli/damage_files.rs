@@ -1,11 +1,11 @@
 //! Frames of many kinds, and kinds of damage to them.
 
 use crate::support::Folder;
+use oxiblosc::format::chunk::ChunkInput;
+use oxiblosc::format::chunk::header::{Blocks, ChunkHeader};
+use oxiblosc::format::frame::header::{Extent, Header};
 use oxiblosc::schunk::chunks::Position;
 use oxiblosc::{Array, CParams, Layout, Place, Protection, StorageParams, SuperChunk};
-use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::header::{Blocks, ChunkHeader};
-use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_testing::random::Rng;
 use std::path::Path;
 

@@ -2,9 +2,9 @@
 
 use crate::support::{Folder, b2, npy, piped, read, series, symlink};
 #[cfg(target_os = "linux")]
-use oxiblosc_base::system::attributes;
+use oxiblosc::storage::attributes::acl;
 #[cfg(target_os = "linux")]
-use oxiblosc_io::attributes::acl;
+use oxiblosc_base::system::attributes;
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};

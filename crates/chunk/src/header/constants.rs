@@ -70,31 +70,7 @@ pub mod offset {
     pub const CBYTES: usize = 12;
 }
 
-/// Filters that the format itself defines.
-pub mod filter_id {
-    /// An empty slot.
-    pub const NONE: u8 = 0;
-    /// Byte shuffle; its meta byte, if not 0, is the number of byte streams.
-    pub const SHUFFLE: u8 = 1;
-    /// Bit shuffle.
-    pub const BITSHUFFLE: u8 = 2;
-    /// XOR with the first block.
-    pub const DELTA: u8 = 3;
-    /// Mantissa bits set to zero; not undone.
-    pub const TRUNC_PREC: u8 = 4;
-    /// Ids above this belong to registered and user-defined filters.
-    pub const LAST_DEFINED: u8 = 31;
-    /// Items sorted by cells of an n-dimensional block.
-    pub const NDCELL: u8 = 32;
-    /// Means of cells of an n-dimensional block.
-    pub const NDMEAN: u8 = 33;
-    /// [`BYTEDELTA`] as it was first released.
-    pub const BYTEDELTA_BUGGY: u8 = 34;
-    /// Differences of neighbouring bytes of a shuffled block.
-    pub const BYTEDELTA: u8 = 35;
-    /// Bits of integers set to zero; not undone.
-    pub const INT_TRUNC: u8 = 36;
-}
+pub use oxiblosc_filters::filter_id;
 
 /// The bits of the header's `flags` byte that filters decide.
 #[inline]

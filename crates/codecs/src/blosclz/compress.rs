@@ -6,7 +6,7 @@ use core::hint::select_unpredictable;
 
 use super::{FAR, MAX_LITERALS, WINDOW};
 use crate::copy::{array_at, array_at_mut, match_len, read4};
-use crate::table::{SlotInt, Table, hash, position};
+use crate::hash_table::{SlotInt, Table, hash, position};
 use crate::unaligned::{load, xor8};
 use oxiblosc_base::Result;
 

@@ -9,7 +9,7 @@ use super::symbols::{
     DISTANCE_CODE_SHIFT, DISTANCE_CODES, DISTANCE_SHIFT, END_BLOCK, FIRST_LENGTH, LITERAL_MASK,
     NO_DISTANCE, distance_extra_bits, length_code, match_symbol,
 };
-use crate::table::zeros;
+use crate::hash_table::zeros;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::boxed;
 

@@ -12,7 +12,7 @@ use super::skips::Skips;
 use super::symbols::MAX_MATCH;
 use super::window::{MAX_DISTANCE, MAX_HASH_BITS, MAX_POSITION, Match, WINDOW_SIZE};
 use crate::copy::match_len;
-use crate::table::KNUTH_MULTIPLIER;
+use crate::hash_table::KNUTH_MULTIPLIER;
 use crate::unaligned::{first_mismatch, load};
 
 /// How many candidates are tried whose distance is shorter than the match, so that the match overlaps itself.

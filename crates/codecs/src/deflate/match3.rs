@@ -3,7 +3,7 @@
 use core::hint::select_unpredictable;
 
 use super::window::{MAX_DISTANCE, Match};
-use crate::table::zeros;
+use crate::hash_table::zeros;
 use oxiblosc_base::Result;
 
 /// How many upper bits of the hash select a bucket, for the longest streams. The lowest 16 bits are a tag, which tells the hashes of one

@@ -6,7 +6,7 @@
 //! candidates.
 
 use super::window::WINDOW_SIZE;
-use crate::table::zeros;
+use crate::hash_table::zeros;
 
 /// For each position modulo `WINDOW_SIZE`, the position after the next one on its chain. It is only valid if the next one is in the window.
 ///

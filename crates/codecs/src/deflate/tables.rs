@@ -4,7 +4,7 @@ use super::finder::MatchFinder;
 use super::match3::Buckets;
 use super::skips::Skips;
 use super::window::{MAX_HASH_BITS, MAX_POSITION, WINDOW_SIZE};
-use crate::table::zeros;
+use crate::hash_table::zeros;
 use oxiblosc_base::Result;
 
 /// The number of bits of the hash for the shortest streams.

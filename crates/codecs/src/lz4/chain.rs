@@ -9,7 +9,7 @@ use super::prefixed::PrefixedSrc;
 use super::word_filter::{Bits, NoFilter, WordFilter};
 use super::writer::Match;
 use crate::copy::array_at;
-use crate::table::{hash, zeros};
+use crate::hash_table::{hash, zeros};
 use crate::unaligned::load;
 use oxiblosc_base::Result;
 

@@ -17,7 +17,7 @@ use super::match_end::{
 use super::sequence::{
     SEQUENCE_MARGIN, Sequence, put_last_literals, put_sequence, put_sequence_unchecked,
 };
-use crate::table::Table;
+use crate::hash_table::Table;
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
 use oxiblosc_base::Result;

@@ -1,7 +1,7 @@
 //! The hash tables of the fast compressor, which give one candidate for a position.
 
 use super::format::MF_LIMIT;
-use crate::table::{hash, position};
+use crate::hash_table::{hash, position};
 use crate::unaligned::load;
 
 /// Binary logarithm of the number of slots in the table with 16-bit positions.

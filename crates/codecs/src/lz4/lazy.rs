@@ -9,7 +9,7 @@ use super::get_or_try_init;
 use super::prefixed::PrefixedSrc;
 use super::word_filter::{MAX_WORDS, NoFilter, SeenWords, WordFilter};
 use super::writer::{Match, Writer};
-use crate::table::zeros;
+use crate::hash_table::zeros;
 use core::hint::cold_path;
 use core::ops::Range;
 use oxiblosc_base::Result;

@@ -10,7 +10,7 @@ use super::match_end::match_len_backward;
 use super::prefixed::PrefixedSrc;
 use super::writer::{Match, Writer};
 use crate::copy::match_len;
-use crate::table::{hash, zeros};
+use crate::hash_table::{hash, zeros};
 use crate::unaligned::load;
 use oxiblosc_base::Result;
 

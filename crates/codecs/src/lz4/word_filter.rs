@@ -2,7 +2,7 @@
 //! no match. One bit tells that sooner than a walk along a chain of words that only share their hash.
 
 use super::format::MIN_MATCH;
-use crate::table::hash;
+use crate::hash_table::hash;
 
 /// Binary logarithm of the largest number of bits. That many fit into the second-level cache.
 const MAX_LOG: u32 = 20;

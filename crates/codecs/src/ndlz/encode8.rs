@@ -2,7 +2,7 @@
 
 use super::encode::{CellEncoder, HashTable, WINDOW, insert, put};
 use super::hash::{self, HashVector, LANES, Lanes};
-use crate::table::zeros;
+use crate::hash_table::zeros;
 use core::ops::ControlFlow::{self, Break, Continue};
 
 const SIDE: usize = 8;

@@ -1,7 +1,7 @@
 //! Counts the repeated words of a stream: every word is looked up among those that were seen.
 
 use super::pieces::PIECE;
-use crate::table::KNUTH_MULTIPLIER;
+use crate::hash_table::KNUTH_MULTIPLIER;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::TryVec;
 

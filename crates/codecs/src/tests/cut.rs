@@ -1,8 +1,7 @@
 //! Streams that end early: none decompresses to a whole block, wherever it was cut.
 
 use super::*;
-use crate::ndlz;
-use crate::zfp::{self, CompressionMode};
+use crate::{CodecFunctions, OwnCodec, REGISTERED_CODECS, RegisteredCodec};
 use oxiblosc_base::cells::BlockShape;
 
 /// Fails if `read` makes a whole block, of `nbytes`, of a part of the stream.
@@ -54,65 +53,71 @@ fn a_cut_stream_is_no_whole_block() {
 #[test]
 fn a_cut_stream_of_cells_is_no_whole_block() {
     let mut tried = 0;
-    for dims in [
-        &[64][..],
-        &[131],
-        &[16, 24],
-        &[33, 18],
-        &[9, 5, 21],
-        &[4, 7, 6, 5],
-    ] {
-        let block = BlockShape::new(dims).unwrap();
-        let items = block.nbytes(1) as usize;
-        for typesize in [4, 8] {
-            let item = |i: usize| (i as f64 * 0.01).sin() * 100.0 + (i % 7) as f64;
-            let data: Vec<u8> = match typesize {
-                4 => (0..items)
-                    .flat_map(|i| (item(i) as f32).to_le_bytes())
-                    .collect(),
-                _ => (0..items).flat_map(|i| item(i).to_le_bytes()).collect(),
-            };
-            for (mode, meta) in [
-                (CompressionMode::Accuracy, 0),
-                (CompressionMode::Accuracy, 2),
-                (CompressionMode::Precision, 3),
-                (CompressionMode::Precision, 12),
-                (CompressionMode::Rate, 5),
-                (CompressionMode::Rate, 50),
-            ] {
-                let (mut packed, mut back) = (vec![0; data.len()], vec![0; data.len()]);
-                let made = zfp::compress((mode, meta), block, typesize, &data, &mut packed);
-                let name = format!("ZFP {mode:?} {meta}, {dims:?} of {typesize}");
-                match made.unwrap() {
-                    0 => {}
-                    len => {
-                        tried += 1;
-                        check(&name, &packed[..len], data.len(), |part| {
-                            let read =
-                                zfp::decompress((mode, meta), block, typesize, part, &mut back);
-                            read.ok().map(|()| back.len())
-                        });
-                    }
-                }
+    let own = |codec: &'static RegisteredCodec| Some((codec.name, codec.own.as_ref()?));
+    for (name, codec) in REGISTERED_CODECS.iter().filter_map(own) {
+        let mut metas: Vec<u8> = codec.parameter.examples.iter().map(|n| *n as u8).collect();
+        if !codec.parameter.is_closed {
+            metas.extend([0, 2, 3, 12, 50]);
+        }
+        for dims in [
+            &[64][..],
+            &[131],
+            &[16, 24],
+            &[33, 18],
+            &[64, 40],
+            &[9, 5, 21],
+            &[4, 7, 6, 5],
+        ] {
+            if !codec.dims.contains(&dims.len()) {
+                continue;
+            }
+            for (&typesize, &meta) in codec
+                .typesizes
+                .iter()
+                .flat_map(|typesize| metas.iter().map(move |meta| (typesize, meta)))
+            {
+                let name = format!("{name:?} {meta}, {dims:?} of {typesize}");
+                tried += cut_block(&name, codec, meta, BlockShape::new(dims).unwrap(), typesize);
             }
         }
     }
     assert!(tried > 50, "{tried}");
-    for dims in [[16, 24], [33, 18], [64, 40]] {
-        let block = BlockShape::new(&dims).unwrap();
-        let len = block.nbytes(1) as usize;
-        let mut numbers = Numbers(5);
-        let repeated = numbers.bytes(64, 9).into_iter().cycle().take(len).collect();
-        for (kind, data) in [("zeros", vec![0; len]), ("repeats", repeated)] {
-            for side in [4, 8] {
-                let (mut packed, mut back) = (vec![0; len + len / 4 + 64], vec![0; len]);
-                let made = ndlz::compress(side, block, &data, &mut packed).unwrap();
-                let name = format!("NDLZ {side}, {dims:?}, {kind}");
-                assert!(made > 0, "{name}");
-                check(&name, &packed[..made], len, |part| {
-                    ndlz::decompress(side, part, &mut back).ok()
-                });
+}
+
+/// Compresses blocks, and cuts their streams. Returns how many were compressed.
+fn cut_block(name: &str, codec: &OwnCodec, meta: u8, block: BlockShape, typesize: usize) -> usize {
+    let items = block.nbytes(1) as usize;
+    let item = |i: usize| (i as f64 * 0.01).sin() * 100.0 + (i % 7) as f64;
+    let smooth: Vec<u8> = match typesize {
+        1 => (0..items).map(|i| (item(i) / 50.0) as i8 as u8).collect(),
+        4 => (0..items)
+            .flat_map(|i| (item(i) as f32).to_le_bytes())
+            .collect(),
+        _ => (0..items).flat_map(|i| item(i).to_le_bytes()).collect(),
+    };
+    let mut tried = 0;
+    for data in [vec![0; smooth.len()], smooth] {
+        let (mut packed, mut back) = (vec![0; data.len() * 5 / 4 + 64], vec![0; data.len()]);
+        let made = match &codec.functions {
+            CodecFunctions::Numbers { compress, .. } => {
+                compress(meta, block, typesize, &data, &mut packed)
             }
+            CodecFunctions::Bytes { compress, .. } => compress(meta, block, &data, &mut packed),
+        };
+        let made = made.unwrap();
+        if made == 0 {
+            continue;
         }
+        tried += 1;
+        check(name, &packed[..made], data.len(), |part| {
+            match &codec.functions {
+                CodecFunctions::Numbers { decompress, .. } => {
+                    let read = decompress(meta, block, typesize, part, &mut back);
+                    read.ok().map(|()| back.len())
+                }
+                CodecFunctions::Bytes { decompress, .. } => decompress(meta, part, &mut back).ok(),
+            }
+        });
     }
+    tried
 }
