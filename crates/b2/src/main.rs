@@ -1,14 +1,14 @@
 //! `b2`: a command-line tool for Blosc2 files.
 //!
 //! - [`args`]: the command line
-//! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
+//! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`mod@bench`]: the commands
 //! - [`open`], [`source`], [`check`]: reading frames (`oxiblosc-repair` reads damaged ones)
 //! - [`store`], [`member`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
 //! - [`faults`]: errors that show no damage; [`memory`], [`reserve`]: the end when there is no memory; [`report`]: the report of `repair`
 //! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
 //! - [`npy`], [`msgpack`], [`json`]: other file formats
-//! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files and pipes; [`print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
+//! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files and pipes; [`mod@print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
 #![forbid(unsafe_code)]
 
 mod args;

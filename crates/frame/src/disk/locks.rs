@@ -134,7 +134,7 @@ impl FrameWaiter {
     /// [`Storage::lock_exclusive`] instead.
     ///
     /// # Errors
-    /// [`Error::LOCK`], also after `timeout`.
+    /// `Error::LOCK`, also after `timeout`.
     pub fn wait(self, timeout: Option<Duration>) -> Result<FrameLockGuard> {
         match self {
             Self::LockFile(waiter) => waiter.wait(timeout).map(FrameLockGuard::LockFile),

@@ -18,6 +18,9 @@ pub trait Chunks: Sync {
     fn find(&self, nchunk: usize) -> Result<Location<'_>>;
 
     /// The program's functions, for chunk `nchunk`, whose first bytes are `front`.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     fn hooks<'h>(&'h self, nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Whether several workers may decompress different chunks at the same time.

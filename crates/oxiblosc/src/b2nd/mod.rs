@@ -4,14 +4,14 @@
 //! after the other, and the items of each block are in C order.
 //!
 //! - [`ndim`](crate::ndim): the shapes of array, chunks and blocks, and the metalayer that has them
-//! - [`select`]: which blocks a selection touches, and which items of them
-//! - [`runs`]: the items as contiguous runs, in the block and in the caller's buffer
-//! - [`array`]: an array during an operation; [`open`]: between operations; [`create`]: creating one
-//! - [`chunks`]: access to chunks
-//! - [`read`], [`write`]: reading and writing selections
-//! - [`reshape`]: which chunks are kept, added and removed when the shape changes
-//! - [`sparse`]: items at arbitrary positions
-//! - [`views`]: arrays with more or fewer dimensions over the same chunks
+//! - `select`: which blocks a selection touches, and which items of them
+//! - `runs`: the items as contiguous runs, in the block and in the caller's buffer
+//! - `array`: an array during an operation; `open`: between operations; `create`: creating one
+//! - `chunks`: access to chunks
+//! - `read`, `write`: reading and writing selections
+//! - `reshape`: which chunks are kept, added and removed when the shape changes
+//! - `sparse`: items at arbitrary positions
+//! - `views`: arrays with more or fewer dimensions over the same chunks
 
 mod access;
 /// Arrays during an operation.

@@ -281,6 +281,9 @@ impl<'a> Selection<'a> {
     }
 
     /// Calls `each` with every run of selected items of a block, until it fails.
+    ///
+    /// # Errors
+    /// Those of `each`.
     pub fn each(
         &self,
         block: &TouchedBlock,

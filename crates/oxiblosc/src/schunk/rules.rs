@@ -181,12 +181,18 @@ impl Counts {
     }
 
     /// The counters after a chunk was added after the last one.
+    ///
+    /// # Errors
+    /// [`Error::CHUNK_APPEND`] if it may not be added.
     pub fn appended(&self, chunk: &ChunkInfo, storage: StorageKind) -> Result<Self> {
         self.added(self.nchunks, chunk, storage, Error::CHUNK_APPEND)
     }
 
     /// The counters after `count` special chunks, which need no bytes, were added after the last
     /// one.
+    ///
+    /// # Errors
+    /// As for [`Self::appended`], and for more bytes than can be counted.
     pub fn appended_specials(
         &self,
         chunk: &ChunkInfo,
@@ -208,11 +214,17 @@ impl Counts {
     }
 
     /// The counters after a chunk was added before chunk `nchunk`.
+    ///
+    /// # Errors
+    /// [`Error::CHUNK_INSERT`] if it may not be added there.
     pub fn inserted(&self, nchunk: usize, chunk: &ChunkInfo, storage: StorageKind) -> Result<Self> {
         self.added(nchunk, chunk, storage, Error::CHUNK_INSERT)
     }
 
     /// The counters after `chunk` replaced `old`, which was chunk `nchunk`.
+    ///
+    /// # Errors
+    /// [`Error::CHUNK_UPDATE`] if it may not be there.
     pub fn updated(
         &self,
         nchunk: usize,

@@ -94,7 +94,7 @@ impl Savable for SuperChunk {
 impl SuperChunk {
     /// Writes the super-chunk into a file as a contiguous frame. Gives the size of the frame in bytes.
     ///
-    /// A frame in memory ([`Place::Frame`]) replaces an existing file atomically. For any other super-chunk, nothing may be at the path. If
+    /// A frame in memory (`Place::Frame`) replaces an existing file atomically. For any other super-chunk, nothing may be at the path. If
     /// `durable`, the file is synced to the disk, so that it survives a loss of power.
     ///
     /// ```

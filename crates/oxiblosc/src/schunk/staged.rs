@@ -79,6 +79,9 @@ fn number_of(new: usize) -> i64 {
 
 impl Staged {
     /// A transaction without changes. The caller has to put the store, which has `count` chunks, into [`Self::base_mut`].
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn new(count: usize, number: u64, before: Before) -> Result<Self> {
         Ok(Self {
             base: ChunkStore::EMPTY,

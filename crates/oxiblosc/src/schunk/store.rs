@@ -389,6 +389,9 @@ impl ChunkStore {
     }
 
     /// Applies a change; see [`Disk::commit`].
+    ///
+    /// # Errors
+    /// As for [`Disk::commit`] and [`apply_separate`].
     pub fn commit(
         &mut self,
         change: &Change,
@@ -441,6 +444,10 @@ fn commit_separate(chunks: &mut TryVec<Buffer>, change: &Change) -> Result<()> {
 
 /// Applies a change to chunks that each have their own buffer. `new` has the new chunks. If this fails, nothing has changed, and `new` still
 /// has them.
+///
+/// # Errors
+/// [`Error::INVALID_PARAM`] for a change that does not fit the chunks, [`Error::FAILURE`] if it has more chunks than `new`,
+/// [`Error::MEMORY_ALLOC`].
 pub fn apply_separate(
     chunks: &mut TryVec<Buffer>,
     change: &Change,

@@ -1,6 +1,6 @@
 //! Changes that are committed together.
 //!
-//! Between begin and commit the chunks are [`Staged`]: changes are kept in memory, and the frame stays as it is. The commit applies them as
+//! Between begin and commit the chunks are `Staged`: changes are kept in memory, and the frame stays as it is. The commit applies them as
 //! one change, which is atomic like every other change: after a crash the frame has all of it or nothing.
 
 use super::staged::{Before, Staged};

@@ -55,13 +55,13 @@ pub trait Host: Send + Sync {
     /// The compressor.
     ///
     /// # Errors
-    /// [`Error::NULL_POINTER`] if there is none.
+    /// `Error::NULL_POINTER` if there is none.
     fn encoder(&self) -> Result<&dyn EncodeContext>;
 
     /// The decompressor.
     ///
     /// # Errors
-    /// [`Error::NULL_POINTER`] if there is none.
+    /// `Error::NULL_POINTER` if there is none.
     fn decoder(&self) -> Result<&dyn DecodeContext>;
 
     /// The numbers of threads for compression and decompression that a frame's header records.
@@ -90,7 +90,7 @@ pub trait Host: Send + Sync {
     /// Allocates what [`Self::show`] needs for so many chunks and metalayers, so that it cannot fail.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`].
+    /// `Error::MEMORY_ALLOC`.
     fn prepare(&self, _state: &mut State, _count: WindowCounts) -> Result<()> {
         Ok(())
     }

@@ -1,0 +1,4 @@
+//! The sources and the documents: what may use what, and that what is written about them is so.
+
+mod architecture;
+mod documents;
