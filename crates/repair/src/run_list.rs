@@ -56,6 +56,12 @@ impl<T: PartialEq> RunList<T> {
     }
 }
 
+impl<T: PartialEq> Default for RunList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: PartialEq> FromIterator<T> for RunList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut list = Self::new();
