@@ -8,7 +8,7 @@
 //! - [`faults`]: errors that show no damage; [`memory`], [`reserve`]: the end when there is no memory; [`report`]: the report of `repair`
 //! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
 //! - [`npy`], [`msgpack`], [`json`]: other file formats
-//! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files and pipes; [`print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
+//! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files and pipes; [`mod@print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
 #![forbid(unsafe_code)]
 
 mod args;
