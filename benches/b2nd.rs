@@ -8,12 +8,9 @@
 //! and in a file. Writes `b2nd.csv` into DIR (`target/compare` by default), and prints the geometric mean of the speed ratios
 //! of each group beside its goal. With words, only rows whose description has all of them are measured.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use blosc2::capi::types::blosc2_cparams;
-use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
-use common::data::{Kind, Rng};
+use oxiblosc_testing::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
+use oxiblosc_testing::data::{Kind, Rng};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -141,7 +138,7 @@ fn spec(row: &Row, path: &Path) -> Spec {
         chunks: vec![50, 200, 100],
         blocks: vec![10, 40, 50],
         cparams: blosc2_cparams {
-            compcode: common::abi::LZ4,
+            compcode: oxiblosc_testing::abi::LZ4,
             typesize: ITEM as i32,
             nthreads: row.threads,
             ..blosc2_cparams::defaults()
@@ -220,7 +217,7 @@ impl Bench {
             }
             Work::Recompress => {
                 let mut spec = self.spec.clone();
-                spec.cparams.compcode = common::abi::BLOSCLZ;
+                spec.cparams.compcode = oxiblosc_testing::abi::BLOSCLZ;
                 drop(self.array.copy(&spec).expect("a copy"));
                 0
             }

@@ -145,7 +145,8 @@ fn measure(
 ) -> [f64; 3] {
     let encode = |data: &[u8], chunk: &mut [u8]| {
         let source = ChunkInput::Buffer(data);
-        compress(params, source, chunk, &NoHooks, &Serial).expect("good parameters")
+        let header = compress(params, source, chunk, &NoHooks, &Serial);
+        header.expect("good parameters").expect("it fits").cbytes
     };
     let mut chunk = vec![0; NBYTES + 32];
     let cbytes = encode(data, &mut chunk);

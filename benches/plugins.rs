@@ -8,15 +8,12 @@
 //! all of them are measured. Filters run with a codec that only copies, so that the filters are measured. Both libraries decompress the
 //! reference's chunk.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use blosc2::capi::constants::*;
 use blosc2::capi::types::blosc2_cparams;
-use common::abi::{Codec, NEVER_SPLIT, SHUFFLE};
-use common::b2nd::{Array, B2ndLib, Spec, our_arrays, reference_arrays};
-use common::data::mix;
 use core::ffi::{c_int, c_void};
+use oxiblosc_testing::abi::{Codec, NEVER_SPLIT, SHUFFLE};
+use oxiblosc_testing::b2nd::{Array, B2ndLib, Spec, our_arrays, reference_arrays};
+use oxiblosc_testing::data::mix;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -35,7 +32,7 @@ extern "C" fn encode_nothing(
     _: *mut u8,
     _: i32,
     _: u8,
-    _: *mut common::abi::CParams,
+    _: *mut oxiblosc_testing::abi::CParams,
     _: *const c_void,
 ) -> c_int {
     1
@@ -47,7 +44,7 @@ extern "C" fn decode_nothing(
     _: *mut u8,
     room: i32,
     _: u8,
-    _: *mut common::abi::DParams,
+    _: *mut oxiblosc_testing::abi::DParams,
     _: *const c_void,
 ) -> c_int {
     room

@@ -8,15 +8,12 @@
 //! processors no row should be under 0.95. The first ratio is that of two threads to two threads again: how far equal works differ. With
 //! words, only rows whose name has all of them are measured. `OXIBLOSC_LIBRARY` names another library.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use blosc2::capi::types::blosc2_cparams;
-use common::abi::{CParams, LZ4, MAX_OVERHEAD, SHUFFLE, ZSTD};
-use common::b2nd::{Spec, our_arrays};
-use common::data::{Kind, Rng};
-use common::library::ours;
-use common::schunk::our_schunks;
+use oxiblosc_testing::abi::{CParams, LZ4, MAX_OVERHEAD, SHUFFLE, ZSTD};
+use oxiblosc_testing::b2nd::{Spec, our_arrays};
+use oxiblosc_testing::data::{Kind, Rng};
+use oxiblosc_testing::library::ours;
+use oxiblosc_testing::schunk::our_schunks;
 use std::time::{Duration, Instant};
 
 const THREADS: [i16; 6] = [2, 2, 4, 8, 16, 64];

@@ -7,16 +7,13 @@
 //! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench threads` prints, for each storage and size of chunk, MB/s with one
 //! thread and with two, and their ratio.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use blosc2::capi::types::blosc2_cparams;
-use common::abi::CParams;
-use common::ctx::Ctx;
-use common::data::Kind;
-use common::folder::Folder;
-use common::schunk::{SchunkLib, our_schunks, reference_schunks};
-use common::schunk_calls::Schunk;
+use oxiblosc_testing::abi::CParams;
+use oxiblosc_testing::ctx::Ctx;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::folder::Folder;
+use oxiblosc_testing::schunk::{SchunkLib, our_schunks, reference_schunks};
+use oxiblosc_testing::schunk_calls::Schunk;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -124,7 +121,7 @@ fn make(lib: &'static SchunkLib, contiguous: bool, path: Option<&Path>, nbytes: 
 
 /// The rows of threads that share nothing.
 fn compare_apart(nbytes: usize) {
-    let lib = common::library::ours();
+    let lib = oxiblosc_testing::library::ours();
     let cparams = CParams {
         typesize: 4,
         compcode: 1,

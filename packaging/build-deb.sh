@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes the Debian source package and the packages libblosc2-9, libblosc2-dev and b2, without a network, and lets lintian look at
+# Makes the Debian source package and the packages libblosc2-9, libblosc2-dev, libblosc2-doc and b2, without a network, and lets lintian look at
 # them.
 #
 #   packaging/build-deb.sh [FOLDER]        (target/debian)
@@ -12,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
 work=${1:-$target/debian}
 need_cargo
-need_packages build-essential cmake debhelper fakeroot lintian python3 git xz-utils util-linux
+need_packages build-essential cmake debhelper doxygen fakeroot lintian python3 git xz-utils util-linux
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)
 fresh_folder "$work"
 work=$(cd "$work" && pwd)

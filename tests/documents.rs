@@ -13,7 +13,7 @@ const OTHERS: [&str; 5] = [
 ];
 
 /// Folders and files at the root of the repository that a path may begin with.
-const ROOTS: [&str; 13] = [
+const ROOTS: [&str; 14] = [
     "crates/",
     "src/",
     "tests/",
@@ -24,6 +24,7 @@ const ROOTS: [&str; 13] = [
     "fuzz/",
     "include/",
     "packaging/",
+    "examples/",
     "Cargo.toml",
     "build.rs",
     "clippy.toml",
@@ -179,18 +180,32 @@ fn the_core_has_no_types_of_c() {
     }
 }
 
-/// The program in Rust that the README shows is the one that the documentation of `oxiblosc` has, and that is compiled.
+/// The programs that the README shows are among the examples, which are compiled and run.
 #[test]
-fn the_program_in_rust_compiles() {
+fn the_programs_of_the_readme_are_examples() {
     let readme = read("README.md");
-    let (_, rest) = readme.split_once("```rust\n").expect("a program");
-    let (program, _) = rest.split_once("```").expect("its end");
-    let documented: String = read("crates/oxiblosc/src/lib.rs")
-        .lines()
-        .filter_map(|line| line.strip_prefix("//!"))
-        .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned() + "\n")
-        .collect();
-    assert!(documented.contains(program), "not in the documentation");
+    for (language, example) in [
+        ("c", "examples/c/readme.c"),
+        ("rust", "crates/oxiblosc/examples/readme.rs"),
+    ] {
+        let (_, rest) = readme
+            .split_once(&format!("```{language}\n"))
+            .expect("a program");
+        let (program, _) = rest.split_once("```").expect("its end");
+        let example = read(example).replace("#[rustfmt::skip]\n", "");
+        assert!(example.ends_with(program), "{language}");
+    }
+}
+
+/// The tables of the page on performance are those of the measurements.
+#[test]
+fn figures_are_those_that_were_measured() {
+    let script = root().join("benches/report.py");
+    let mut python = std::process::Command::new("python3");
+    let checked = python.arg(script).arg("--check").output();
+    let checked = checked.expect("python3 is on the path");
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{said}");
 }
 
 /// Of each `<text>` of a picture: what it says, and the box that it fits in with any common font: left, top, right, bottom.

@@ -11,14 +11,12 @@
 //! With `OXIBLOSC_LIBRARY` naming a copy of the reference every ratio should be 1: a check of the method and of how
 //! quiet the machine is.
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
 mod measure;
 mod plot;
 mod rows;
 mod summary;
 
-use common::library::both;
+use oxiblosc_testing::library::both;
 use std::path::PathBuf;
 
 /// The arguments.

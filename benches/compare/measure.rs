@@ -1,10 +1,10 @@
 //! Measures a row: the two libraries alternate, and the fastest turn of each counts, since disturbances only make a turn slower.
 
-use crate::common::abi::MAX_OVERHEAD;
-use crate::common::ctx::Ctx;
-use crate::common::data::Rng;
-use crate::common::library::Lib;
 use crate::rows::{Case, Operation, Row, Size};
+use oxiblosc_testing::abi::MAX_OVERHEAD;
+use oxiblosc_testing::ctx::Ctx;
+use oxiblosc_testing::data::Rng;
+use oxiblosc_testing::library::Lib;
 use std::hint::black_box;
 use std::time::Duration;
 

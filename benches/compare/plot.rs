@@ -1,10 +1,10 @@
 //! The ratios as an SVG: a panel for each codec and filter, one for small buffers, one for single items, one for the
 //! goals. Ratios are on a logarithmic axis with a line at 1.
 
-use crate::common::data::Kind;
 use crate::measure::Measured;
 use crate::rows::{CODECS, FILTERS, Group, ITEMS, Operation, Row, SMALL, Size};
 use crate::summary::mean;
+use oxiblosc_testing::data::Kind;
 use std::fmt::Write;
 
 const PANEL: (f64, f64) = (330.0, 190.0);

@@ -1,7 +1,7 @@
 //! The rows: each is one operation on a case, which is data and parameters.
 
-use crate::common::abi::*;
-use crate::common::data::Kind;
+use oxiblosc_testing::abi::*;
+use oxiblosc_testing::data::Kind;
 
 /// The group whose goal a row counts for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! The results as a CSV table and as a summary.
 
-use crate::common::abi::MAX_OVERHEAD;
 use crate::measure::Measured;
 use crate::rows::{Group, Operation, Row};
+use oxiblosc_testing::abi::MAX_OVERHEAD;
 use std::fmt::Write;
 
 /// A row with a ratio below this is reported as slower.

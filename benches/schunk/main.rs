@@ -9,13 +9,11 @@
 //! (`target/compare` by default). `--quick` leaves out the 20,000 appends and the threads. With words, only rows whose description has all of
 //! them are measured (`append file`).
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
 mod measure;
 mod report;
 mod rows;
 
-use common::schunk::{our_schunks, reference_schunks};
+use oxiblosc_testing::schunk::{our_schunks, reference_schunks};
 use std::path::PathBuf;
 
 fn main() {

@@ -1,10 +1,10 @@
 //! Measures a row: the two libraries alternate, and the fastest turn of each counts, since disturbances only make a turn slower.
 
-use crate::common::data::{Kind, Rng};
-use crate::common::schunk::SchunkLib;
-use crate::common::schunk_calls::Schunk;
 use crate::rows::{Operation, Row, Storage};
 use blosc2::capi::types::blosc2_cparams;
+use oxiblosc_testing::data::{Kind, Rng};
+use oxiblosc_testing::schunk::SchunkLib;
+use oxiblosc_testing::schunk_calls::Schunk;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl Measured {
 
 fn parameters(row: &Row) -> blosc2_cparams {
     blosc2_cparams {
-        compcode: crate::common::abi::LZ4,
+        compcode: oxiblosc_testing::abi::LZ4,
         typesize: TYPESIZE as i32,
         blocksize: row.blocksize,
         ..blosc2_cparams::defaults()

@@ -6,8 +6,8 @@
 //!     cargo run --release --target x86_64-unknown-linux-gnu --example mutate -- 1000000
 //! ```
 
-use oxiblosc_fuzz::arrays::{mutant, seeds};
-use oxiblosc_fuzz::targets::b2nd;
+use oxiblosc_testing::fuzz::arrays::{mutant, seeds};
+use oxiblosc_testing::fuzz::targets::b2nd;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

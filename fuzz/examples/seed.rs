@@ -2,10 +2,10 @@
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seed`
 
 use oxiblosc_codecs::{Codec, Dict, Encoder};
-use oxiblosc_fuzz::numbers::Random;
-use oxiblosc_fuzz::seeds::{all, data};
-use oxiblosc_fuzz::targets::{COMPRESS, MASK, OPTIONS, POSTFILTER, REPAIR};
-use oxiblosc_fuzz::targets::{files, frames, registered};
+use oxiblosc_testing::fuzz::numbers::Random;
+use oxiblosc_testing::fuzz::seeds::{all, data};
+use oxiblosc_testing::fuzz::targets::{COMPRESS, MASK, OPTIONS, POSTFILTER, REPAIR};
+use oxiblosc_testing::fuzz::targets::{files, frames, registered};
 use std::io::Result;
 use std::path::{Path, PathBuf};
 
@@ -96,7 +96,7 @@ fn blosc1_chunks() -> Vec<Vec<u8>> {
 
 /// Frames of arrays, and sequences of calls.
 fn arrays(arrays: &Path) -> Result<()> {
-    for (name, frame) in oxiblosc_fuzz::arrays::seeds() {
+    for (name, frame) in oxiblosc_testing::fuzz::arrays::seeds() {
         std::fs::write(arrays.join(name), [&[0, 1][..], &frame].concat())?;
     }
     for i in 0..40u64 {

@@ -5,8 +5,8 @@
 use blosc::compress::blosc_compress_ctx;
 use blosc::decompress::{blosc_decompress_ctx, blosc_getitem};
 use blosc::header::blosc_cbuffer_validate;
-use oxiblosc_fuzz::numbers::Input;
-use oxiblosc_fuzz::recipe;
+use oxiblosc_testing::fuzz::numbers::Input;
+use oxiblosc_testing::fuzz::recipe;
 use std::ffi::{CStr, c_int};
 
 /// Bytes in front of the chunk or the data.

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| oxiblosc_fuzz::targets::compress::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| oxiblosc_testing::fuzz::targets::compress::run(data));

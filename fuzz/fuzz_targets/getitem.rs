@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| oxiblosc_fuzz::targets::getitem::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| oxiblosc_testing::fuzz::targets::getitem::run(data));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| oxiblosc_fuzz::targets::streams::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| oxiblosc_testing::fuzz::targets::streams::run(data));

@@ -5,8 +5,10 @@ use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc::encoding::{EncodeContext, Format, compress, compress_vlblocks};
 use oxiblosc::params::EncodeRequest;
+use oxiblosc_base::memory::boxed;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::filter_flags;
+use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_io::callbacks::catching_exceptions;
 
 /// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter makes them. What is wrong
@@ -32,16 +34,14 @@ pub unsafe fn source_and_place<'a>(
 }
 
 impl EncodeContext for Context {
-    type Hooks<'h> = ContextHooks<'h>;
-
     fn request(&self, nbytes: i32) -> EncodeRequest {
         let use_dict = self.use_dict.get() != 0;
         gather!(EncodeRequest { nbytes, use_dict } get self;
             typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta)
     }
 
-    fn functions<'h>(&'h self, source: Option<&'h [u8]>) -> ContextHooks<'h> {
-        ContextHooks::for_compression(self, source)
+    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(ContextHooks::for_compression(self, source))?)
     }
 
     fn describe(
@@ -151,7 +151,8 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
         return Err(Error::INVALID_PARAM);
     }
     let (source, dest) = source_and_place(src, srcsize, dest, destsize)?;
-    compress(ctx, source, dest, room(destsize), Format::Blosc2)
+    let header = compress(ctx, source, dest, room(destsize), Format::Blosc2)?;
+    Ok(header.map_or(0, |header| header.cbytes))
 }
 
 /// Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks of these sizes.
@@ -185,5 +186,6 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     });
     // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it, which the iterator refuses.
     let dest = || unsafe { bytes_mut(place, room(destsize)) };
-    compress_vlblocks(ctx, blocks, dest, room(destsize))
+    let header = compress_vlblocks(ctx, blocks, dest, room(destsize))?;
+    Ok(header.map_or(0, |header| header.cbytes))
 }

@@ -107,13 +107,6 @@ impl Context {
         !self.tuner_params.get().is_null()
     }
 
-    /// The super-chunk that the context was made for.
-    pub fn owner(&self) -> Result<&SuperChunk> {
-        // SAFETY: the field is null, or a pointer from the parameters, which `blosc2_create_cctx` and `blosc2_create_dctx` require to be valid as long
-        // as the context is used. The contexts of a super-chunk are freed with it.
-        unsafe { Handle::from_c(self.schunk.get()) }.map(Handle::core)
-    }
-
     /// Index of the chunk that the super-chunk is at, or -1; only for a prefilter or postfilter, as no other callback is told.
     pub fn current_nchunk(&self) -> i64 {
         let schunk = self.schunk.get();

@@ -1,44 +1,19 @@
 //! Decompression through a context.
 
+use super::chunk::read_chunk;
 use super::hooks::ContextHooks;
 use crate::capi::prelude::*;
 use oxiblosc::decoding::{self, DecodeContext};
-use oxiblosc::schunk::lazy;
+use oxiblosc::lazy::{LazySource, LazyTrailer};
 use oxiblosc::schunk::ranges::is_plain;
-use oxiblosc_base::memory::{ToTryVec, TryVec};
+use oxiblosc_base::memory::{ToTryVec, TryVec, boxed};
 use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2};
-
-/// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
-/// as `srcsize` reaches.
-///
-/// # Safety
-/// `src` points to a chunk, or to `srcsize` bytes if those are fewer; to `srcsize` bytes of a lazy chunk.
-pub unsafe fn read_chunk<'a>(
-    src: *const c_void,
-    srcsize: i32,
-    header: &mut ChunkHeader,
-) -> Result<&'a [u8]> {
-    let src = src.cast::<u8>();
-    let size = room(srcsize);
-    if size < MIN_HEADER_LENGTH {
-        return Err(Error::READ_BUFFER);
-    }
-    // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
-    // as the header reaches.
-    let basic = unsafe { bytes(src, MIN_HEADER_LENGTH)? };
-    // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
-    let front = unsafe { bytes(src, lazy::front_len(basic, size))? };
-    header.read(front, true)?;
-    // SAFETY: a chunk has as many bytes as it says; `srcsize` is all that says how long a lazy chunk is.
-    unsafe { bytes(src, lazy::len_within(header, size)?) }
-}
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, flags2};
+use oxiblosc_chunk::hooks::Hooks;
 
 impl DecodeContext for Context {
-    type Hooks<'h> = ContextHooks<'h>;
-
-    fn functions<'h>(&'h self, front: &'h [u8]) -> ContextHooks<'h> {
-        ContextHooks::for_decompression(self, front)
+    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(ContextHooks::for_decompression(self, front))?)
     }
 
     fn describe(&self, header: &ChunkHeader, src: &[u8], dest: Option<&mut [u8]>, room: usize) {
@@ -86,8 +61,9 @@ impl DecodeContext for Context {
         ))
     }
 
-    fn owner(&self) -> Result<&SuperChunk> {
-        self.owner()
+    fn lazy_source(&self, place: LazyTrailer) -> Result<LazySource> {
+        let owner = self.owner().map_err(|_| Error::INVALID_PARAM)?;
+        owner.lazy_source(place)
     }
 
     fn has_postfilter(&self) -> bool {
@@ -100,6 +76,13 @@ impl DecodeContext for Context {
 }
 
 impl Context {
+    /// The super-chunk that the context was made for.
+    pub fn owner(&self) -> Result<&SuperChunk> {
+        // SAFETY: the field is null, or a pointer from the parameters, which `blosc2_create_cctx` and `blosc2_create_dctx` require to be valid as long
+        // as the context is used. The contexts of a super-chunk are freed with it.
+        unsafe { Handle::from_c(self.schunk.get()) }.map(Handle::core)
+    }
+
     /// The context behind a pointer, if it is one for decompression.
     ///
     /// # Safety

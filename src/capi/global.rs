@@ -118,7 +118,8 @@ fn compress<'a>(
     let ctx = Context::zeroed();
     ctx.set_request(&call.request, call.nthreads);
     let (source, dest) = buffers()?;
-    encoding::compress(&ctx, source, dest, room, call.format)
+    let header = encoding::compress(&ctx, source, dest, room, call.format)?;
+    Ok(header.map_or(0, |header| header.cbytes))
 }
 
 /// As `blosc2_compress`, with sizes as Blosc 1 counts them.

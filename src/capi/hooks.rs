@@ -2,7 +2,7 @@
 
 use super::registry;
 use crate::capi::prelude::*;
-use oxiblosc::b2nd::array::block_shape;
+use oxiblosc::ndim::meta::block_shape;
 use oxiblosc_base::Doing;
 use oxiblosc_base::cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};

@@ -4,6 +4,7 @@
 pub mod b2nd;
 /// Checksums.
 pub mod checksums;
+mod chunk;
 pub mod compress;
 pub mod constants;
 pub mod context;

@@ -1,7 +1,7 @@
 //! Programs that read the headers as text while they are built: they find in ours what they find in the reference's.
 
 use crate::generate;
-use crate::needs::reference_path;
+use oxiblosc_testing::needs::reference_path;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

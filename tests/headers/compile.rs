@@ -2,7 +2,7 @@
 //! and against the reference's and must print the same.
 
 use crate::generate;
-use crate::needs::{reference_path, skip};
+use oxiblosc_testing::needs::{reference_path, skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -102,7 +102,7 @@ fn clang_takes_the_headers_in_every_dialect() {
     each_dialect_takes_the_headers("clang");
 }
 
-/// The old names of Blosc 1 mean the new functions; that all of them do is in `tests/abi`.
+/// The old names of Blosc 1 mean the new functions; that all of them do is in `tests/headers/abi`.
 #[test]
 fn blosc1_names_are_mapped() {
     let source = scratch("blosc1").join("names.c");

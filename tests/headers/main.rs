@@ -1,13 +1,12 @@
 //! The C headers in `include/`: that they are what the Rust sources say, that every dialect of C and C++ takes them, and
 //! that what the hand-written fragments do is what the reference's headers do.
 
+mod abi;
 mod builders;
 mod compile;
 mod exports;
 mod generate;
 mod granted;
-#[path = "../common/needs.rs"]
-mod needs;
 
 use std::fs;
 use std::path::PathBuf;

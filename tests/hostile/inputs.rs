@@ -1,12 +1,12 @@
 //! The fuzz targets that read neither chunks nor arrays: damaged frames, data to compress with any parameters, and streams.
 
-use super::fuzz::numbers::Random;
-use super::fuzz::seeds::data;
-use super::fuzz::targets::{self, Target};
 use super::mutants::{RESIDENT, number};
 use super::{memory, panics_are_fatal};
 use oxiblosc::SuperChunk;
 use oxiblosc_base::memory::Buffer;
+use oxiblosc_testing::fuzz::numbers::Random;
+use oxiblosc_testing::fuzz::seeds::data;
+use oxiblosc_testing::fuzz::targets::{self, Target};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The inputs of a target so far, of which one is looked at.

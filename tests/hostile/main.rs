@@ -8,12 +8,6 @@
 //! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CC=clang CFLAGS=-fsanitize=address OXIBLOSC_HOSTILE=1000000 \
 //!   cargo test --profile checked --target x86_64-unknown-linux-gnu --target-dir target-asan --test hostile
 
-#[path = "../../fuzz/src/lib.rs"]
-#[allow(
-    dead_code,
-    reason = "the seeds of registered codecs are mutated in tests/plugins"
-)]
-mod fuzz;
 mod inputs;
 mod memory;
 mod mutants;

@@ -1,13 +1,13 @@
 //! Chunks of every kind, damaged in every way, through every function that reads chunks.
 
-use super::fuzz::arrays;
-use super::fuzz::calls::{Decompression, Getitem, c_len, decompress, getitem};
-use super::fuzz::calls::{vlchunk_get_nblocks, vldecompress, vldecompress_block};
-use super::fuzz::numbers::Random;
-use super::fuzz::seeds::{self, Seed};
-use super::fuzz::targets::{self, MASK, OPTIONS, POSTFILTER, REPAIR};
 use super::{memory, panics_are_fatal};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BLOCKSIZE, MAX_BUFFERSIZE, flags2, offset};
+use oxiblosc_testing::fuzz::arrays;
+use oxiblosc_testing::fuzz::calls::{Decompression, Getitem, c_len, decompress, getitem};
+use oxiblosc_testing::fuzz::calls::{vlchunk_get_nblocks, vldecompress, vldecompress_block};
+use oxiblosc_testing::fuzz::numbers::Random;
+use oxiblosc_testing::fuzz::seeds::{self, Seed};
+use oxiblosc_testing::fuzz::targets::{self, MASK, OPTIONS, POSTFILTER, REPAIR};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 

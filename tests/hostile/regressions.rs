@@ -1,7 +1,7 @@
 //! Every input in `fuzz/regressions/<target>` once made that fuzz target fail.
 
-use super::fuzz::targets;
 use super::{memory, panics_are_fatal};
+use oxiblosc_testing::fuzz::targets;
 use std::path::Path;
 
 #[test]

@@ -1,13 +1,13 @@
 //! Arrays in 1 to 4 dimensions through every codec and filter: the frames that both libraries write, and what each reads
 //! in the other's.
 
-use crate::common::abi::{BITSHUFFLE, BLOSCLZ, LZ4, NEVER_SPLIT, NOFILTER, SHUFFLE};
-use crate::common::b2nd::{B2ndLib, Spec, our_arrays, reference_arrays};
-use crate::common::data::{Rng, mix};
-use crate::common::report::{Report, difference};
-use crate::common::sample::takes;
 use blosc2::capi::constants::*;
 use blosc2::capi::types::blosc2_cparams;
+use oxiblosc_testing::abi::{BITSHUFFLE, BLOSCLZ, LZ4, NEVER_SPLIT, NOFILTER, SHUFFLE};
+use oxiblosc_testing::b2nd::{B2ndLib, Spec, our_arrays, reference_arrays};
+use oxiblosc_testing::data::{Rng, mix};
+use oxiblosc_testing::report::{Report, difference};
+use oxiblosc_testing::sample::takes;
 
 /// A shape, and what chunks and blocks it is in.
 pub struct Shape {
@@ -341,8 +341,8 @@ fn one(report: &mut Report, libs: [&'static B2ndLib; 2], spec: &Spec, data: &[u8
 /// Small slices and single items, as the two libraries read them out of their own.
 fn slices(
     report: &mut Report,
-    ours: &crate::common::b2nd::Array,
-    theirs: &crate::common::b2nd::Array,
+    ours: &oxiblosc_testing::b2nd::Array,
+    theirs: &oxiblosc_testing::b2nd::Array,
     spec: &Spec,
     which: &str,
 ) {

@@ -1,10 +1,10 @@
 //! Filters that need no array, in chunks: the same bytes and codes as the reference's, whatever the sizes are.
 
-use crate::common::abi::*;
-use crate::common::data::Kind;
-use crate::common::library::both;
-use crate::common::report::{Report, difference};
 use blosc2::capi::constants::*;
+use oxiblosc_testing::abi::*;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::library::both;
+use oxiblosc_testing::report::{Report, difference};
 
 /// Everything that a chunk alone can go through.
 fn filters() -> Vec<[(u8, u8); 2]> {

@@ -1,10 +1,10 @@
 //! Damaged streams, frames and metalayers through every codec and filter of ours: nothing but an error may come of it.
 
 use crate::arrays::{ITEMS, SHAPES, Shape, items, pipelines, spec};
-use crate::common::b2nd::our_arrays;
-use crate::common::data::{Rng, mix};
-use crate::common::isolated::isolated;
-use crate::fuzz::targets::registered;
+use oxiblosc_testing::b2nd::our_arrays;
+use oxiblosc_testing::data::{Rng, mix};
+use oxiblosc_testing::fuzz::targets::registered;
+use oxiblosc_testing::isolated::isolated;
 use std::sync::OnceLock;
 
 /// The frames that are damaged, each with the number of bytes in front of its first chunk.
@@ -99,6 +99,7 @@ fn mutant(n: u64) -> bool {
 
 #[test]
 fn damaged_arrays_are_read_or_refused() {
+    oxiblosc_testing::own_process!();
     let (count, first) = (
         number("OXIBLOSC_HOSTILE_PLUGINS", 2_000),
         number("OXIBLOSC_HOSTILE_PLUGINS_FIRST", 0),
@@ -132,6 +133,7 @@ fn damaged_arrays_are_read_or_refused() {
 /// Metalayers whose block shapes are lies, in frames that are otherwise right.
 #[test]
 fn block_shapes_that_lie_are_refused() {
+    oxiblosc_testing::own_process!();
     let shape = Shape {
         shape: &[64, 64],
         chunks: &[64, 64],
@@ -196,6 +198,7 @@ fn damaged_input(seeds: &[Vec<u8>], n: u64) -> Vec<u8> {
 
 #[test]
 fn damaged_streams_are_decoded_or_refused() {
+    oxiblosc_testing::own_process!();
     let (count, first) = (
         number("OXIBLOSC_HOSTILE_PLUGINS", 2_000) * 10,
         number("OXIBLOSC_HOSTILE_PLUGINS_FIRST", 0),

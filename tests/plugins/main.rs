@@ -4,14 +4,10 @@
 //! `OXIBLOSC_HOSTILE_PLUGINS_FIRST` that of the first: the same number always gives the same bytes.
 //! With `OXIBLOSC_MATRIX=full` arrays are made in all ways, instead of in a fourth of them.
 
-#[path = "../common/mod.rs"]
-mod common;
-
-#[path = "../../fuzz/src/lib.rs"]
-#[allow(dead_code, reason = "of the fuzz targets one is used here")]
-mod fuzz;
+oxiblosc_testing::panics_are_fatal!();
 
 mod arrays;
+mod callbacks;
 mod chunks;
 mod hostile;
 mod names;
@@ -22,12 +18,10 @@ mod tuners;
 
 /// One test of this program in a process of its own, with the same library. It knows by the variable that it is the child.
 fn again(test: &str, variable: &str, value: &str) -> std::process::Command {
-    let exe = std::env::current_exe().expect("a test knows its own path");
-    let mut child = std::process::Command::new(exe);
+    let mut child = oxiblosc_testing::own_process::again(test);
     child
-        .args(["--exact", test, "--nocapture"])
         .env(variable, value)
-        .env("OXIBLOSC_LIBRARY", common::library::ours_path());
+        .env("OXIBLOSC_LIBRARY", oxiblosc_testing::library::ours_path());
     child
 }
 

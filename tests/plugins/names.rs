@@ -1,10 +1,10 @@
 //! Names and ids of the registered codecs, and what happens where a plugin is not installed.
 
-use crate::common::abi::*;
-use crate::common::data::Kind;
-use crate::common::library::{Lib, both, ours};
 use crate::{again, succeeds};
 use core::ffi::{c_char, c_int};
+use oxiblosc_testing::abi::*;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::library::{Lib, both, ours};
 use std::ffi::{CStr, CString};
 
 fn name_of(lib: &Lib, compcode: c_int) -> (c_int, Option<CString>) {

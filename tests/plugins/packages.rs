@@ -3,12 +3,12 @@
 //! `OXIBLOSC_PLUGIN_PYTHON` names the Python of an environment with `blosc2-grok`, `blosc2-htj2k`, `blosc2-openhtj2k`,
 //! `blosc2-openzl` and `blosc2-j2k`; without it there is nothing to load, and the test is skipped.
 
-use crate::common::abi::NEVER_SPLIT;
-use crate::common::b2nd::{B2ndLib, Spec, our_arrays, reference_arrays};
-use crate::common::needs::{reference_path, skip};
 use crate::{again, succeeds};
 use blosc2::capi::constants::*;
 use blosc2::capi::types::blosc2_cparams;
+use oxiblosc_testing::abi::NEVER_SPLIT;
+use oxiblosc_testing::b2nd::{B2ndLib, Spec, our_arrays, reference_arrays};
+use oxiblosc_testing::needs::{reference_path, skip};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

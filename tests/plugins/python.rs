@@ -1,9 +1,9 @@
 //! How Python is asked for a plugin: no code beside a file runs, and a thread that waits for one plugin does not make others wait.
 
-use crate::common::abi::CParams;
-use crate::common::data::Kind;
-use crate::common::library::ours;
 use crate::{again, succeeds};
+use oxiblosc_testing::abi::CParams;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::library::ours;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,10 +1,10 @@
 //! What programs register: the ids, the same again, and many threads at once.
 
-use crate::common::abi::*;
-use crate::common::data::Kind;
-use crate::common::library::{Lib, both, ours};
 use crate::{again, succeeds};
 use core::ffi::{CStr, c_char, c_int, c_void};
+use oxiblosc_testing::abi::*;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::library::{Lib, both, ours};
 use std::ptr::{null, null_mut};
 
 fn register_codec(lib: &Lib, id: u8, name: *const c_char) -> c_int {

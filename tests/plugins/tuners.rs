@@ -1,12 +1,12 @@
 //! The whole life of a tuner that was begun: both libraries call the same functions in the same order, and do what these
 //! set.
 
-use crate::common::abi::*;
-use crate::common::ctx::header_but_cbytes;
-use crate::common::data::Kind;
-use crate::common::library::{Lib, both};
 use blosc2::capi::context::Context as Fields;
 use core::ffi::{c_int, c_void};
+use oxiblosc_testing::abi::*;
+use oxiblosc_testing::ctx::header_but_cbytes;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::library::{Lib, both};
 use std::sync::Mutex;
 
 /// The id of the tuner.
@@ -130,6 +130,7 @@ fn life(lib: &'static Lib, answers: [c_int; 3]) -> (Vec<Made>, Vec<String>) {
 
 #[test]
 fn a_tuner_lives_the_same_life() {
+    oxiblosc_testing::own_process!();
     let Some((ours, reference)) = both() else {
         return;
     };
@@ -149,6 +150,7 @@ fn a_tuner_lives_the_same_life() {
 
 #[test]
 fn registrations_from_many_threads_are_all_there() {
+    oxiblosc_testing::own_process!();
     let Some((ours, _)) = both() else {
         return;
     };

@@ -220,10 +220,9 @@ impl SuperChunk {
             *room = zeros(most)?;
         }
         let data = ChunkInput::Buffer(data);
-        self.contexts
-            .super_chunk()
-            .encoder()?
-            .compress(data, room, checksums)
+        let encoder = self.contexts.super_chunk().encoder()?;
+        let header = encoder.compress(data, room, checksums)?;
+        Ok(header.map_or(0, |header| header.cbytes))
     }
 
     /// Finishes the frame and closes it.

@@ -11,7 +11,7 @@
 //! - [`object_pool`]: an object pool; [`per_thread`]: thread-local values
 //! - [`Published`], [`PublishedTable`]: values that are read without a lock; [`Field`]: fields that C reads and writes, too
 //! - [`StateLock`]: a lock that lets many threads read while one prepares a change
-//! - [`env`]: environment variables, and trace output; [`cpu`]: which vector instructions are used
+//! - [`mod@env`]: environment variables, and trace output; [`cpu`]: which vector instructions are used
 
 mod aligned;
 mod buffer;
@@ -26,6 +26,7 @@ pub mod grid;
 mod heap;
 /// C strings with a value in front of them.
 pub mod labelled;
+mod locked;
 /// An object pool.
 pub mod object_pool;
 /// Thread-local values.
@@ -46,6 +47,7 @@ pub use buffer::{Buffer, Edit};
 pub use cow::{CowBuffer, MallocOwned};
 pub use field::{Field, Value};
 pub use heap::{boxed, boxed_uninit, on_c_heap};
+pub use locked::lock;
 pub use published::{Published, PublishedTable};
 #[doc(hidden)]
 pub use shared::Counted;

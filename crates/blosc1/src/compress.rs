@@ -136,14 +136,15 @@ impl Request {
             // SAFETY: the buffers have the given sizes (# Safety).
             let buffers = unsafe { buffers((src, nbytes), (dest, room)) };
             let (src, dest) = buffers.map_err(failed)?;
-            let cbytes = compress(
+            let header = compress(
                 &params,
                 ChunkInput::Buffer(src),
                 dest,
                 &Snappy,
                 &WorkerThreads,
             );
-            c_int::try_from(cbytes.map_err(failed)?).map_err(|_| FAILED)
+            let cbytes = header.map_err(failed)?.map_or(0, |header| header.cbytes);
+            c_int::try_from(cbytes).map_err(|_| FAILED)
         };
         guard(FAILED, || ok_or_code(run()))
     }

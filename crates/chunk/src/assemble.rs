@@ -5,7 +5,7 @@ use super::checksum::CHECKSUMS;
 use super::encode_block::BlockEncoder;
 use super::header::{ChunkHeader, Special};
 use super::in_place;
-use super::patch::Touched;
+use super::touched::Touched;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::{Buffer, TransientBytes};
 

@@ -1,7 +1,7 @@
 //! The header of a chunk of Blosc 1, read as c-blosc 1.21 reads it.
 
+use super::header::rules::Rules;
 use super::header::{Blocks, ChunkHeader, MIN_HEADER_LENGTH, flags, i32_at, offset, version};
-use super::rules::Rules;
 use oxiblosc_base::{Error, Result};
 
 /// The id of Snappy, the codec that the [hooks](super::hooks::Hooks) bring.

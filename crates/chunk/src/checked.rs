@@ -1,4 +1,4 @@
-//! Remembers which blocks were found to match their [checksums](super::checksum), so that each is checked once instead of by every read.
+//! Remembers which blocks were found to match their checksums, so that each is checked once instead of by every read.
 //! This is only valid for memory that nothing but the library changes, not for files.
 
 use oxiblosc_base::memory::{Collect, TryVec};

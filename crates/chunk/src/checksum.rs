@@ -1,36 +1,31 @@
 //! Checksums in a chunk, stored where readers that do not know them skip them.
 //!
 //! Readers find blocks by the table of block starts, so a writer may leave free bytes before the first block. A chunk with checksums has
-//! a table there, behind its block starts and its dictionary, and a bit in its second flags byte ([`CHECKSUMS`]):
+//! a table there, behind its block starts and its dictionary, and a bit in its second flags byte (`CHECKSUMS`):
 //!
 //! | bytes | |
 //! |---|---|
-//! | 4 | [`MAGIC`] |
+//! | 4 | `MAGIC` |
 //! | 4 for each block | checksum of its streams, with their sizes |
 //! | 4 | checksum of the front: of all bytes of the chunk before it |
 //!
 //! All are CRC-32C, little-endian. A read of a part of a stored stream should check only that part. So a chunk all of whose blocks are stored
-//! streams has a longer table, with a checksum for each [page](TableLayout). The checksums are part of the chunk: they are copied with it, and
+//! streams has a longer table, with a checksum for each page. The checksums are part of the chunk: they are copied with it, and
 //! a writer that does not know them replaces them together with the chunk.
 //!
 //! A chunk without blocks (a repeated value, or no data) has no filters, and the checksum of its bytes in the first four bytes of
 //! `filters_meta`, which are taken as zeros for it. A chunk whose data are stored without block starts is converted to one with a
 //! stored stream for each block.
 
-mod add;
-
-use crate::Chunk;
+pub use crate::header::CHECKSUMS;
 use crate::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, flags2, i32_at,
 };
-pub use add::{add, room, seal, store, stored_size, write, write_header_only};
 use oxiblosc_base::memory::{ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 pub use oxiblosc_filters::crc32c::{crc32c, difference, extended, shifted};
 use std::ops::Range;
 
-/// In the second flags byte: the chunk has checksums.
-pub const CHECKSUMS: u8 = 0x80;
 /// Offset of the flags byte that says whether the header is extended.
 const HEADER_FLAGS: usize = 2;
 /// Offset of the flags byte with the bit [`CHECKSUMS`].
@@ -79,7 +74,7 @@ impl TableLayout {
     }
 
     /// A checksum for each page.
-    fn paged(nblocks: usize, blocksize: usize, nbytes: usize) -> Self {
+    pub(super) fn paged(nblocks: usize, blocksize: usize, nbytes: usize) -> Self {
         let last = nbytes.saturating_sub(nblocks.saturating_sub(1) * blocksize);
         let paged = Some((blocksize, last));
         Self { nblocks, paged }
@@ -151,7 +146,7 @@ impl TableLayout {
 }
 
 /// The checksum of a chunk without blocks.
-fn of_header_only(chunk: &[u8]) -> u32 {
+pub(super) fn of_header_only(chunk: &[u8]) -> u32 {
     let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
     let mut header = [0; EXTENDED_HEADER_LENGTH];
     header.copy_from_slice(front);
@@ -429,20 +424,9 @@ fn is_unflagged_without_blocks(chunk: &[u8]) -> bool {
     extended(of_header_only(&header), behind).to_le_bytes() == chunk[IN_HEADER]
 }
 
-impl Chunk<'_> {
-    /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has none.
-    ///
-    /// # Errors
-    /// [`Error::DATA`] where one is wrong, and those of a damaged chunk.
-    pub fn check_checksums(&self) -> Result<bool> {
-        let Some(sums) = self.checksums() else {
-            return Ok(self.header().has_checksums());
-        };
-        for nblock in 0..self.header().nblocks {
-            sums.check_block(nblock, self.block_streams(nblock)?)?;
-        }
-        Ok(true)
-    }
+/// How many bytes more the checksums need in nearly every chunk with `nbytes` bytes of data.
+pub fn room(nbytes: usize) -> usize {
+    nbytes / 256 + 256
 }
 
 #[cfg(test)]

@@ -1,19 +1,18 @@
 //! Decodes one block of a chunk: decompresses its streams, then undoes the filters.
 
 use super::Chunk;
-use super::encode::ttmp_size;
-use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
+use super::header::{Blocks, Special, flags2};
 use super::hooks::{BlockPos, Hooks};
+use super::input::ttmp_size;
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
-use super::rules::Rules;
 use super::scratch::{self, Bufs, CodecState};
 use super::special;
+use super::streams::{Stream, Streams};
 use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::memory::{AlignedBuffer, TryVec};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_codecs::{Codec, PaddedDst, PaddedSrc};
-use oxiblosc_filters::{self, shuffle};
+use oxiblosc_codecs::{Codec, PaddedDst};
 
 /// Decodes the blocks of a chunk; shared by all workers.
 pub struct BlockDecoder<'a> {
@@ -22,175 +21,6 @@ pub struct BlockDecoder<'a> {
     pub(super) codec: Option<Codec>,
     pub(super) pipeline: &'a Pipeline,
     pub(super) hooks: &'a dyn Hooks,
-}
-
-/// A stream as it lies in the chunk.
-pub(super) enum Stream<'a> {
-    /// One byte, repeated.
-    Run(u8),
-    /// The bytes as they are.
-    Stored(&'a [u8]),
-    /// Compressed by the codec.
-    Compressed(PaddedSrc<'a>),
-}
-
-/// The streams of a block, one after the other.
-pub(super) struct Streams<'a> {
-    /// From the next stream to the end of the chunk (or of the variable-length block).
-    rest: &'a [u8],
-    variable: bool,
-    rules: Rules,
-    /// How many streams the block has.
-    pub count: usize,
-    /// Bytes of data in each stream.
-    pub neblock: usize,
-}
-
-impl<'a> Streams<'a> {
-    /// The streams of a block of `bsize` bytes of data, which begin at the front of `bytes`.
-    pub fn new(header: &ChunkHeader, bytes: &'a [u8], bsize: usize) -> Result<Self> {
-        let (count, variable) = match header.blocks {
-            Blocks::Variable { .. } => (1, true),
-            Blocks::Regular { blocksize } => {
-                let split = header.flags & flags::DONT_SPLIT == 0 && bsize == blocksize;
-                let count = if split {
-                    usize::from(header.typesize)
-                } else {
-                    1
-                };
-                (count, false)
-            }
-        };
-        if bsize < count {
-            return Err(Error::WRITE_BUFFER);
-        }
-        let neblock = if count == 1 { bsize } else { bsize / count };
-        if neblock * count != bsize {
-            return Err(Error::DATA);
-        }
-        Ok(Self {
-            rest: bytes,
-            variable,
-            rules: header.rules,
-            count,
-            neblock,
-        })
-    }
-
-    /// Whether there are `nstreams` streams, and [`Self::join`] can put them together.
-    pub fn can_join(&self, nstreams: usize, bsize: usize) -> bool {
-        self.neblock * nstreams == bsize && shuffle::joins(nstreams, self.neblock)
-    }
-
-    /// Unshuffles the streams, byte streams of the items, into `dst`, which has the size of the block. Stored streams are read where they lie in the
-    /// chunk; others are decoded by `decode` into `room`, which has at least the same size. [`Self::can_join`] must be true.
-    #[inline(always)]
-    pub fn join<'r>(
-        &mut self,
-        mut room: &'r mut [u8],
-        dst: &mut [u8],
-        mut decode: impl FnMut(Stream, PaddedDst) -> Result<()>,
-    ) -> Result<()>
-    where
-        'a: 'r,
-    {
-        let mut sources: [&'r [u8]; shuffle::MAX_JOINED] = [&[]; shuffle::MAX_JOINED];
-        let nstreams = dst.len() / self.neblock;
-        for source in &mut sources[..nstreams] {
-            let stored = match self.next()? {
-                Stream::Stored(data) => {
-                    shuffle::prefetch(data);
-                    Some(data)
-                }
-                stream => {
-                    decode(
-                        stream,
-                        PaddedDst::new(&mut *room, self.neblock).ok_or(Error::FAILURE)?,
-                    )?;
-                    None
-                }
-            };
-            let (out, rest) = room.split_at_mut(self.neblock);
-            room = rest;
-            *source = stored.unwrap_or(out);
-        }
-        shuffle::join(&sources[..nstreams], dst);
-        Ok(())
-    }
-
-    /// How many bytes are behind the streams that were read.
-    pub fn left(&self) -> usize {
-        self.rest.len()
-    }
-
-    /// Reads the stream at the front.
-    #[inline(always)]
-    pub fn next(&mut self) -> Result<Stream<'a>> {
-        let Some((size, rest)) = self.rest.split_at_checked(4) else {
-            return Err(Error::READ_BUFFER);
-        };
-        let size = i32_at(size, 0);
-        if self.variable {
-            self.rest = &[];
-            let same = usize::try_from(size) == Ok(self.neblock);
-            return match (same, rest.len() == self.neblock) {
-                (false, _) => Err(Error::DATA),
-                (_, true) => Ok(Stream::Stored(rest)),
-                (_, false) => Ok(Stream::Compressed(rest.into())),
-            };
-        }
-        if size <= 0 && self.rules.is_blosc1() {
-            // Blosc 1 has no runs.
-            return Err(Error::DATA);
-        }
-        if size == 0 {
-            self.rest = rest;
-            return Ok(Stream::Run(0));
-        }
-        if size < 0 {
-            let Some((token, rest)) = rest.split_first() else {
-                return Err(Error::READ_BUFFER);
-            };
-            self.rest = rest;
-            return match u8::try_from(-i64::from(size)) {
-                Ok(value) if token & 1 != 0 => Ok(Stream::Run(value)),
-                _ => Err(Error::RUN_LENGTH),
-            };
-        }
-        if size as usize > self.neblock && !self.rules.is_blosc1() {
-            // No encoder writes a stream longer than its data, except Snappy's in Blosc 1. A file might let many blocks share a very long one,
-            // which would take long to decode.
-            return Err(Error::DATA);
-        }
-        let Some(data) = PaddedSrc::new(rest, size as usize) else {
-            return Err(Error::READ_BUFFER);
-        };
-        self.rest = &rest[size as usize..];
-        Ok(if size as usize == self.neblock {
-            Stream::Stored(data.exact())
-        } else {
-            Stream::Compressed(data)
-        })
-    }
-}
-
-/// The length of the streams at the front of `bytes`, those of a block of `bsize` bytes of data. `each` gets every stream with its size in
-/// front.
-pub(super) fn streams_len<'a>(
-    header: &ChunkHeader,
-    bytes: &'a [u8],
-    bsize: usize,
-    mut each: impl FnMut(&'a [u8]),
-) -> Result<usize> {
-    let mut streams = Streams::new(header, bytes, bsize)?;
-    let mut at = 0;
-    for _ in 0..streams.count {
-        streams.next()?;
-        let next = bytes.len() - streams.left();
-        each(&bytes[at..next]);
-        at = next;
-    }
-    Ok(at)
 }
 
 impl<'a> BlockDecoder<'a> {
@@ -269,7 +99,7 @@ impl<'a> BlockDecoder<'a> {
         &self,
         nblock: usize,
         all: bool,
-        mut out: &mut [u8],
+        out: &mut [u8],
         joined: Option<(usize, &mut [u8])>,
         input: &mut AlignedBuffer,
         codec: &mut CodecState,
@@ -282,12 +112,7 @@ impl<'a> BlockDecoder<'a> {
             streams.join(out, dst, |stream, room| self.stream(stream, room, codec))?;
             return Ok(true);
         }
-        while !out.is_empty()
-            && let Some(room) = PaddedDst::new(&mut *out, streams.neblock)
-        {
-            self.stream(streams.next()?, room, codec)?;
-            out = &mut out[streams.neblock..];
-        }
+        streams.decode_all(out, |stream, room| self.stream(stream, room, codec))?;
         Ok(false)
     }
 
@@ -353,30 +178,13 @@ impl<'a> BlockDecoder<'a> {
     /// Decodes one stream into `room`, which has the size of its data.
     #[inline(always)]
     fn stream(&self, stream: Stream, room: PaddedDst, codec: &mut CodecState) -> Result<()> {
-        let data = match stream {
-            Stream::Run(value) => {
-                room.exact().fill(value);
-                return Ok(());
-            }
-            Stream::Stored(data) => {
-                oxiblosc_filters::copy(data, room.exact());
-                return Ok(());
-            }
-            Stream::Compressed(data) => data,
-        };
-        let expected = room.size();
-        let nbytes = match self.codec {
+        stream.decode(room, |data, room| match self.codec {
             Some(known) => {
                 let dict = self.chunk.dict.as_deref();
-                codec.decoder.decompress_padded(known, dict, data, room)?
+                codec.decoder.decompress_padded(known, dict, data, room)
             }
-            None => self.decode_registered(data.exact(), room.exact())?,
-        };
-        if nbytes == expected {
-            Ok(())
-        } else {
-            Err(Error::DATA)
-        }
+            None => self.decode_registered(data.exact(), room.exact()),
+        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! Reads a few bytes of a block without undoing the filters of the whole block.
 
-use super::decode_block::{BlockDecoder, Stream, Streams};
+use super::decode_block::BlockDecoder;
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::registered;
 use super::scratch::{Bufs, CodecState};
+use super::streams::{Stream, Streams};
 use oxiblosc_base::memory::{AlignedBuffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;

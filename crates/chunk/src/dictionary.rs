@@ -1,7 +1,7 @@
 //! Dictionaries for the codecs, trained on a chunk's own data and stored before its blocks.
 
-use super::encode::ChunkInput;
 use super::encode_chunk::ChunkEncoder;
+use super::input::ChunkInput;
 use super::scratch;
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};

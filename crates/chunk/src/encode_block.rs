@@ -1,12 +1,12 @@
 //! Encodes one block of a chunk: filters, then streams, each of which is a run, compressed, or stored.
 
-use super::encode::EncodeParams;
 use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
+use super::input::{BlockInput, EncodeParams, ttmp_size};
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{Bufs, CodecState};
-use super::uncompressed::prefilter;
+use super::streams::{PIECE, write_raw};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_filters::{self, run_of};
@@ -15,17 +15,6 @@ use std::time::Instant;
 
 /// Bytes of the measurements that an instrumented codec stores for a stream: three floats and four flags.
 pub const INSTR_SIZE: usize = 16;
-
-/// The data of a block to be encoded.
-#[derive(Clone, Copy)]
-pub struct BlockInput<'a> {
-    /// The data; none if the prefilter generates them.
-    pub data: Option<&'a [u8]>,
-    /// Their size.
-    pub bsize: usize,
-    /// Where they begin in the chunk's data; 0 for variable-length blocks, which are independent of each other.
-    pub offset: usize,
-}
 
 /// An encoded block.
 pub enum Encoded<'a> {
@@ -396,32 +385,39 @@ impl BlockEncoder<'_> {
     }
 }
 
-/// Streams are compared in pieces of this size.
-const PIECE: usize = 512;
-
-/// The range in which two streams of the same length differ, rounded to whole pieces.
-pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
-    let differs = |(new, old): (&[u8], &[u8])| new != old;
-    let mut pieces = new.chunks(PIECE).zip(old.chunks(PIECE));
-    let Some(first) = pieces.position(differs) else {
-        return 0..0;
-    };
-    let end = first + pieces.rposition(differs).map_or(1, |last| last + 2);
-    first * PIECE..new.len().min(end * PIECE)
+/// Runs the prefilter for a block. Its output, which may be longer than the block, is in `bufs.ping`.
+pub fn prefilter(
+    hooks: &dyn Hooks,
+    pos: BlockPos,
+    block: BlockInput,
+    params: &EncodeParams,
+    bufs: &mut Bufs,
+) -> Result<()> {
+    let (input, bsize) = (block.data, block.bsize);
+    if hooks.prefilter_is_plain() {
+        let made = bufs.ping.ensure(bsize)?;
+        let filtered = hooks.prefilter(pos, input, bsize, made, &mut []);
+        return filtered.map_err(|_| Error::FILTER_PIPELINE);
+    }
+    let size = hooks.prefilter_output(bsize).max(bsize);
+    let ttmp = bufs
+        .ttmp
+        .ensure(ttmp_size(params.blocksize, params.typesize))?;
+    let made = bufs.ping.ensure(size)?;
+    let disposable = hooks.output_is_disposable();
+    if !disposable {
+        made.fill(0);
+    }
+    match hooks.prefilter(pos, input, bsize, made, ttmp) {
+        Err(_) if !disposable => Err(Error::FILTER_PIPELINE),
+        _ => Ok(()),
+    }
 }
 
 /// Whether the changed part of a stream of `len` bytes is so small that a stream which did not compress before is not tried again. Changes at the
 /// end do not count as small: a program that fills a stream from front to end writes the end last, and then the stream may compress.
 fn is_touch_up(changed: &Range<usize>, len: usize) -> bool {
     changed.len() <= len / 4 && changed.end + PIECE < len
-}
-
-/// Writes a stored stream with its size in front, and returns the number of bytes written.
-pub fn write_raw(stream: &[u8], out: &mut [u8]) -> usize {
-    let (size, body) = out.split_at_mut(4);
-    size.copy_from_slice(&(stream.len() as i32).to_le_bytes());
-    oxiblosc_filters::copy(stream, &mut body[..stream.len()]);
-    4 + stream.len()
 }
 
 /// Writes stored streams of `neblock` bytes each.
@@ -447,6 +443,7 @@ fn write_run(value: u8, out: &mut [u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::streams::difference;
 
     #[test]
     fn small_changes_are_told_from_large_ones() {

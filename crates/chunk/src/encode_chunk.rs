@@ -1,11 +1,13 @@
 //! Encodes the blocks of a chunk with one or several workers, and completes the header.
 
-use super::checksum::{self, TableLayout};
+use super::add_checksums;
+use super::checksum::TableLayout;
 use super::dictionary::write_dict;
-use super::encode::{ChunkInput, EncodeParams};
-use super::encode_block::{BlockEncoder, BlockInput, Encoded};
+use super::encode_block::{BlockEncoder, Encoded};
 use super::header::{ChunkHeader, Special, filter_flags, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
+use super::input::BlockInput;
+use super::input::{ChunkInput, EncodeParams};
 use super::ordered_writer::OrderedWriter;
 use super::pipeline::Pipeline;
 use super::scratch::{self, Bufs, Scratch};
@@ -91,14 +93,14 @@ impl<'a> ChunkEncoder<'a> {
         Ok(copy)
     }
 
-    /// Writes the chunk into `dest`, which is long enough for the header and the block starts. Returns its size. None if it does not fit, or would
-    /// be larger than the stored data; `header` may have changed nevertheless.
+    /// Writes the chunk into `dest`, which is long enough for the header and the block starts, and completes `header`. Returns false if it does
+    /// not fit, or would be larger than the stored data; `header` may have changed nevertheless.
     pub fn write(
         &self,
         header: &mut ChunkHeader,
         dest: &mut [u8],
         exec: &dyn Executor,
-    ) -> Result<Option<usize>> {
+    ) -> Result<bool> {
         let overhead = self.params.overhead();
         let starts = overhead..overhead + 4 * self.nblocks;
         let mut body = starts.end;
@@ -108,7 +110,7 @@ impl<'a> ChunkEncoder<'a> {
         };
         if let Some((raw, _)) = &dict {
             let Some(size) = write_dict(raw, &mut dest[body..]) else {
-                return Ok(None);
+                return Ok(false);
             };
             header.blosc2_flags |= flags2::USE_DICT;
             body += size;
@@ -124,12 +126,12 @@ impl<'a> ChunkEncoder<'a> {
             false => self.max_cbytes(dest.len()),
         };
         if body > max_cbytes {
-            return Ok(None);
+            return Ok(false);
         }
         let (front, rest) = dest[..max_cbytes].split_at_mut(body);
         let encoder = self.encoder(dict.as_ref().map(|(_, dict)| dict));
         let Some(used) = self.encode_all(&encoder, &mut front[starts], body, rest, exec)? else {
-            return Ok(None);
+            return Ok(false);
         };
         header.cbytes = body + used;
         if self.params.instrumented {
@@ -146,11 +148,11 @@ impl<'a> ChunkEncoder<'a> {
         if !checksums {
             header.write(chunk);
         } else if header.special() != Special::None {
-            checksum::write_header_only(header, chunk);
-        } else if !checksum::write(*header, front_end, chunk) {
-            return Ok(None);
+            add_checksums::write_header_only(header, chunk);
+        } else if !add_checksums::write(*header, front_end, chunk) {
+            return Ok(false);
         }
-        Ok(Some(header.cbytes))
+        Ok(true)
     }
 
     /// How large the chunk may become in a destination of `size` bytes: no larger than with stored data. This does not hold with a prefilter, which

@@ -2,14 +2,13 @@
 //! thread decodes them. To check and prepare what other chunks need would take nearly as long as to decode a small chunk.
 
 use super::checksum::{self, CHECKSUMS, Checksums, TableLayout};
-use super::decode_block::streams_len;
-use super::decode_block::{Stream, Streams};
 use super::decode_part::MAX_WHOLE;
 use super::getitem::{ItemRange, stored};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, CodecState, Scratch};
+use super::streams::{Stream, Streams, streams_len};
 use super::workers::PARALLEL_MIN;
-use oxiblosc_base::{Error, Result};
+use oxiblosc_base::Result;
 use oxiblosc_codecs::{Codec, PADDING, PaddedDst};
 use oxiblosc_filters::{self, shuffle};
 
@@ -123,10 +122,11 @@ impl PlainBlocks<'_> {
         scratch: &mut Scratch,
     ) -> Option<()> {
         let (nstreams, to) = (self.nstreams, from + dest.len());
-        let streams = Streams::new(self.header, bytes, bsize).ok()?;
+        let mut streams = Streams::new(self.header, bytes, bsize).ok()?;
         let (bufs, state) = scratch.parts();
         let filtered = bufs.ping.ensure(bsize + PADDING).ok()?;
-        self.decode_streams(streams, filtered, state)?;
+        let decode = |stream: Stream, room: PaddedDst| decode(self.codec, stream, room, state);
+        streams.decode_all(filtered, decode).ok()?;
         let filtered = &filtered[..bsize];
         let whole_items = [bsize, from, to].iter().all(|at| at % nstreams == 0);
         if nstreams == 1 {
@@ -135,23 +135,6 @@ impl PlainBlocks<'_> {
             let whole = bufs.pong.ensure(bsize).ok()?;
             shuffle::unshuffle(nstreams, filtered, whole);
             dest.copy_from_slice(&whole[from..to]);
-        }
-        Some(())
-    }
-
-    /// Decodes the streams of a block into the front of `room`, which is at least as long as its data.
-    #[inline(always)]
-    fn decode_streams(
-        &self,
-        mut streams: Streams,
-        room: &mut [u8],
-        state: &mut CodecState,
-    ) -> Option<()> {
-        let (neblock, mut rest) = (streams.neblock, room);
-        for _ in 0..streams.count {
-            let room = PaddedDst::new(&mut *rest, neblock)?;
-            decode(self.codec, streams.next().ok()?, room, state).ok()?;
-            rest = &mut rest[neblock..];
         }
         Some(())
     }
@@ -187,15 +170,15 @@ impl PlainBlocks<'_> {
         let (codec, nstreams, nbytes) = (self.codec, self.nstreams, dest.len());
         let mut streams = Streams::new(header, bytes, nbytes).ok()?;
         let (bufs, state) = scratch.parts();
+        let decode = |stream: Stream, room: PaddedDst| decode(codec, stream, room, state);
         if nstreams == 1 {
-            return self.decode_streams(streams, dest, state);
+            return streams.decode_all(dest, decode).ok();
         }
         let filtered = bufs.ping.ensure(nbytes + PADDING).ok()?;
         if streams.can_join(nstreams, nbytes) {
-            let decode = |stream: Stream, room: PaddedDst| decode(codec, stream, room, state);
             return streams.join(filtered, dest, decode).ok();
         }
-        self.decode_streams(streams, filtered, state)?;
+        streams.decode_all(filtered, decode).ok()?;
         shuffle::unshuffle(nstreams, &filtered[..nbytes], dest);
         Some(())
     }
@@ -204,16 +187,7 @@ impl PlainBlocks<'_> {
 /// Decodes one stream into `room`, which has the size of its data.
 #[inline(always)]
 fn decode(codec: Codec, stream: Stream, room: PaddedDst, state: &mut CodecState) -> Result<()> {
-    match stream {
-        Stream::Run(value) => room.exact().fill(value),
-        Stream::Stored(data) => oxiblosc_filters::copy(data, room.exact()),
-        Stream::Compressed(data) => {
-            let expected = room.size();
-            let nbytes = state.decoder.decompress_padded(codec, None, data, room)?;
-            if nbytes != expected {
-                return Err(Error::DATA);
-            }
-        }
-    }
-    Ok(())
+    stream.decode(room, |data, room| {
+        state.decoder.decompress_padded(codec, None, data, room)
+    })
 }

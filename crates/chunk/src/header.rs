@@ -3,12 +3,13 @@
 //! It is parsed once, into numbers that are checked against each other. The format is described in the chunk format document, "Header".
 
 mod constants;
+/// Which library a chunk is for.
+pub mod rules;
 
 pub use constants::*;
 
-use super::checksum::CHECKSUMS;
-use super::rules::Rules;
 use oxiblosc_base::{Error, Result};
+use rules::Rules;
 
 /// A chunk whose content follows from its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,10 +12,10 @@ mod edits;
 
 use super::Chunk;
 use super::checksum::{CHECKSUMS, Checksums, TableLayout};
-use super::decode_block::streams_len;
 use super::header::{ChunkHeader, Special, flags2, i32_at};
-use super::patch::Touched;
 use super::source::BlockSource;
+use super::streams::streams_len;
+use super::touched::Touched;
 pub(super) use edits::push_edits;
 use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec};

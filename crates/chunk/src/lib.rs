@@ -13,6 +13,8 @@
     )
 )]
 
+/// Adding checksums to chunks.
+pub mod add_checksums;
 mod assemble;
 /// Decoding single blocks, in any order.
 pub mod block_reader;
@@ -32,6 +34,8 @@ mod dictionary;
 pub mod encode;
 mod encode_block;
 mod encode_chunk;
+/// A chunk with its header.
+pub mod encoded;
 pub mod fast_path;
 /// Reading ranges of items.
 pub mod getitem;
@@ -41,6 +45,7 @@ pub mod header;
 pub mod hooks;
 /// Changing some blocks of a chunk that stays where it is in a file.
 pub mod in_place;
+mod input;
 pub mod one_bit;
 mod ordered_writer;
 /// Changing some blocks of a chunk.
@@ -50,16 +55,16 @@ pub mod rebuild;
 mod registered;
 /// Removing free bytes between blocks.
 pub mod repack;
-/// Which library a chunk is for.
-pub mod rules;
 /// Buffers and codec states of workers.
 pub mod scratch;
 /// Chunks whose blocks are not in memory.
 pub mod source;
 /// Chunks whose content follows from the header.
 pub mod special;
+mod streams;
 #[cfg(test)]
 mod tests;
+mod touched;
 /// Block sizes and splits.
 pub mod tune;
 mod uncompressed;
@@ -70,4 +75,5 @@ pub mod workers;
 
 pub use chunk::Chunk;
 pub use encode_block::INSTR_SIZE;
+pub use header::rules;
 pub use oxiblosc_codecs::codec_id;

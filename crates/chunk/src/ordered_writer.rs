@@ -1,7 +1,7 @@
 //! Writes the blocks of a chunk in the order of their index, while workers finish them in any order.
 
-use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{AlignedBuffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
@@ -238,8 +238,8 @@ impl<'a> OrderedWriter<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode_block::write_raw;
     use super::*;
+    use crate::streams::write_raw;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn raw_stream(block: RawBlock, place: &mut [u8]) -> Result<()> {

@@ -5,52 +5,17 @@ mod stored;
 
 use super::Chunk;
 use super::assemble::assemble;
-use super::encode::EncodeParams;
 use super::encode_block::BlockEncoder;
-use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
+use super::header::rules::{Rules, UDCODEC_FORMAT};
+use super::header::{Blocks, Special, flags, flags2, version};
 use super::hooks::{Executor, Hooks};
 use super::in_place::PatchTarget;
+use super::input::EncodeParams;
 use super::pipeline::Pipeline;
-use super::rules::{Rules, UDCODEC_FORMAT};
-use oxiblosc_base::memory::{Buffer, Collect, Edit, TransientBytes, TryVec};
+pub use super::touched::Touched;
+use oxiblosc_base::memory::{Buffer, Edit, TransientBytes, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
-
-/// A block that will be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touched {
-    /// The index of the block.
-    pub nblock: usize,
-    /// Whether all of its bytes will be overwritten, so that it need not be read.
-    pub whole: bool,
-}
-
-impl Touched {
-    /// The blocks that contain the `len` bytes from `start` on. None for variable-length blocks.
-    ///
-    /// # Errors
-    /// [`Error::INVALID_PARAM`] when the range is not within the data.
-    pub fn of_range(
-        header: &ChunkHeader,
-        start: usize,
-        len: usize,
-    ) -> Result<Option<TryVec<Self>>> {
-        let stop = start.checked_add(len).ok_or(Error::INVALID_PARAM)?;
-        if stop > header.nbytes {
-            return Err(Error::INVALID_PARAM);
-        }
-        let Blocks::Regular { blocksize } = header.blocks else {
-            return Ok(None);
-        };
-        let touched = (start / blocksize..stop.div_ceil(blocksize)).map(|nblock| {
-            let from = nblock * blocksize;
-            let to = header.nbytes.min(from + blocksize);
-            let whole = start <= from && to <= stop;
-            Self { nblock, whole }
-        });
-        Ok(Some(touched.collect_vec()?))
-    }
-}
 
 /// The compression parameters for blocks of an existing chunk, apart from those in its header.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! The filter pipeline of a chunk: up to six filters over a block, forward and backward.
 
+use super::header::rules::Rules;
 use super::header::{MAX_FILTERS, filter_id, version};
 use super::hooks::{BlockPos, Hooks};
 use super::registered;
-use super::rules::Rules;
 use oxiblosc_base::memory::AlignedBuffer;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_filters::{bitshuffle, delta, filter, shuffle, trunc_prec};

@@ -2,9 +2,9 @@
 
 use crate::Chunk;
 use crate::checksum::{CHECKSUMS, MAGIC, PAGE, TableLayout, crc32c, extended};
-use crate::decode_block::streams_len;
 use crate::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use crate::one_bit;
+use crate::streams::streams_len;
 use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};

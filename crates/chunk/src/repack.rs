@@ -1,7 +1,8 @@
 //! Removes the free bytes between blocks that changes in place leave.
 
 use super::Chunk;
-use super::checksum::{self, CHECKSUMS, TableLayout};
+use super::add_checksums;
+use super::checksum::{CHECKSUMS, TableLayout};
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
@@ -59,7 +60,7 @@ fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
     };
     plain.write(&mut packed);
     if sums > 0 {
-        return checksum::add(&packed);
+        return add_checksums::add(&packed);
     }
     Ok(Some(packed))
 }
@@ -68,8 +69,8 @@ fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
 mod tests {
     use super::*;
     use crate::encode::{ChunkInput, EncodeParams, compress};
+    use crate::header::rules::Rules;
     use crate::hooks::{NoHooks, Serial};
-    use crate::rules::Rules;
 
     fn compressed(data: &[u8], clevel: u8) -> Vec<u8> {
         let params = EncodeParams {
@@ -90,7 +91,7 @@ mod tests {
             nthreads: 1,
         };
         let mut chunk = vec![0; data.len() + 32];
-        let len = compress(
+        let header = compress(
             &params,
             ChunkInput::Buffer(data),
             &mut chunk,
@@ -98,7 +99,7 @@ mod tests {
             &Serial,
         )
         .unwrap();
-        chunk.truncate(len);
+        chunk.truncate(header.expect("it fits").cbytes);
         chunk
     }
 

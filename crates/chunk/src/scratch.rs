@@ -1,6 +1,6 @@
 //! What a worker needs besides its input and output: buffers and codec states, kept between calls.
 //!
-//! A worker borrows a [`Scratch`] from a small depot for the duration of a job. So memory is proportional to the number of workers that are active at
+//! A worker borrows a `Scratch` from a small depot for the duration of a job. So memory is proportional to the number of workers that are active at
 //! the same time, not to the number of contexts or threads.
 
 use oxiblosc_base::Result;

@@ -73,8 +73,11 @@ fn compressed(
     exec: &dyn Executor,
 ) -> Vec<u8> {
     let mut dest = vec![0; room];
-    let cbytes = compress(params, source, &mut dest, &NoHooks, exec).unwrap();
-    dest.truncate(cbytes);
+    let header = compress(params, source, &mut dest, &NoHooks, exec).unwrap();
+    dest.truncate(header.map_or(0, |header| header.cbytes));
+    if let Some(header) = header {
+        assert_eq!(ChunkHeader::parse(&dest), Ok(header));
+    }
     dest
 }
 

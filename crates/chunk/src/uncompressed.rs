@@ -1,10 +1,10 @@
 //! Writes chunks with stored (uncompressed) data.
 
-use super::checksum;
-use super::encode::{ChunkInput, EncodeParams, ttmp_size};
-use super::encode_block::BlockInput;
+use super::add_checksums;
+use super::encode_block::prefilter;
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
+use super::input::{ChunkInput, EncodeParams};
 use super::scratch;
 use super::work_stealing::StealingQueue;
 use super::workers::Workers;
@@ -24,13 +24,13 @@ pub struct UncompressedChunk<'a> {
 }
 
 impl UncompressedChunk<'_> {
-    /// Writes the chunk, and returns its size, or 0 if it does not fit.
-    pub fn write(&self, mut header: ChunkHeader, dest: &mut [u8]) -> Result<usize> {
+    /// Writes the chunk, and returns its header, or none if it does not fit.
+    pub fn write(&self, mut header: ChunkHeader, dest: &mut [u8]) -> Result<Option<ChunkHeader>> {
         header.flags |= flags::MEMCPYED;
         header.blosc2_flags &= !flags2::INSTRUMENTED;
         header.cbytes = header.overhead() + header.nbytes;
         if header.cbytes > dest.len() {
-            return Ok(0);
+            return Ok(None);
         }
         let body = &mut dest[header.overhead()..header.cbytes];
         match self.source {
@@ -39,27 +39,32 @@ impl UncompressedChunk<'_> {
             _ => return Err(Error::NULL_POINTER),
         }
         header.write(dest);
-        Ok(header.cbytes)
+        Ok(Some(header))
     }
 
     /// As [`Self::write`], with checksums if `dest` is long enough for them.
-    pub fn write_with_checksums(&self, header: ChunkHeader, dest: &mut [u8]) -> Result<usize> {
+    pub fn write_with_checksums(
+        &self,
+        header: ChunkHeader,
+        dest: &mut [u8],
+    ) -> Result<Option<ChunkHeader>> {
         let nbytes = self.source.nbytes();
         if nbytes > 0
             && let ChunkInput::Buffer(data) = self.source
             && !self.hooks.has_prefilter()
             && let Some(chunk) =
-                checksum::stored_size(&header).and_then(|size| dest.get_mut(..size))
+                add_checksums::stored_size(&header).and_then(|size| dest.get_mut(..size))
         {
-            checksum::store(&header, data, chunk);
-            return Ok(chunk.len());
+            add_checksums::store(&header, data, chunk);
+            return Ok(Some(header));
         }
-        let cbytes = self.write(header, dest)?;
-        if nbytes == 0 {
-            let header = ChunkHeader::parse(&dest[..cbytes])?;
-            checksum::write_header_only(&header, &mut dest[..cbytes]);
+        let written = self.write(header, dest)?;
+        if let Some(header) = &written
+            && nbytes == 0
+        {
+            add_checksums::write_header_only(header, &mut dest[..header.cbytes]);
         }
-        Ok(cbytes)
+        Ok(written)
     }
 
     fn write_prefiltered(&self, header: &ChunkHeader, body: &mut [u8]) -> Result<()> {
@@ -82,35 +87,6 @@ impl UncompressedChunk<'_> {
             }
             Ok(())
         })
-    }
-}
-
-/// Runs the prefilter for a block. Its output, which may be longer than the block, is in `bufs.ping`.
-pub fn prefilter(
-    hooks: &dyn Hooks,
-    pos: BlockPos,
-    block: BlockInput,
-    params: &EncodeParams,
-    bufs: &mut scratch::Bufs,
-) -> Result<()> {
-    let (input, bsize) = (block.data, block.bsize);
-    if hooks.prefilter_is_plain() {
-        let made = bufs.ping.ensure(bsize)?;
-        let filtered = hooks.prefilter(pos, input, bsize, made, &mut []);
-        return filtered.map_err(|_| Error::FILTER_PIPELINE);
-    }
-    let size = hooks.prefilter_output(bsize).max(bsize);
-    let ttmp = bufs
-        .ttmp
-        .ensure(ttmp_size(params.blocksize, params.typesize))?;
-    let made = bufs.ping.ensure(size)?;
-    let disposable = hooks.output_is_disposable();
-    if !disposable {
-        made.fill(0);
-    }
-    match hooks.prefilter(pos, input, bsize, made, ttmp) {
-        Err(_) if !disposable => Err(Error::FILTER_PIPELINE),
-        _ => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Distributes pieces of memory among workers, with work stealing.
 
-use super::encode::lock;
 use super::workers::Workers;
 use oxiblosc_base::Result;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{Collect, TryVec};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -90,7 +90,7 @@ impl<T: Send> StealingQueue<T> {
     /// Divides `pieces`, of which at most `len` are taken, among `nworkers` workers.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`].
+    /// `Error::MEMORY_ALLOC`.
     pub fn new(pieces: impl Iterator<Item = T>, len: usize, nworkers: usize) -> Result<Self> {
         let mut all = TryVec::new();
         all.reserve_exact(len)?;

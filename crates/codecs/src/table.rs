@@ -110,10 +110,10 @@ pub struct Parameter {
     pub word: &'static str,
 }
 
-/// From a block of numbers to a stream, or back.
-type OfNumbers<T> = fn(u8, BlockShape, usize, &[u8], &mut [u8]) -> Result<T>;
-/// From a stream to items of a block, the first of which has this number.
-type OfItems = fn(u8, BlockShape, usize, &[u8], usize, &mut [u8]) -> Result<bool>;
+/// From one buffer to the other: meta byte, shape, size of an item.
+type OverNumbers<T> = fn(u8, BlockShape, usize, &[u8], &mut [u8]) -> Result<T>;
+/// The same for some items; the last number is that of the first.
+type ItemsOf = fn(u8, BlockShape, usize, &[u8], usize, &mut [u8]) -> Result<bool>;
 
 /// The functions of a codec of the library. The first argument is its meta byte; then follow, as
 /// far as it needs them, the shape of the block and the size of an item. Streams and data come
@@ -122,11 +122,11 @@ pub enum CodecFunctions {
     /// For numbers: both ways depend on shape and size.
     Numbers {
         /// Returns the bytes written; 0 if the stream does not become smaller.
-        compress: OfNumbers<usize>,
+        compress: OverNumbers<usize>,
         /// Fills the block.
-        decompress: OfNumbers<()>,
+        decompress: OverNumbers<()>,
         /// Decompresses only items from the given one on, if the stream lets it.
-        items: Option<OfItems>,
+        items: Option<ItemsOf>,
     },
     /// For bytes: the stream says the shape.
     Bytes {

@@ -14,7 +14,8 @@
 
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum::{IN_HEADER, front_sum};
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use oxiblosc_chunk::encoded::EncodedChunk;
+use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 
 /// The sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +76,10 @@ impl Binding {
 /// The checksum of the front of a chunk in memory, if it is right.
 ///
 /// # Errors
-/// [`Error::INVALID_HEADER`] if it is wrong; those of a damaged header; [`Error::MEMORY_ALLOC`].
-pub fn front_of(chunk: &[u8]) -> Result<Option<u32>> {
-    let header = ChunkHeader::parse(chunk)?;
-    if header.cbytes > chunk.len() {
-        return Err(Error::INVALID_HEADER);
-    }
-    front_sum(&header, |at, buf| {
-        let bytes = chunk.get(at..at + buf.len());
+/// [`Error::INVALID_HEADER`] if it is wrong; [`Error::MEMORY_ALLOC`].
+pub fn front_of(chunk: &EncodedChunk) -> Result<Option<u32>> {
+    front_sum(&chunk.header, |at, buf| {
+        let bytes = chunk.bytes.get(at..at + buf.len());
         buf.copy_from_slice(bytes.ok_or(Error::INVALID_HEADER)?);
         Ok(())
     })

@@ -5,13 +5,14 @@ use super::offsets::{MAX_CHUNKS, MAX_LISTED, Offsets, special_offset};
 use super::runs::{Runs, Span};
 use oxiblosc_base::memory::{Collect, Edit, TryVec};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_chunk::encoded::EncodedChunk;
+use oxiblosc_chunk::header::Special;
 
 /// A chunk that is added to a frame or changed in it.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangedChunk<'a> {
-    /// A chunk that is stored: all its bytes.
-    Stored(&'a [u8]),
+    /// A chunk that is stored.
+    Stored(EncodedChunk<'a>),
     /// A chunk of special values, which is only an offset in the index.
     Special(Special),
     /// Edits of a chunk that stays in its place, in ascending order. Those behind its end use the free bytes that
@@ -214,9 +215,7 @@ impl<'a> Change<'a> {
     /// Which checksums the frame has after the change, if it has `before` now.
     pub fn checksums(&self, before: ChecksumScope) -> ChecksumScope {
         let has = |item: ChangedChunk| match item {
-            ChangedChunk::Stored(chunk) => {
-                ChunkHeader::parse(chunk).is_ok_and(|h| h.has_checksums())
-            }
+            ChangedChunk::Stored(chunk) => chunk.header.has_checksums(),
             ChangedChunk::Special(_) | ChangedChunk::Edited(_) => true,
         };
         match before {
@@ -415,7 +414,7 @@ mod tests {
 
     #[test]
     fn changes_do_to_offsets_what_they_say() {
-        let item = ChangedChunk::Stored(&[]);
+        let item = ChangedChunk::Stored(EncodedChunk::NONE);
         let after = |change: Change| {
             let mut offsets = Offsets::List(vec![10, 20, 30].into());
             let delta = change.delta(&offsets, &[99, 98]).unwrap();
@@ -493,7 +492,7 @@ mod tests {
             count,
         };
         assert_eq!(check_listable(&offsets), Err(Error::MAX_BUFSIZE_EXCEEDED));
-        let item = ChangedChunk::Stored(&[]);
+        let item = ChangedChunk::Stored(EncodedChunk::NONE);
         let mut change = |change: Change, new: &[i64]| {
             assert_eq!(change.check(&offsets), Ok(()));
             let delta = change.delta(&offsets, new).unwrap();

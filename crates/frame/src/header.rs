@@ -2,8 +2,12 @@
 //!
 //! See the contiguous frame format document, "Header". Positions below count from the start of the frame.
 
+mod fields;
+
 use super::meta::{self, Metalayer};
+use super::msgpack;
 use super::parameters::Parameters;
+use fields::{Field, filter, flag};
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
@@ -20,37 +24,14 @@ const MAX_VERSION: u8 = 3;
 /// The version of frames that need nothing newer: their chunks have one size, and no blocks of variable length.
 const VERSION_REGULAR: u8 = 2;
 /// Position of a byte that the format does not use. [`fingerprint`](crate::fingerprint) marks headers with it.
-pub const MARK: usize = MIN_LEN - 1;
+pub const MARK: usize = fields::filter::UNUSED;
 /// Position of the magic.
-pub const MAGIC_POS: usize = 2;
+pub const MAGIC_POS: usize = fields::MAGIC.at;
 const MAGIC: &[u8; 8] = b"b2frame\0";
 /// The magic of a frame while it is appended to others.
 const UNCOMMITTED_MAGIC: &[u8; 8] = b"b2framE\0";
 /// Position of the byte in which the two magics differ, and its value in an uncommitted frame.
 pub const UNCOMMITTED: (usize, u8) = (MAGIC_POS + 6, UNCOMMITTED_MAGIC[6]);
-
-mod at {
-    pub const HEADER_LEN: usize = 11;
-    pub const FRAME_LEN: usize = 16;
-    pub const FLAGS: usize = 25;
-    pub const KIND: usize = 26;
-    pub const CODECS: usize = 27;
-    pub const OTHER_FLAGS: usize = 28;
-    pub const NBYTES: usize = 30;
-    pub const CBYTES: usize = 39;
-    pub const TYPESIZE: usize = 48;
-    pub const BLOCKSIZE: usize = 53;
-    pub const CHUNKSIZE: usize = 58;
-    pub const NTHREADS_C: usize = 63;
-    pub const NTHREADS_D: usize = 66;
-    pub const HAS_VLMETALAYERS: usize = 68;
-    pub const NFILTERS: usize = 70;
-    pub const FILTERS: usize = 71;
-    pub const UDCODEC: usize = 77;
-    pub const CODEC_META: usize = 78;
-    pub const FILTERS_META: usize = 79;
-    pub const OTHER_FLAGS2: usize = 85;
-}
 
 const OFFSETS_64BIT: u8 = 1 << 4;
 const VARIABLE_CHUNKS: u8 = 1 << 6;
@@ -101,12 +82,6 @@ pub struct Extent {
     pub cbytes: u64,
 }
 
-fn be<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut field = [0; N];
-    field.copy_from_slice(&bytes[at..at + N]);
-    field
-}
-
 impl Extent {
     /// Reads the sizes from the first bytes of a frame, and checks them against each other.
     ///
@@ -116,9 +91,9 @@ impl Extent {
         if front.len() < MIN_LEN {
             return Err(Error::READ_BUFFER);
         }
-        let header_len = i32::from_be_bytes(be(front, at::HEADER_LEN));
-        let frame_len = i64::from_be_bytes(be(front, at::FRAME_LEN));
-        let cbytes = i64::from_be_bytes(be(front, at::CBYTES));
+        let header_len = i32::from_be_bytes(fields::HEADER_LEN.get(front));
+        let frame_len = i64::from_be_bytes(fields::FRAME_LEN.get(front));
+        let cbytes = i64::from_be_bytes(fields::CBYTES.get(front));
         let header_len = u32::try_from(header_len).map_err(|_| Error::INVALID_HEADER)?;
         let extent = Self {
             header_len,
@@ -135,12 +110,16 @@ impl Extent {
 impl Header {
     /// Whether bytes begin like a frame.
     pub fn has_magic(front: &[u8]) -> bool {
-        front.get(MAGIC_POS..MAGIC_POS + MAGIC.len()) == Some(MAGIC)
+        Self::begins_with(front, MAGIC)
     }
 
     /// Whether bytes begin like a frame whose append to others was not committed.
     pub fn is_uncommitted(front: &[u8]) -> bool {
-        front.get(MAGIC_POS..MAGIC_POS + MAGIC.len()) == Some(UNCOMMITTED_MAGIC)
+        Self::begins_with(front, UNCOMMITTED_MAGIC)
+    }
+
+    fn begins_with(front: &[u8], magic: &[u8; 8]) -> bool {
+        front.get(MAGIC_POS..MAGIC_POS + magic.len()) == Some(magic)
     }
 
     /// Parses a header. `bytes` may be longer than the header.
@@ -153,45 +132,45 @@ impl Header {
         let bytes = bytes
             .get(..extent.header_len as usize)
             .ok_or(Error::READ_BUFFER)?;
-        let flags = bytes[at::FLAGS];
+        let flags = bytes[flag::GENERAL];
         if flags & 0x0f > MAX_VERSION {
             return Err(Error::VERSION_SUPPORT);
         }
-        let kind = match bytes[at::KIND] {
+        let kind = match bytes[flag::KIND] {
             0 => FrameKind::Contiguous,
             1 => FrameKind::Sparse,
             _ => return Err(Error::FRAME_TYPE),
         };
-        let int32 = |at: usize| i32::from_be_bytes(be(bytes, at));
-        let nfilters = usize::from(bytes[at::NFILTERS]);
+        let int32 = |field: Field| i32::from_be_bytes(field.get(bytes));
+        let nfilters = usize::from(bytes[filter::COUNT]);
         if nfilters > MAX_FILTERS {
             return Err(Error::INVALID_HEADER);
         }
         let (mut filters, mut filters_meta) = ([filter_id::NONE; MAX_FILTERS], [0; MAX_FILTERS]);
-        filters[..nfilters].copy_from_slice(&bytes[at::FILTERS..][..nfilters]);
-        filters_meta[..nfilters].copy_from_slice(&bytes[at::FILTERS_META..][..nfilters]);
-        let mut compcode = bytes[at::CODECS] & 0x0f;
+        filters[..nfilters].copy_from_slice(&bytes[filter::IDS..][..nfilters]);
+        filters_meta[..nfilters].copy_from_slice(&bytes[filter::METAS..][..nfilters]);
+        let mut compcode = bytes[flag::CODECS] & 0x0f;
         if compcode == UDCODEC_FORMAT {
-            compcode = bytes[at::UDCODEC];
+            compcode = bytes[filter::CODEC];
         }
         let header = Self {
             kind,
-            nbytes: i64::from_be_bytes(be(bytes, at::NBYTES)),
-            chunksize: int32(at::CHUNKSIZE),
+            nbytes: i64::from_be_bytes(fields::NBYTES.get(bytes)),
+            chunksize: int32(fields::CHUNKSIZE),
             parameters: Parameters {
-                typesize: int32(at::TYPESIZE),
-                blocksize: int32(at::BLOCKSIZE),
+                typesize: int32(fields::TYPESIZE),
+                blocksize: int32(fields::BLOCKSIZE),
                 compcode,
-                compcode_meta: bytes[at::CODEC_META],
-                clevel: bytes[at::CODECS] >> 4,
-                splitmode: (bytes[at::OTHER_FLAGS] & 3) + 1,
-                use_dict: bytes[at::OTHER_FLAGS2] & USE_DICT != 0,
+                compcode_meta: bytes[filter::CODEC_META],
+                clevel: bytes[flag::CODECS] >> 4,
+                splitmode: (bytes[flag::SPLIT] & 3) + 1,
+                use_dict: bytes[filter::FLAGS] & USE_DICT != 0,
                 filters,
                 filters_meta,
             },
-            nthreads_c: i16::from_be_bytes(be(bytes, at::NTHREADS_C)),
-            nthreads_d: i16::from_be_bytes(be(bytes, at::NTHREADS_D)),
-            has_vlmetalayers: bytes[at::HAS_VLMETALAYERS] == 0xc3,
+            nthreads_c: i16::from_be_bytes(fields::NTHREADS_C.get(bytes)),
+            nthreads_d: i16::from_be_bytes(fields::NTHREADS_D.get(bytes)),
+            has_vlmetalayers: bytes[fields::HAS_VLMETALAYERS] == msgpack::TRUE,
             vlblocks: flags & VL_BLOCKS != 0,
             metalayers: meta::read(bytes, MIN_LEN, MAX_METALAYERS)?,
         };
@@ -228,22 +207,18 @@ impl Header {
         let parameters = &self.parameters;
         let mut h = TryVec::with_capacity(USUAL_LEN)?;
         h.resize(MIN_LEN, 0)?;
-        h[0] = 0x9e;
-        h[1] = 0xa8;
-        h[MAGIC_POS..MAGIC_POS + MAGIC.len()].copy_from_slice(MAGIC);
-        h[at::HEADER_LEN - 1] = 0xd2;
-        h[at::FRAME_LEN - 1] = 0xcf;
-        h[at::FLAGS - 1] = 0xa4;
+        h[0] = fields::ARRAY;
+        fields::MAGIC.put(&mut h, MAGIC);
         let variable = self.chunksize == 0;
-        h[at::FLAGS] = OFFSETS_64BIT
-            | if variable || self.vlblocks {
-                MAX_VERSION
-            } else {
-                VERSION_REGULAR
-            }
+        let version = match variable || self.vlblocks {
+            true => MAX_VERSION,
+            false => VERSION_REGULAR,
+        };
+        let general = OFFSETS_64BIT
+            | version
             | if variable { VARIABLE_CHUNKS } else { 0 }
             | if self.vlblocks { VL_BLOCKS } else { 0 };
-        h[at::KIND] = match self.kind {
+        let kind = match self.kind {
             FrameKind::Contiguous => 0,
             FrameKind::Sparse => 1,
         };
@@ -252,39 +227,38 @@ impl Header {
         } else {
             parameters.compcode
         };
-        h[at::CODECS] = format.wrapping_add(parameters.clevel << 4);
-        h[at::OTHER_FLAGS] = parameters.splitmode.wrapping_sub(1);
-        for (at, marker, field) in [
-            (at::NBYTES, 0xd3, &self.nbytes.to_be_bytes()[..]),
-            (at::CBYTES, 0xd3, &[0; 8]),
-            (at::TYPESIZE, 0xd2, &parameters.typesize.to_be_bytes()),
-            (at::BLOCKSIZE, 0xd2, &parameters.blocksize.to_be_bytes()),
-            (at::CHUNKSIZE, 0xd2, &self.chunksize.to_be_bytes()),
-            (at::NTHREADS_C, 0xd1, &self.nthreads_c.to_be_bytes()),
-            (at::NTHREADS_D, 0xd1, &self.nthreads_d.to_be_bytes()),
-        ] {
-            h[at - 1] = marker;
-            h[at..at + field.len()].copy_from_slice(field);
-        }
-        h[at::HAS_VLMETALAYERS] = if self.has_vlmetalayers { 0xc3 } else { 0xc2 };
-        h[at::NFILTERS - 1] = 0xd8;
-        h[at::NFILTERS] = MAX_FILTERS as u8;
-        h[at::FILTERS..][..MAX_FILTERS].copy_from_slice(&parameters.filters);
-        h[at::FILTERS_META..][..MAX_FILTERS].copy_from_slice(&parameters.filters_meta);
-        h[at::UDCODEC] = parameters.compcode;
-        h[at::CODEC_META] = parameters.compcode_meta;
-        h[at::OTHER_FLAGS2] = if parameters.use_dict { USE_DICT } else { 0 };
+        let codecs = format.wrapping_add(parameters.clevel << 4);
+        let split = parameters.splitmode.wrapping_sub(1);
+        fields::FLAGS.put(&mut h, &[general, kind, codecs, split]);
+        fields::NBYTES.put(&mut h, &self.nbytes.to_be_bytes());
+        fields::TYPESIZE.put(&mut h, &parameters.typesize.to_be_bytes());
+        fields::BLOCKSIZE.put(&mut h, &parameters.blocksize.to_be_bytes());
+        fields::CHUNKSIZE.put(&mut h, &self.chunksize.to_be_bytes());
+        fields::NTHREADS_C.put(&mut h, &self.nthreads_c.to_be_bytes());
+        fields::NTHREADS_D.put(&mut h, &self.nthreads_d.to_be_bytes());
+        h[fields::HAS_VLMETALAYERS] = match self.has_vlmetalayers {
+            true => msgpack::TRUE,
+            false => msgpack::FALSE,
+        };
+        fields::FILTERS.put(&mut h, &[0; 17]);
+        h[filter::COUNT] = MAX_FILTERS as u8;
+        h[filter::IDS..][..MAX_FILTERS].copy_from_slice(&parameters.filters);
+        h[filter::METAS..][..MAX_FILTERS].copy_from_slice(&parameters.filters_meta);
+        h[filter::CODEC] = parameters.compcode;
+        h[filter::CODEC_META] = parameters.compcode_meta;
+        h[filter::FLAGS] = if parameters.use_dict { USE_DICT } else { 0 };
+        set_extent(&mut h, 0, 0);
         meta::write(metalayers, 0, &mut h)?;
         let len = i32::try_from(h.len()).map_err(|_| Error::INVALID_PARAM)?;
-        h[at::HEADER_LEN..][..4].copy_from_slice(&len.to_be_bytes());
+        fields::HEADER_LEN.put(&mut h, &len.to_be_bytes());
         Ok(h)
     }
 }
 
 /// Writes the length of the frame and the size that [`Extent::cbytes`] describes into a header from [`Header::encode`].
 pub fn set_extent(header: &mut [u8], frame_len: u64, cbytes: u64) {
-    header[at::FRAME_LEN..][..8].copy_from_slice(&frame_len.to_be_bytes());
-    header[at::CBYTES..][..8].copy_from_slice(&cbytes.to_be_bytes());
+    fields::FRAME_LEN.put(header, &frame_len.to_be_bytes());
+    fields::CBYTES.put(header, &cbytes.to_be_bytes());
 }
 
 #[cfg(test)]
@@ -350,16 +324,40 @@ mod tests {
             bytes[at..at + field.len()].copy_from_slice(field);
             Header::parse(&bytes).map(|_| ())
         };
-        assert_eq!(with(at::HEADER_LEN, &[0xff; 4]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::HEADER_LEN, &[0; 4]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::HEADER_LEN, &[0, 0, 1, 0]), Err(Error::READ_BUFFER));
-        assert_eq!(with(at::FRAME_LEN, &[0xff; 8]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::FRAME_LEN, &[0; 8]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::CBYTES, &[0xff; 8]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::TYPESIZE, &[0; 4]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::CHUNKSIZE, &[0xff; 4]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::NFILTERS, &[7]), Err(Error::INVALID_HEADER));
-        assert_eq!(with(at::FLAGS, &[0x14]), Err(Error::VERSION_SUPPORT));
-        assert_eq!(with(at::KIND, &[2]), Err(Error::FRAME_TYPE));
+        assert_eq!(
+            with(fields::HEADER_LEN.at, &[0xff; 4]),
+            Err(Error::INVALID_HEADER)
+        );
+        assert_eq!(
+            with(fields::HEADER_LEN.at, &[0; 4]),
+            Err(Error::INVALID_HEADER)
+        );
+        assert_eq!(
+            with(fields::HEADER_LEN.at, &[0, 0, 1, 0]),
+            Err(Error::READ_BUFFER)
+        );
+        assert_eq!(
+            with(fields::FRAME_LEN.at, &[0xff; 8]),
+            Err(Error::INVALID_HEADER)
+        );
+        assert_eq!(
+            with(fields::FRAME_LEN.at, &[0; 8]),
+            Err(Error::INVALID_HEADER)
+        );
+        assert_eq!(
+            with(fields::CBYTES.at, &[0xff; 8]),
+            Err(Error::INVALID_HEADER)
+        );
+        assert_eq!(
+            with(fields::TYPESIZE.at, &[0; 4]),
+            Err(Error::INVALID_HEADER)
+        );
+        assert_eq!(
+            with(fields::CHUNKSIZE.at, &[0xff; 4]),
+            Err(Error::INVALID_HEADER)
+        );
+        assert_eq!(with(filter::COUNT, &[7]), Err(Error::INVALID_HEADER));
+        assert_eq!(with(flag::GENERAL, &[0x14]), Err(Error::VERSION_SUPPORT));
+        assert_eq!(with(flag::KIND, &[2]), Err(Error::FRAME_TYPE));
     }
 }

@@ -194,14 +194,14 @@ impl Offsets {
         }
         let bytes = self.to_bytes()?;
         let mut chunk = TryVec::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
-        let cbytes = compress(
+        let header = compress(
             &params(bytes.len()),
             ChunkInput::Buffer(&bytes),
             &mut chunk,
             &NoHooks,
             &Serial,
         )?;
-        chunk.truncate(cbytes);
+        chunk.truncate(header.ok_or(Error::FAILURE)?.cbytes);
         Ok(chunk)
     }
 
@@ -244,8 +244,8 @@ fn encode_runs(runs: &Runs) -> Result<Option<TryVec<u8>>> {
     }
     let mut different = TryVec::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
     let input = ChunkInput::Buffer(&bytes);
-    let cbytes = compress(&params, input, &mut different, &NoHooks, &Serial)?;
-    let header = ChunkHeader::parse(&different[..cbytes])?;
+    let header = compress(&params, input, &mut different, &NoHooks, &Serial)?;
+    let header = header.ok_or(Error::FAILURE)?;
     if header.is_memcpyed() || header.special() != Special::None {
         return Ok(None);
     }

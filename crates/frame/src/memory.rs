@@ -8,14 +8,15 @@ mod parse;
 
 use super::binding::{Binding, front_of};
 use super::change::Change;
-use super::disk::Loaded;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
+use super::loaded::Loaded;
 use super::offsets::{ChunkPlace, Found, Offsets};
 use super::trailer;
 use oxiblosc_base::memory::{Buffer, Collect, CowBuffer, MallocOwned, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::{Checked, CheckedChunks};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
 use parse::{Parsed, parse};
@@ -136,7 +137,8 @@ impl Memory {
         let mut bound = Binding::EMPTY;
         for place in self.offsets.places() {
             let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
-            bound.add(place, front_of(chunk.ok_or(Error::INVALID_HEADER)?)?);
+            let chunk = EncodedChunk::parse(chunk.ok_or(Error::INVALID_HEADER)?)?;
+            bound.add(place, front_of(&chunk)?);
         }
         Ok(bound)
     }

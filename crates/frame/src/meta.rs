@@ -2,6 +2,7 @@
 //!
 //! See the contiguous frame format document, "Header" and "Trailer".
 
+use super::msgpack;
 use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 
@@ -23,16 +24,6 @@ pub struct Metalayer {
 /// A borrowed metalayer: name and content.
 pub type MetalayerRef<'a> = (&'a [u8], &'a [u8]);
 
-mod marker {
-    pub const ARRAY3: u8 = 0x93;
-    pub const UINT16: u8 = 0xcd;
-    pub const MAP16: u8 = 0xde;
-    pub const FIXSTR: u8 = 0xa0;
-    pub const INT32: u8 = 0xd2;
-    pub const ARRAY16: u8 = 0xdc;
-    pub const BIN32: u8 = 0xc6;
-}
-
 /// Bytes before the name of the first metalayer: the marker of an array, the size of the map with its marker, the marker of
 /// the map, and the number of its keys.
 const MAP_START: usize = 1 + 3 + 1 + 2;
@@ -45,28 +36,34 @@ const MAP_START: usize = 1 + 3 + 1 + 2;
 pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut TryVec<u8>) -> Result<()> {
     let count = u16::try_from(metalayers.len()).map_err(|_| Error::FAILURE)?;
     let start = out.len();
-    out.extend_from_slice(&[marker::ARRAY3, marker::UINT16, 0, 0, marker::MAP16])?;
+    out.extend_from_slice(&[
+        (msgpack::FIXARRAY + 3),
+        msgpack::UINT16,
+        0,
+        0,
+        msgpack::MAP16,
+    ])?;
     out.extend_from_slice(&count.to_be_bytes())?;
     let mut slots = TryVec::with_capacity(metalayers.len())?;
     for (name, _) in metalayers {
         if name.len() > NAME_MAXLEN {
             return Err(Error::FAILURE);
         }
-        out.push(marker::FIXSTR + name.len() as u8)?;
+        out.push(msgpack::FIXSTR + name.len() as u8)?;
         out.extend_from_slice(name)?;
-        out.push(marker::INT32)?;
+        out.push(msgpack::INT32)?;
         slots.push(out.len())?;
         out.extend_from_slice(&[0; 4])?;
     }
     let size = u16::try_from(out.len() - start - base).map_err(|_| Error::FAILURE)?;
     out[start + 2..start + 4].copy_from_slice(&size.to_be_bytes());
-    out.push(marker::ARRAY16)?;
+    out.push(msgpack::ARRAY16)?;
     out.extend_from_slice(&count.to_be_bytes())?;
     for ((_, content), slot) in metalayers.iter().zip(slots) {
         let offset = i32::try_from(out.len()).map_err(|_| Error::FAILURE)?;
         let len = i32::try_from(content.len()).map_err(|_| Error::FAILURE)?;
         out[slot..slot + 4].copy_from_slice(&offset.to_be_bytes());
-        out.push(marker::BIN32)?;
+        out.push(msgpack::BIN32)?;
         out.extend_from_slice(&len.to_be_bytes())?;
         out.extend_from_slice(content)?;
     }
@@ -87,7 +84,7 @@ fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
 /// metalayers, or the contents together are longer than `bytes`; [`Error::MEMORY_ALLOC`].
 pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<TryVec<Metalayer>> {
     let mut at = start + MAP_START - 3;
-    if take(bytes, &mut at, 1)?[0] != marker::MAP16 {
+    if take(bytes, &mut at, 1)?[0] != msgpack::MAP16 {
         return Err(Error::DATA);
     }
     let count = take(bytes, &mut at, 2)?;
@@ -100,11 +97,11 @@ pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<TryVec<Metalayer>>
     let mut left = bytes.len();
     for _ in 0..count {
         let mark = take(bytes, &mut at, 1)?[0];
-        if mark & 0xe0 != marker::FIXSTR {
+        if mark & 0xe0 != msgpack::FIXSTR {
             return Err(Error::DATA);
         }
         let name = take(bytes, &mut at, usize::from(mark & 0x1f))?;
-        if take(bytes, &mut at, 1)?[0] != marker::INT32 {
+        if take(bytes, &mut at, 1)?[0] != msgpack::INT32 {
             return Err(Error::DATA);
         }
         let offset = be_i32(take(bytes, &mut at, 4)?);
@@ -113,7 +110,7 @@ pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<TryVec<Metalayer>>
             return Err(Error::DATA);
         }
         let mark = take(bytes, &mut place, 5)?;
-        if mark[0] != marker::BIN32 {
+        if mark[0] != msgpack::BIN32 {
             return Err(Error::DATA);
         }
         let len = usize::try_from(be_i32(&mark[1..])).map_err(|_| Error::DATA)?;
@@ -133,7 +130,7 @@ fn be_i32(bytes: &[u8]) -> i32 {
     i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// The metalayers as [`write`] takes them.
+/// The metalayers as [`write()`] takes them.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].

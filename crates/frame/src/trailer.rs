@@ -4,6 +4,7 @@
 
 use super::fingerprint;
 use super::meta::{self, Metalayer};
+use super::msgpack;
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
 
@@ -28,16 +29,16 @@ pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<TryVec<u8>> {
     if metalayers.len() > MAX_METALAYERS {
         return Err(Error::INVALID_PARAM);
     }
-    let mut out = TryVec::of([0x94, VERSION])?;
+    let mut out = TryVec::of([msgpack::FIXARRAY + 4, VERSION])?;
     meta::write(metalayers, 1, &mut out)?;
     let len = out.len() + 1 + LEN_TO_END;
     if len > i32::MAX as usize {
         return Err(Error::INVALID_PARAM);
     }
-    out.push(0xce)?;
+    out.push(msgpack::UINT32)?;
     out.extend_from_slice(&(len as u32).to_be_bytes())?;
     // No fingerprint.
-    out.extend_from_slice(&[0xd8, 0])?;
+    out.extend_from_slice(&[msgpack::FIXEXT16, 0])?;
     out.extend_from_slice(&[0; 16])?;
     Ok(out)
 }
@@ -48,7 +49,7 @@ pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<TryVec<u8>> {
 /// [`Error::DATA`] if it cannot be the length of a trailer of this frame.
 pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
     let at = MIN_LEN - LEN_TO_END;
-    if end.len() != MIN_LEN || end[at - 1] != 0xce {
+    if end.len() != MIN_LEN || end[at - 1] != msgpack::UINT32 {
         return Err(Error::DATA);
     }
     let len = u32::from_be_bytes([end[at], end[at + 1], end[at + 2], end[at + 3]]);

@@ -254,10 +254,6 @@ pub trait Backend: Send + Sync {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
-#[path = "../../../tests/common/shim.rs"]
-mod shim;
-
 #[cfg(test)]
 mod tests {
     use super::*;

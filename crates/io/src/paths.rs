@@ -424,10 +424,10 @@ mod tests {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[test]
     fn nothing_goes_where_a_link_leads() {
-        const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/common/exchange.c");
+        use oxiblosc_testing::shim;
         let folder = Folder::new("exchanged");
         let at = |name: &str| path(&folder.path(name)).to_path_buf();
-        let shim = crate::shim::compile(SOURCE, &at(""));
+        let shim = shim::compile(shim::EXCHANGE, &at(""));
         let mut swept = 0;
         // A link that is there when the path is looked up is followed, so that the first call counts as before it.
         for (old, decoy) in [("theirs/frame", "kept/frame"), ("theirs", "kept")] {

@@ -48,7 +48,7 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     }
 }
 
-/// As [`write`], through a back end. This is atomic only on the file system.
+/// As [`write()`], through a back end. This is atomic only on the file system.
 ///
 /// # Errors
 /// Those of the back end.

@@ -1,19 +1,19 @@
 //! Contexts of Rust programs.
 
-use crate::b2nd;
-use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder};
 use crate::decoding::{self, DecodeContext};
 use crate::encoding::EncodeContext;
+use crate::ndim::meta::block_shape;
 use crate::params::{CParams, DParams, EncodeRequest};
-use crate::schunk::State;
 use oxiblosc_base::cells::BlockShape;
-use oxiblosc_base::memory::{Buffer, TryVec};
+use oxiblosc_base::memory::lock;
+use oxiblosc_base::memory::{Buffer, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
-use oxiblosc_chunk::encode::{ChunkInput, lock};
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_frame::meta::Metalayer;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -45,10 +45,11 @@ impl Default for SchunkInfo {
 }
 
 impl SchunkInfo {
-    fn of(state: &State) -> Self {
+    /// That of a super-chunk with these metalayers.
+    pub(crate) fn new(typesize: i32, metalayers: &[Metalayer]) -> Self {
         Self {
-            typesize: Some(state.parameters().typesize),
-            block_shape: b2nd::array::block_shape(state.metalayers()),
+            typesize: Some(typesize),
+            block_shape: block_shape(metalayers),
         }
     }
 }
@@ -72,7 +73,7 @@ pub struct Compressor {
     params: CParams,
     /// The size of a block in bytes that an array has set; 0 for that of the parameters.
     blocksize: AtomicI32,
-    schunk_info: Mutex<SchunkInfo>,
+    pub(crate) schunk_info: Mutex<SchunkInfo>,
 }
 
 impl fmt::Debug for Compressor {
@@ -105,8 +106,8 @@ impl Compressor {
     /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more data than a chunk can have (2 GiB), [`Error::MEMORY_ALLOC`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
-        let cbytes = SchunkEncoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
-        chunk.resize(cbytes)?;
+        let header = EncodeContext::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
+        chunk.resize(header.map_or(0, |header| header.cbytes))?;
         Ok(chunk)
     }
 
@@ -133,15 +134,13 @@ impl Compressor {
         // A block costs four bytes in the table of block starts, and four for the size of its stream.
         let sizes = 8 * blocks.len();
         let mut chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
-        let cbytes = SchunkEncoder::compress(self, source, &mut chunk, false)?;
-        chunk.resize(cbytes)?;
+        let header = EncodeContext::compress(self, source, &mut chunk, false)?;
+        chunk.resize(header.map_or(0, |header| header.cbytes))?;
         Ok(chunk)
     }
 }
 
 impl EncodeContext for Compressor {
-    type Hooks<'h> = SchunkInfo;
-
     fn request(&self, nbytes: i32) -> EncodeRequest {
         let request = self.params.request(nbytes);
         match self.blocksize.load(Ordering::Relaxed) {
@@ -153,8 +152,8 @@ impl EncodeContext for Compressor {
         }
     }
 
-    fn functions(&self, _source: Option<&[u8]>) -> SchunkInfo {
-        *lock(&self.schunk_info)
+    fn hooks<'h>(&'h self, _source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(*lock(&self.schunk_info))?)
     }
 
     fn describe(
@@ -180,7 +179,7 @@ impl EncodeContext for Compressor {
 /// Decompresses chunks; see [`Compressor`] for an example.
 pub struct Decompressor {
     params: DParams,
-    schunk_info: Mutex<SchunkInfo>,
+    pub(crate) schunk_info: Mutex<SchunkInfo>,
 }
 
 impl fmt::Debug for Decompressor {
@@ -204,7 +203,7 @@ impl Decompressor {
     /// # Errors
     /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk.
     pub fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        SchunkDecoder::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
+        DecodeContext::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
     }
 
     /// Decompresses `nitems` items of a chunk, from item `start` on, into the front of `dest`. An item has the typesize that the
@@ -245,7 +244,7 @@ impl Decompressor {
 /// # Errors
 /// As for that function.
 pub fn decompress_items(
-    decoder: &dyn SchunkDecoder,
+    decoder: &dyn DecodeContext,
     chunk: &[u8],
     start: usize,
     nitems: usize,
@@ -268,37 +267,11 @@ pub fn decompress_items(
 }
 
 impl DecodeContext for Decompressor {
-    type Hooks<'h> = SchunkInfo;
-
-    fn functions(&self, _front: &[u8]) -> SchunkInfo {
-        *lock(&self.schunk_info)
+    fn hooks<'h>(&'h self, _front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(*lock(&self.schunk_info))?)
     }
 
     fn nthreads(&self) -> usize {
         usize::try_from(self.params.nthreads).unwrap_or(1).max(1)
-    }
-}
-
-/// The [`Host`] of a super-chunk of a Rust program: two contexts.
-pub(crate) struct Contexts {
-    pub compressor: Compressor,
-    pub decompressor: Decompressor,
-}
-
-impl Host for Contexts {
-    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
-        Ok(&self.compressor)
-    }
-
-    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
-        Ok(&self.decompressor)
-    }
-
-    fn show(&self, state: &mut State, changed: Changed) {
-        if matches!(changed, Changed::Metalayers | Changed::Everything) {
-            let info = SchunkInfo::of(state);
-            *lock(&self.compressor.schunk_info) = info;
-            *lock(&self.decompressor.schunk_info) = info;
-        }
     }
 }

@@ -1,10 +1,8 @@
 //! How contexts decompress chunks. The contexts of the C library have, besides what those of Rust programs have, callbacks and a mask of
 //! blocks.
 
-use crate::coder::SchunkDecoder;
 use crate::exec::Pool;
-use crate::schunk::SuperChunk;
-use crate::schunk::lazy::{self, is_lazy};
+use crate::lazy::{self, LazySource, LazyTrailer, is_lazy};
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::Chunk;
@@ -13,16 +11,17 @@ use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::workers::Workers;
 
 /// A context that decompresses.
+///
+/// The provided methods decompress the chunks of a super-chunk.
 pub trait DecodeContext: Sync {
-    /// The program's functions, for one chunk.
-    type Hooks<'h>: Hooks
-    where
-        Self: 'h;
-
-    /// The functions for the chunk whose first bytes are `front`, at least all of its header.
-    fn functions<'h>(&'h self, front: &'h [u8]) -> Self::Hooks<'h>;
+    /// The program's functions, for the chunk whose first bytes are `front`, at least all of its header.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
+    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Records the next chunk and its destination in the context, where functions of the program look for them. `dest` is the front of a
     /// buffer of `room` bytes; it is none if each block has a buffer of its own.
@@ -51,12 +50,12 @@ pub trait DecodeContext: Sync {
         Ok(None)
     }
 
-    /// The super-chunk whose lazy chunks the context can decompress.
+    /// Where to read the blocks of a lazy chunk with this trailer. None if they are in memory.
     ///
     /// # Errors
-    /// [`Error::NULL_POINTER`] if there is none.
-    fn owner(&self) -> Result<&SuperChunk> {
-        Err(Error::NULL_POINTER)
+    /// [`Error::INVALID_PARAM`] if the context belongs to no super-chunk; those of input.
+    fn lazy_source(&self, _place: LazyTrailer) -> Result<LazySource> {
+        Err(Error::INVALID_PARAM)
     }
 
     /// Whether a postfilter has to see every block that is read.
@@ -66,6 +65,78 @@ pub trait DecodeContext: Sync {
 
     /// How many threads work on a chunk.
     fn nthreads(&self) -> usize;
+
+    /// Runs them.
+    fn executor(&self) -> &dyn Executor {
+        &Pool
+    }
+
+    /// The threads that work on a chunk.
+    fn workers(&self) -> Workers<'_> {
+        Workers {
+            nthreads: self.nthreads(),
+            exec: self.executor(),
+        }
+    }
+
+    /// Decompresses a chunk that is in memory and has this header into the front of `dest`. Gives the size of its data in bytes.
+    ///
+    /// # Errors
+    /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk, and of the program's functions.
+    fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let room = dest.len();
+        let data = dest.get_mut(..header.nbytes).ok_or(Error::WRITE_BUFFER)?;
+        let chunk = match is_lazy(header) {
+            true => chunk,
+            false => chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?,
+        };
+        decompress(self, header, chunk, data, room)
+    }
+
+    /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at least all of its header.
+    ///
+    /// # Errors
+    /// As for [`Self::decompress`], and those of input.
+    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let (header, room) = (chunk.header(), dest.len());
+        self.describe(header, front, Some(dest), room);
+        let mask = self.mask(header.nblocks)?;
+        let hooks = self.hooks(front)?;
+        decode::decompress(chunk, dest, mask.as_deref(), &*hooks, self.workers())
+    }
+
+    /// Decompresses a range of items of such a chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::decompress_chunk`].
+    fn decompress_items(
+        &self,
+        chunk: &Chunk,
+        front: &[u8],
+        range: ItemRange,
+        dest: &mut [u8],
+    ) -> Result<()> {
+        let room = dest.len();
+        self.describe(chunk.header(), front, Some(dest), room);
+        getitem::getitem(chunk, range, dest, &*self.hooks(front)?)
+    }
+
+    /// Decompresses a block of such a chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::decompress_chunk`].
+    fn decompress_block(
+        &self,
+        chunk: &Chunk,
+        front: &[u8],
+        nblock: usize,
+        dest: &mut [u8],
+    ) -> Result<()> {
+        let header = chunk.header();
+        self.describe(header, front, None, header.nbytes);
+        self.mask(header.nblocks)?;
+        decode::decompress_block(chunk, nblock, dest, &*self.hooks(front)?)
+    }
 }
 
 /// Decompresses the chunk `src`, which has this header and may be lazy. `data` has the size of its data, and is the front of a destination of
@@ -74,7 +145,7 @@ pub trait DecodeContext: Sync {
 /// # Errors
 /// Those of a damaged chunk, of input, and of the program's functions.
 pub fn decompress(
-    ctx: &impl DecodeContext,
+    ctx: &(impl DecodeContext + ?Sized),
     header: &ChunkHeader,
     src: &[u8],
     data: &mut [u8],
@@ -92,19 +163,24 @@ pub fn decompress(
 /// small chunk.
 #[inline(never)]
 fn decompress_any(
-    ctx: &impl DecodeContext,
+    ctx: &(impl DecodeContext + ?Sized),
     header: &ChunkHeader,
     src: &[u8],
     data: &mut [u8],
     room: usize,
 ) -> Result<usize> {
-    let workers = Pool::workers(ctx.nthreads());
     let (mut source, mut chunk) = (None, None);
-    let chunk = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
+    let chunk = lazy::parse(
+        |place| ctx.lazy_source(place),
+        (header, src),
+        &mut source,
+        &mut chunk,
+    )?;
     ctx.describe(header, src, Some(data), room);
     let mask = ctx.mask(header.nblocks)?;
-    let hooks = ctx.functions(src);
-    decode::decompress(chunk, data, mask.as_deref(), &hooks, workers).doing(Doing::Decompress)
+    let hooks = ctx.hooks(src)?;
+    decode::decompress(chunk, data, mask.as_deref(), &*hooks, ctx.workers())
+        .doing(Doing::Decompress)
 }
 
 /// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` is called with the bytes that will be read and the size of
@@ -114,7 +190,7 @@ fn decompress_any(
 /// [`Error::INVALID_PARAM`] for a chunk of variable-length blocks; those of `dest`; those of a damaged chunk, of input, and of the
 /// program's functions.
 pub fn decompress_items<'d>(
-    ctx: &impl DecodeContext,
+    ctx: &(impl DecodeContext + ?Sized),
     (header, src): (&ChunkHeader, &[u8]),
     range: impl FnOnce(&ChunkHeader) -> Result<ItemRange>,
     dest: impl FnOnce(&[u8], usize) -> Result<&'d mut [u8]>,
@@ -134,16 +210,21 @@ pub fn decompress_items<'d>(
         return Ok(items.len());
     }
     let (mut source, mut chunk) = (None, None);
-    let chunk = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
+    let chunk = lazy::parse(
+        |place| ctx.lazy_source(place),
+        (header, src),
+        &mut source,
+        &mut chunk,
+    )?;
     let dest = dest(src, range.len)?;
     ctx.describe(header, src, Some(dest), room);
-    getitem::getitem(chunk, range, dest, &ctx.functions(src))?;
+    getitem::getitem(chunk, range, dest, &*ctx.hooks(src)?)?;
     Ok(range.len)
 }
 
 /// Checks a chunk of variable-length blocks, and calls `body` with it.
 fn with_vlchunk(
-    ctx: &impl DecodeContext,
+    ctx: &(impl DecodeContext + ?Sized),
     header: &ChunkHeader,
     src: &[u8],
     body: &mut dyn FnMut(&Chunk) -> Result<()>,
@@ -157,7 +238,12 @@ fn with_vlchunk(
     }
     ctx.describe(header, src, None, header.nbytes);
     let (mut source, mut chunk) = (None, None);
-    let parsed = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
+    let parsed = lazy::parse(
+        |place| ctx.lazy_source(place),
+        (header, src),
+        &mut source,
+        &mut chunk,
+    )?;
     body(parsed)
 }
 
@@ -167,7 +253,7 @@ fn with_vlchunk(
 /// [`Error::INVALID_PARAM`] for a chunk of another kind, or with more blocks; [`Error::MEMORY_ALLOC`]; those of a damaged chunk, of input,
 /// and of the program's functions.
 pub fn decompress_vlblocks(
-    ctx: &impl DecodeContext,
+    ctx: &(impl DecodeContext + ?Sized),
     header: &ChunkHeader,
     src: &[u8],
     most: usize,
@@ -190,8 +276,8 @@ pub fn decompress_vlblocks(
         let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
         blocks = (0..nblocks).map(buffer).try_collect_vec()?;
         let buffers = blocks.iter_mut().map(|block| &mut **block);
-        let (workers, hooks) = (Pool::workers(ctx.nthreads()), ctx.functions(src));
-        decode::decompress_blocks(chunk, buffers, mask.as_deref(), &hooks, workers)
+        let hooks = ctx.hooks(src)?;
+        decode::decompress_blocks(chunk, buffers, mask.as_deref(), &*hooks, ctx.workers())
     })?;
     Ok(blocks)
 }
@@ -201,7 +287,7 @@ pub fn decompress_vlblocks(
 /// # Errors
 /// As for [`decompress_vlblocks`]; [`Error::INVALID_PARAM`] if the chunk has no such block.
 pub fn decompress_vlblock(
-    ctx: &impl DecodeContext,
+    ctx: &(impl DecodeContext + ?Sized),
     header: &ChunkHeader,
     src: &[u8],
     nblock: usize,
@@ -213,69 +299,7 @@ pub fn decompress_vlblock(
             return Err(Error::INVALID_PARAM);
         }
         block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
-        decode::decompress_block(chunk, nblock, &mut block, &ctx.functions(src))
+        decode::decompress_block(chunk, nblock, &mut block, &*ctx.hooks(src)?)
     })?;
     Ok(block)
-}
-
-impl<C: DecodeContext> SchunkDecoder for C {
-    fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let room = dest.len();
-        let data = dest.get_mut(..header.nbytes).ok_or(Error::WRITE_BUFFER)?;
-        let chunk = match is_lazy(header) {
-            true => chunk,
-            false => chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?,
-        };
-        decompress(self, header, chunk, data, room)
-    }
-
-    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let (header, room) = (chunk.header(), dest.len());
-        self.describe(header, front, Some(dest), room);
-        let mask = self.mask(header.nblocks)?;
-        let workers = Pool::workers(DecodeContext::nthreads(self));
-        let hooks = self.functions(front);
-        decode::decompress(chunk, dest, mask.as_deref(), &hooks, workers)
-    }
-
-    fn decompress_items(
-        &self,
-        chunk: &Chunk,
-        front: &[u8],
-        range: ItemRange,
-        dest: &mut [u8],
-    ) -> Result<()> {
-        let room = dest.len();
-        self.describe(chunk.header(), front, Some(dest), room);
-        getitem::getitem(chunk, range, dest, &self.functions(front))
-    }
-
-    fn decompress_block(
-        &self,
-        chunk: &Chunk,
-        front: &[u8],
-        nblock: usize,
-        dest: &mut [u8],
-    ) -> Result<()> {
-        let header = chunk.header();
-        self.describe(header, front, None, header.nbytes);
-        self.mask(header.nblocks)?;
-        decode::decompress_block(chunk, nblock, dest, &self.functions(front))
-    }
-
-    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(oxiblosc_base::memory::boxed(self.functions(front))?)
-    }
-
-    fn has_postfilter(&self) -> bool {
-        DecodeContext::has_postfilter(self)
-    }
-
-    fn nthreads(&self) -> usize {
-        DecodeContext::nthreads(self)
-    }
-
-    fn executor(&self) -> &dyn Executor {
-        &Pool
-    }
 }

@@ -1,16 +1,18 @@
 //! How contexts compress data. The contexts of the C library have, besides what those of Rust programs have, callbacks and tuners of the
 //! program.
 
-use crate::coder::SchunkEncoder;
 use crate::exec::Pool;
 use crate::params::EncodeRequest;
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special};
+use oxiblosc_chunk::header::{
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special,
+};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_chunk::special::SpecialChunk;
+use oxiblosc_chunk::workers::Workers;
 use std::time::Instant;
 
 /// The format of a chunk.
@@ -25,17 +27,17 @@ pub enum Format {
 }
 
 /// A context that compresses.
+///
+/// The provided methods compress the chunks of a super-chunk.
 pub trait EncodeContext: Sync {
-    /// The program's functions, for one chunk.
-    type Hooks<'h>: Hooks
-    where
-        Self: 'h;
-
     /// The parameters for a chunk of `nbytes` bytes of data.
     fn request(&self, nbytes: i32) -> EncodeRequest;
 
-    /// The functions for a chunk whose data are in the buffer `source`, or made block by block if that is none.
-    fn functions<'h>(&'h self, source: Option<&'h [u8]>) -> Self::Hooks<'h>;
+    /// The program's functions, for a chunk whose data are in the buffer `source`, or made block by block if that is none.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
+    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Records the data and the destination of the next chunk in the context, where functions of the program look for them: `nbytes` bytes
     /// of data, which are in `source` if they are in a buffer, and a destination of `room` bytes.
@@ -96,13 +98,72 @@ pub trait EncodeContext: Sync {
 
     /// How many threads work on a chunk.
     fn nthreads(&self) -> usize;
+
+    /// Runs them.
+    fn executor(&self) -> &dyn Executor {
+        &Pool
+    }
+
+    /// The threads that work on a chunk.
+    fn workers(&self) -> Workers<'_> {
+        Workers {
+            nthreads: self.nthreads(),
+            exec: self.executor(),
+        }
+    }
+
+    /// Compresses data into the front of `dest`. Gives the header of the chunk, or none if it does not fit. With `checksums`, the chunk
+    /// gets checksums if `dest` has [room](oxiblosc_chunk::checksum::room) for them.
+    ///
+    /// # Errors
+    /// Those of invalid parameters, and of functions that the program registered.
+    fn compress(
+        &self,
+        source: ChunkInput,
+        dest: &mut [u8],
+        checksums: bool,
+    ) -> Result<Option<ChunkHeader>> {
+        let room = dest.len();
+        let format = match checksums {
+            true => Format::WithChecksums,
+            false => Format::Blosc2,
+        };
+        compress(self, source, Ok(dest), room, format)
+    }
+
+    /// The checked parameters for a chunk of `nbytes` bytes of data. `in_buffer` says whether the data are in a buffer. None if every chunk has
+    /// to go through [`Self::compress`]; see [`Self::sees_chunks`].
+    ///
+    /// # Errors
+    /// Those of invalid parameters.
+    fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>> {
+        if self.sees_chunks() {
+            return Ok(None);
+        }
+        let room = nbytes + MAX_OVERHEAD;
+        // `prepare` asks only whether there is a buffer; nothing reads it.
+        let source = in_buffer.then_some(&[][..]);
+        let mut request = request_for(self, nbytes)?;
+        prepare(self, &mut request, source, None, room)?;
+        Ok(Some(encode_params(self, &request, Format::Blosc2)))
+    }
+
+    /// The parameters that apply when blocks of an existing chunk are compressed again.
+    fn recompress_params(&self) -> RecompressParams {
+        let request = self.request(0);
+        RecompressParams {
+            compcode: request.compcode as u8,
+            clevel: request.clevel as u8,
+            nthreads: self.nthreads(),
+        }
+    }
 }
 
 /// The parameters for a chunk of `nbytes` bytes of data, for [`prepare`].
 ///
 /// # Errors
 /// [`Error::MAX_BUFSIZE_EXCEEDED`].
-fn request_for(ctx: &impl EncodeContext, nbytes: usize) -> Result<EncodeRequest> {
+fn request_for(ctx: &(impl EncodeContext + ?Sized), nbytes: usize) -> Result<EncodeRequest> {
     let nbytes = i32::try_from(nbytes).map_err(|_| Error::MAX_BUFSIZE_EXCEEDED)?;
     Ok(ctx.request(nbytes))
 }
@@ -110,7 +171,7 @@ fn request_for(ctx: &impl EncodeContext, nbytes: usize) -> Result<EncodeRequest>
 /// Describes a chunk to a context, runs its tuner, and checks all parameters. The request is changed in place, because copying a struct
 /// whose fields were just written one by one stalls until the stores are done.
 fn prepare(
-    ctx: &impl EncodeContext,
+    ctx: &(impl EncodeContext + ?Sized),
     request: &mut EncodeRequest,
     source: Option<&[u8]>,
     dest: Option<&mut [u8]>,
@@ -137,7 +198,7 @@ fn prepare(
 
 /// The checked parameters of the chunk that was prepared, and the number of threads.
 fn encode_params(
-    ctx: &impl EncodeContext,
+    ctx: &(impl EncodeContext + ?Sized),
     request: &EncodeRequest,
     format: Format,
 ) -> EncodeParams {
@@ -149,18 +210,18 @@ fn encode_params(
     params
 }
 
-/// Compresses data into the front of `dest`, which has `room` bytes. Gives the size of the chunk in bytes, or 0 if it does not fit.
+/// Compresses data into the front of `dest`, which has `room` bytes. Gives the header of the chunk, or none if it does not fit.
 ///
 /// # Errors
 /// Those of invalid parameters, of the program's functions, and the error in `dest`, which is given only if the parameters are valid: so the
 /// reference does it.
 pub fn compress(
-    ctx: &impl EncodeContext,
+    ctx: &(impl EncodeContext + ?Sized),
     source: ChunkInput,
     mut dest: Result<&mut [u8]>,
     room: usize,
     format: Format,
-) -> Result<usize> {
+) -> Result<Option<ChunkHeader>> {
     let buffer = match source {
         ChunkInput::Buffer(data) => Some(data),
         _ => None,
@@ -170,23 +231,25 @@ pub fn compress(
     prepare(ctx, &mut request, buffer, place, room).doing(Doing::CheckParameters)?;
     let started = ctx.is_timed().then(Instant::now);
     let params = encode_params(ctx, &request, format);
-    let cbytes = encode::compress(&params, source, dest?, &ctx.functions(buffer), &Pool);
-    let cbytes = cbytes.doing(Doing::Compress)?;
+    let hooks = ctx.hooks(buffer)?;
+    let header = encode::compress(&params, source, dest?, &*hooks, ctx.executor());
+    let header = header.doing(Doing::Compress)?;
+    let cbytes = header.map_or(0, |header| header.cbytes);
     ctx.finished(cbytes, started.map(|start| start.elapsed().as_secs_f64()))?;
-    Ok(cbytes)
+    Ok(header)
 }
 
-/// Compresses buffers into one chunk, in which each is a block. `dest` is called once the blocks have been checked. Gives the size of the
-/// chunk in bytes, or 0 if it does not fit.
+/// Compresses buffers into one chunk, in which each is a block. `dest` is called once the blocks have been checked. Gives the header
+/// of the chunk, or none if it does not fit.
 ///
 /// # Errors
 /// Those in `blocks`; [`Error::MAX_BUFSIZE_EXCEEDED`] if they have too many bytes in all; [`Error::MEMORY_ALLOC`]; as for [`compress`].
 pub fn compress_vlblocks<'b, 'd>(
-    ctx: &impl EncodeContext,
+    ctx: &(impl EncodeContext + ?Sized),
     blocks: impl Iterator<Item = Result<&'b [u8]>>,
     dest: impl FnOnce() -> Result<&'d mut [u8]>,
     room: usize,
-) -> Result<usize> {
+) -> Result<Option<ChunkHeader>> {
     let (mut all, mut total, mut largest) = (TryVec::new(), 0, 0);
     all.reserve_exact(blocks.size_hint().0)?;
     for block in blocks {
@@ -230,7 +293,7 @@ pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> R
 /// # Errors
 /// As for [`compress`].
 pub fn make_special(
-    ctx: &impl EncodeContext,
+    ctx: &(impl EncodeContext + ?Sized),
     (kind, value): (Special, &[u8]),
     nbytes: usize,
     mut dest: Result<&mut [u8]>,
@@ -254,7 +317,7 @@ pub fn make_special(
 /// # Errors
 /// As for these; [`Error::MEMORY_ALLOC`].
 pub fn special_chunk(
-    ctx: &impl EncodeContext,
+    ctx: &(impl EncodeContext + ?Sized),
     typesize: i32,
     (kind, value): (Special, &[u8]),
     nbytes: i32,
@@ -266,64 +329,12 @@ pub fn special_chunk(
     Ok(chunk)
 }
 
-impl<C: EncodeContext> SchunkEncoder for C {
-    fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
-        let room = dest.len();
-        let format = match checksums {
-            true => Format::WithChecksums,
-            false => Format::Blosc2,
-        };
-        compress(self, source, Ok(dest), room, format)
-    }
-
-    fn sees_chunks(&self) -> bool {
-        EncodeContext::sees_chunks(self)
-    }
-
-    fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>> {
-        if EncodeContext::sees_chunks(self) {
-            return Ok(None);
-        }
-        let room = nbytes + MAX_OVERHEAD;
-        // `prepare` asks only whether there is a buffer; nothing reads it.
-        let source = in_buffer.then_some(&[][..]);
-        let mut request = request_for(self, nbytes)?;
-        prepare(self, &mut request, source, None, room)?;
-        Ok(Some(encode_params(self, &request, Format::Blosc2)))
-    }
-
-    fn recompress_params(&self) -> RecompressParams {
-        let request = self.request(0);
-        RecompressParams {
-            compcode: request.compcode as u8,
-            clevel: request.clevel as u8,
-            nthreads: EncodeContext::nthreads(self),
-        }
-    }
-
-    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(oxiblosc_base::memory::boxed(self.functions(source))?)
-    }
-
-    fn set_blocksize(&self, blocksize: usize) {
-        EncodeContext::set_blocksize(self, blocksize);
-    }
-
-    fn nthreads(&self) -> usize {
-        EncodeContext::nthreads(self)
-    }
-
-    fn executor(&self) -> &dyn Executor {
-        &Pool
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::context::SchunkInfo;
     use crate::params::CParams;
-    use oxiblosc_chunk::header::ChunkHeader;
+    use oxiblosc_base::memory::boxed;
     use std::sync::Mutex;
 
     /// A context whose tuner chooses a size of blocks, and which records what it is told.
@@ -349,8 +360,6 @@ mod tests {
     }
 
     impl EncodeContext for Tuned {
-        type Hooks<'h> = SchunkInfo;
-
         fn request(&self, nbytes: i32) -> EncodeRequest {
             let request = self.params.request(nbytes);
             match self.blocksize {
@@ -362,8 +371,8 @@ mod tests {
             }
         }
 
-        fn functions(&self, _source: Option<&[u8]>) -> SchunkInfo {
-            SchunkInfo::default()
+        fn hooks<'h>(&'h self, _source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+            Ok(boxed(SchunkInfo::default())?)
         }
 
         fn describe(
@@ -412,8 +421,8 @@ mod tests {
         let source = ChunkInput::Buffer(&data);
         for (own, chosen) in [(Some(800), 800), (None, 4000), (Some(0), 4000)] {
             let ctx = Tuned::new(own);
-            let cbytes = compress(&ctx, source, Ok(&mut dest), 5000, Format::Blosc2);
-            let header = ChunkHeader::parse(&dest[..cbytes.expect("compresses")]).expect("a chunk");
+            let header = compress(&ctx, source, Ok(&mut dest), 5000, Format::Blosc2);
+            let header = header.expect("compresses").expect("a chunk");
             assert_eq!((header.nbytes, header.blocksize_field()), (4000, chosen));
             let mut all = vec!["4000 true to 5000 true".to_owned()];
             if chosen == 4000 {
@@ -450,8 +459,8 @@ mod tests {
         let ctx = Tuned::new(None);
         let mut dest = [0; 300];
         let blocks = [&b"one"[..], b"three", b"eleven"];
-        let cbytes = compress_vlblocks(&ctx, blocks.into_iter().map(Ok), || Ok(&mut dest), 300);
-        let header = ChunkHeader::parse(&dest[..cbytes.expect("compresses")]).expect("a chunk");
+        let header = compress_vlblocks(&ctx, blocks.into_iter().map(Ok), || Ok(&mut dest), 300);
+        let header = header.expect("compresses").expect("a chunk");
         assert_eq!((header.nblocks, header.nbytes), (3, 14));
         assert_eq!(told(&ctx).first().map(|told| &**told), Some("blocks of 6"));
         let broken = [Ok(blocks[0]), Err(Error::NULL_POINTER)];

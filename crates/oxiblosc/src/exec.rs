@@ -2,7 +2,6 @@
 
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::hooks::Executor;
-use oxiblosc_chunk::workers::Workers;
 use oxiblosc_io::operation;
 use oxiblosc_pool::callback;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The worker threads of the library, or those of the callback that the program has set instead.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pool;
-
-impl Pool {
-    /// `nthreads` threads of the pool.
-    pub(crate) fn workers(nthreads: usize) -> Workers<'static> {
-        Workers {
-            nthreads,
-            exec: &Pool,
-        }
-    }
-}
 
 impl Executor for Pool {
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {

@@ -39,8 +39,6 @@
 /// N-dimensional arrays.
 pub mod b2nd;
 pub mod codec;
-/// The traits of compressors and decompressors, and of what shows a super-chunk's state to a program.
-pub mod coder;
 /// Contexts.
 pub mod context;
 /// Decompression with a context.
@@ -55,6 +53,10 @@ pub mod exec;
 pub mod fill;
 pub mod filter;
 pub mod format;
+/// Chunks of which only the front is in memory.
+pub mod lazy;
+/// The shapes of arrays.
+pub mod ndim;
 /// Parameters.
 pub mod params;
 /// The settings of the process.
@@ -66,8 +68,8 @@ pub mod schunk;
 pub mod storage;
 
 pub use b2nd::owned::{Array, Chunking, Initial, Layout, View};
-pub use b2nd::shape::Shape;
 pub use context::{Compressor, Decompressor};
+pub use ndim::shape::Shape;
 pub use oxiblosc_base::memory::{Buffer, TryVec};
 pub use oxiblosc_base::{Doing, Error, ErrorKind, Result};
 pub use oxiblosc_chunk::header::Special;

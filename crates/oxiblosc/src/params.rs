@@ -1,7 +1,6 @@
 //! How chunks are compressed and decompressed.
 
 use crate::codec;
-use crate::schunk::Parameters;
 use oxiblosc_base::memory::env::info;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::EncodeParams;
@@ -12,6 +11,7 @@ use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::{Codec, has_codec};
 use oxiblosc_filters::filter;
+use oxiblosc_frame::parameters::Parameters;
 
 /// Whether blocks are cut into as many streams as an item has bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

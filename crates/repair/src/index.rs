@@ -12,6 +12,7 @@ use crate::rolled_back::RolledBackFile;
 use crate::run_list::RunList;
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_chunk::Chunk;
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::binding::{Binding, front_of};
 use oxiblosc_frame::fingerprint::of_index;
@@ -89,7 +90,7 @@ impl SalvagedIndex {
         let places = self.places();
         let bound = places.iter().try_fold(Binding::EMPTY, |mut bound, place| {
             let chunk = chunks.read(start.checked_add(*place)?)?;
-            bound.add(*place, front_of(&chunk).ok()?);
+            bound.add(*place, front_of(&EncodedChunk::parse(&chunk).ok()?).ok()?);
             Some(bound)
         });
         bound.is_some_and(|bound| bound != known)

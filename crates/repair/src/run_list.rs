@@ -9,6 +9,12 @@ pub struct RunList<T> {
     runs: Vec<(T, usize)>,
 }
 
+impl<T: PartialEq> Default for RunList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: PartialEq> RunList<T> {
     /// An empty list.
     pub const fn new() -> Self {
@@ -53,12 +59,6 @@ impl<T: PartialEq> RunList<T> {
             start = *end;
             (range, item)
         })
-    }
-}
-
-impl<T: PartialEq> Default for RunList<T> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -1,10 +1,56 @@
-//! What the tests of several crates need; no part of the library.
-#![forbid(unsafe_code)]
+//! What tests, benches and fuzz targets share; no part of the library. Features say what is in it besides the helpers that need none of
+//! our crates.
 
-#[path = "../../../tests/common/needs.rs"]
+pub mod data;
+pub mod fixtures;
+pub mod folder;
 pub mod needs;
-#[path = "../../../tests/common/random.rs"]
+pub mod panics;
 pub mod random;
+pub mod report;
+pub mod sample;
+
+#[cfg(unix)]
+pub mod c_driver;
+#[cfg(unix)]
+pub mod isolated;
+#[cfg(target_os = "linux")]
+pub mod memory_use;
+pub mod own_process;
+pub mod shim;
+#[cfg(unix)]
+pub mod workers;
+
+#[cfg(feature = "headers")]
+pub mod headers;
+
+#[cfg(feature = "blosc2")]
+#[macro_use]
+mod table;
+#[cfg(feature = "blosc2")]
+pub mod abi;
+#[cfg(feature = "blosc2")]
+pub mod b2nd;
+#[cfg(feature = "blosc2")]
+pub mod ctx;
+#[cfg(feature = "blosc2")]
+pub mod fuzz;
+#[cfg(feature = "blosc2")]
+pub mod library;
+#[cfg(feature = "blosc2")]
+pub mod maps;
+#[cfg(feature = "blosc2")]
+pub mod pipelines;
+#[cfg(feature = "blosc2")]
+pub mod rust_arrays;
+#[cfg(feature = "blosc2")]
+pub mod schunk;
+#[cfg(feature = "blosc2")]
+pub mod schunk_calls;
+#[cfg(feature = "blosc2")]
+pub mod schunk_state;
+#[cfg(feature = "blosc2")]
+pub mod transactions;
 
 /// `len` bytes that look random, the same in every run.
 pub fn noise(len: usize) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Chunks in and out of a super-chunk.
 
-use crate::capi::decompress::read_chunk;
+use crate::capi::chunk::read_chunk;
 use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
 use oxiblosc::schunk::WholeChunk;

@@ -3,11 +3,13 @@
 use crate::capi::context::request_of;
 use crate::capi::mmap;
 use crate::capi::prelude::*;
-use oxiblosc::coder::{Changed, Host, ProgramSettings, SchunkDecoder, SchunkEncoder, WindowCounts};
+use oxiblosc::decoding::DecodeContext;
+use oxiblosc::encoding::EncodeContext;
+use oxiblosc::schunk::host::{Changed, Host, ProgramSettings, WindowCounts};
 use oxiblosc::schunk::windows::{ChunkWindows, LayerWindows};
 use oxiblosc::schunk::{Parameters, State};
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{Buffer, boxed};
-use oxiblosc_chunk::encode::lock;
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -92,12 +94,12 @@ impl Shown {
 }
 
 impl Host for Mirror {
-    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
+    fn encoder(&self) -> Result<&dyn EncodeContext> {
         // SAFETY: `of` requires that the structure is valid, and its contexts null or valid.
         Ok(unsafe { Context::from_c((*self.c).cctx)? })
     }
 
-    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
+    fn decoder(&self) -> Result<&dyn DecodeContext> {
         // SAFETY: as in `encoder`.
         Ok(unsafe { Context::from_c((*self.c).dctx)? })
     }

@@ -1,8 +1,8 @@
 //! Every command on intact files, and with wrong arguments.
 
 use crate::damage_files::{Original, write_files};
-use crate::fixtures::fixtures;
 use crate::support::{Folder, b2, compress, piped, read, series};
+use oxiblosc_testing::fixtures::fixtures;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 

@@ -143,8 +143,8 @@ fn make(kind: usize, place: Place, checksums: bool) {
             let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
             let mut chunk = vec![0; 20_000];
             let encoder = s.encoder().expect("an encoder");
-            let cbytes = encoder.compress(ChunkInput::Variable(&blocks), &mut chunk, false);
-            chunk.truncate(cbytes.expect("a chunk"));
+            let header = encoder.compress(ChunkInput::Variable(&blocks), &mut chunk, false);
+            chunk.truncate(header.expect("compresses").expect("a chunk").cbytes);
             s.put_chunk(Position::End, &chunk).expect("a chunk");
         }),
     }

@@ -4,6 +4,7 @@
 //! file that others may read.
 
 use crate::support::{Folder, b2, compress, is_full, read, series};
+use oxiblosc_testing::shim;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ fn nothing_is_done_where_a_link_leads() {
     let root = PathBuf::from(folder.path(""))
         .canonicalize()
         .expect("there");
-    let shim = crate::shim::compile("../../../tests/common/exchange.c", &root);
+    let shim = shim::compile(shim::EXCHANGE, &root);
     let (theirs, secret, count) = (root.join("theirs"), root.join("secret"), root.join("count"));
     let text = |path: &Path| path.to_str().expect("plain").to_string();
     // The same names in both; what is secret has other data.

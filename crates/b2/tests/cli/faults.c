@@ -3,7 +3,7 @@
    FAULTS_KIND is the kind of call: memory (an allocation), open, read, write, name (a directory or a name is made, moved or looked at).
    FAULTS_AT is the number of the call of this kind that fails, from 1 on; 0 for none. FAULTS_FOLDER is the path of a directory: calls on files elsewhere
    are not counted. FAULTS_COUNT is a file to which the number of calls is written at the end. */
-#include "../../../../tests/common/shim.h"
+#include "shim.h"
 
 static char kind[16], folder[PATH_MAX], count_file[PATH_MAX];
 static long fail_at, calls;

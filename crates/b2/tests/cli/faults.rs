@@ -2,6 +2,7 @@
 //! what failed: the source is as it was, the output is whole or not there, and nothing is left behind.
 
 use crate::support::{Folder, b2, compress, is_full, npy, read, series};
+use oxiblosc_testing::shim;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -177,7 +178,10 @@ impl Scene {
 
     /// Lets each call of a kind fail in turn, or every `step`th one.
     fn sweep(&self, kind: &str, most: usize) {
-        let library = crate::shim::compile("cli/faults.c", Path::new(&self.folder.path("")));
+        let library = shim::compile(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/faults.c"),
+            Path::new(&self.folder.path("")),
+        );
         let before = tree(&self.work);
         for (nth, args) in self.commands.iter().enumerate() {
             let count = self.folder.path("count");

@@ -12,18 +12,12 @@ mod damaged_copies;
 mod exchanged;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod faults;
-#[path = "../../../../tests/common/fixtures.rs"]
-mod fixtures;
 mod headers;
 mod hostile;
 mod messages;
 #[cfg(unix)]
 mod pipes;
-use oxiblosc_testing::needs;
 mod safety;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[path = "../../../../tests/common/shim.rs"]
-mod shim;
 mod stores;
 mod support;
 // Preloads a library before the C library, which only works with the GNU loader and a program that is linked dynamically.

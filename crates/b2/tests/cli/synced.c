@@ -1,6 +1,6 @@
 /* Preloaded into the tool. Logs, in order, which files it changes, which it syncs, and which names it gives. SYNCED_LOG is the path of the
    log, SYNCED_FAIL that of a directory for which syncing fails. */
-#include "../../../../tests/common/shim.h"
+#include "shim.h"
 
 static void line(const char *what, const char *path, const char *to) {
   const char *log = getenv("SYNCED_LOG");

@@ -1,6 +1,7 @@
 //! With `BLOSC_DURABLE` the output of a command is synced when it ends: the files before they get their names, and then the names.
 
 use crate::support::{Folder, b2, npy, read, series};
+use oxiblosc_testing::shim;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +39,10 @@ fn wrong(log: &str, folder: &Path) -> Option<String> {
 #[test]
 fn what_is_made_is_on_the_disk() {
     let folder = Folder::new("synced");
-    let shim = crate::shim::compile("cli/synced.c", Path::new(&folder.path("")));
+    let shim = shim::compile(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/synced.c"),
+        Path::new(&folder.path("")),
+    );
     let data = series(50_000);
     let file = folder.write("data", &data);
     let array = folder.write("array.npy", &npy("<i4", false, "(100, 500)", &data));

@@ -1,6 +1,6 @@
 //! An array in a buffer that is divided into tiles, which workers fill at the same time.
 //!
-//! Along each [`Axis`] every position belongs to one part. A tile is a combination of parts, one of each axis, so no two tiles have an item in
+//! Along each `Axis` every position belongs to one part. A tile is a combination of parts, one of each axis, so no two tiles have an item in
 //! common. Each tile can be claimed once, and only the thread that claims it can write its items, although these need not be adjacent in
 //! the buffer.
 

@@ -7,18 +7,9 @@
 #[path = "../../tests/library/common.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod common;
-#[path = "../../../../tests/common/data.rs"]
-#[allow(dead_code, unused_imports, reason = "the tests use the rest")]
-mod data;
-#[path = "../../../../tests/common/needs.rs"]
-#[allow(dead_code, reason = "the tests use the rest")]
-mod needs;
-#[path = "../../../../tests/common/random.rs"]
-#[allow(dead_code, unused_imports, reason = "the tests use the rest")]
-mod random;
 
 use common::{COMPRESSORS, Lib, OVERHEAD, built, ours, reference};
-use data::Kind;
+use oxiblosc_testing::data::Kind;
 use std::ffi::{CStr, c_int, c_void};
 use std::hint::black_box;
 use std::time::{Duration, Instant};

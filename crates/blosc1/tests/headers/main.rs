@@ -3,16 +3,9 @@
 //! c-blosc's are those of Debian's package `libblosc-dev`, or in the folder that `OXIBLOSC_BLOSC1_HEADERS` names. bindgen loads libclang
 //! (`LIBCLANG_PATH`).
 
-#[path = "../../../../tests/abi/items.rs"]
-mod items;
-#[path = "../../../../tests/abi/macros.rs"]
-#[allow(dead_code, reason = "the test of the other library uses the rest")]
-mod macros;
-#[path = "../../../../tests/common/needs.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod needs;
-
-use std::collections::BTreeSet;
+use oxiblosc_testing::headers::{items, macros};
+use oxiblosc_testing::needs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -90,6 +83,17 @@ fn generated() -> String {
     )
 }
 
+/// Where files may be made.
+const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
+
+fn items_of(include: &Path) -> BTreeMap<String, items::Declaration> {
+    items::of(include, &all_headers(), Path::new(SCRATCH))
+}
+
+fn macros_of(include: &Path, option: Option<&str>) -> BTreeMap<String, macros::Macro> {
+    macros::of(include, option, &all_headers(), Path::new(SCRATCH))
+}
+
 /// `OXIBLOSC_UPDATE_HEADERS=1` writes the header in place of comparing it.
 #[test]
 fn the_committed_header_is_current() {
@@ -107,8 +111,8 @@ fn the_committed_header_is_current() {
 #[test]
 fn every_item_of_c_blosc_is_here_and_equal() {
     let Some(reference) = reference() else { return };
-    let (theirs, ours) = (items::of(&reference), items::of(&ours()));
-    let names = |items: &std::collections::BTreeMap<String, items::Declaration>| {
+    let (theirs, ours) = (items_of(&reference), items_of(&ours()));
+    let names = |items: &BTreeMap<String, items::Declaration>| {
         items.keys().cloned().collect::<BTreeSet<_>>()
     };
     assert_eq!(names(&theirs), names(&ours));
@@ -132,9 +136,9 @@ fn every_macro_of_c_blosc_is_here_and_equal() {
         Some("-DBLOSC_SHARED_LIBRARY"),
         Some("-DBLOSC_TESTING"),
     ] {
-        let (theirs, ours) = (macros::of(&reference, define), macros::of(&ours(), define));
+        let (theirs, ours) = (macros_of(&reference, define), macros_of(&ours(), define));
         assert!(theirs.len() > 50, "gcc saw too few macros");
-        let names = |macros: &std::collections::BTreeMap<String, macros::Macro>| {
+        let names = |macros: &BTreeMap<String, macros::Macro>| {
             macros.keys().cloned().collect::<BTreeSet<_>>()
         };
         assert_eq!(names(&theirs), names(&ours), "{define:?}");

@@ -1,8 +1,8 @@
 //! The results of functions without data, and of all functions with wrong parameters, beside c-blosc's.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, both, text};
-use super::data::Kind;
-use super::random::Rng;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::random::Rng;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{null, null_mut};
 

@@ -2,8 +2,8 @@
 //! other wrote.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, both};
-use super::data::Kind;
-use super::random::Rng;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::random::Rng;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 

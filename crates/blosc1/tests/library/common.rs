@@ -1,6 +1,6 @@
 //! The two libraries, opened side by side, and calls on slices.
 
-use super::needs::skip;
+use oxiblosc_testing::needs::skip;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

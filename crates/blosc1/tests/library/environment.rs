@@ -1,8 +1,8 @@
 //! Environment variables: each value has the effect that it has on c-blosc.
 
 use super::common::{Alone, Lib, both, set_variable};
-use super::data::Kind;
-use super::isolated;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::isolated;
 use std::ffi::{CStr, c_int};
 use std::io::Read;
 use std::os::fd::FromRawFd;

@@ -4,8 +4,8 @@
 //! has confirmed its size.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, alone, ours};
-use super::data::Kind;
-use super::random::Rng;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::random::Rng;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 

@@ -1,9 +1,9 @@
 //! Many threads, many libraries, and forks.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, alone, built, ours};
-use super::data::Kind;
-use super::isolated;
-use super::needs::skip;
+use oxiblosc_testing::data::Kind;
+use oxiblosc_testing::isolated;
+use oxiblosc_testing::needs::skip;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

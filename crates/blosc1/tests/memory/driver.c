@@ -1,7 +1,7 @@
 /* Makes each call with each allocation failing in turn, and with all allocations failing from each one on, in a forked child. The call must
    return the same as without failures, or an error. Made again, without failures, it must succeed.
 
-   The allocator is that of tests/memory. */
+   The allocator is that of tests/programs/memory. */
 #define _GNU_SOURCE
 #include "../../include/blosc.h"
 

@@ -1,15 +1,11 @@
 //! Without memory, calls return an error or succeed all the same: each allocation fails in turn, and all fail from each one on. `driver.c` makes the
-//! calls, with the allocator of `tests/memory` at the root.
+//! calls, with the allocator of `tests/programs/memory` at the root.
 
-#[path = "../../../../tests/common/c_driver.rs"]
-mod c_driver;
 #[path = "../library/common.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
-#[path = "../../../../tests/common/needs.rs"]
-#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
-mod needs;
 
+use oxiblosc_testing::c_driver;
 use std::path::Path;
 use std::process::Command;
 
@@ -28,7 +24,7 @@ fn every_compressor_survives_every_failing_allocation() {
         &root.join("include"),
         [
             here.join("tests/memory/driver.c"),
-            root.join("tests/memory/shim.c"),
+            root.join("tests/programs/memory/shim.c"),
         ],
     );
     let output = Command::new(program)

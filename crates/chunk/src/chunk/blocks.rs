@@ -2,8 +2,8 @@
 
 use super::Chunk;
 use crate::checksum::{Checksums, PAGE};
-use crate::decode_block::streams_len;
 use crate::header::{Blocks, i32_at};
+use crate::streams::streams_len;
 use oxiblosc_base::memory::AlignedBuffer;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
@@ -271,5 +271,19 @@ impl<'a> Chunk<'a> {
                 .max()
                 .unwrap_or(0),
         }
+    }
+
+    /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has none.
+    ///
+    /// # Errors
+    /// [`Error::DATA`] where one is wrong, and those of a damaged chunk.
+    pub fn check_checksums(&self) -> Result<bool> {
+        let Some(sums) = self.checksums() else {
+            return Ok(self.header().has_checksums());
+        };
+        for nblock in 0..self.header().nblocks {
+            sums.check_block(nblock, self.block_streams(nblock)?)?;
+        }
+        Ok(true)
     }
 }

@@ -17,6 +17,9 @@ pub const MAX_TYPESIZE: usize = 255;
 /// Slots of the filter pipeline.
 pub const MAX_FILTERS: usize = 6;
 
+/// In the second flags byte: the chunk has [checksums](crate::checksum).
+pub const CHECKSUMS: u8 = 0x80;
+
 /// Chunk format versions.
 pub mod version {
     /// Blosc 1.x, where bitshuffle does not change a block whose number of items is no multiple of eight.

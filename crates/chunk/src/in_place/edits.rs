@@ -3,9 +3,9 @@
 use super::{ChunkBytes, MAX_UNUSED, PatchTarget, body, checksums_at, max_block_distance};
 use crate::Chunk;
 use crate::checksum::{self, TableLayout};
-use crate::encode_block::difference;
 use crate::header::ChunkHeader;
-use crate::patch::Touched;
+use crate::streams::difference;
+use crate::touched::Touched;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::sort::{sort, sort_by_key};
 use oxiblosc_base::memory::{Edit, ToTryVec, TransientBytes, TryVec};

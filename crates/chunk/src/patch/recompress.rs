@@ -2,10 +2,12 @@
 
 use super::{DataChange, Patcher, Touched, part_of};
 use crate::decode_block::BlockDecoder;
-use crate::encode_block::{BlockEncoder, BlockInput, difference};
+use crate::encode_block::BlockEncoder;
 use crate::hooks::BlockPos;
+use crate::input::BlockInput;
 use crate::pipeline::Stage;
 use crate::scratch::{self, Scratch};
+use crate::streams::difference;
 use crate::work_stealing::StealingQueue;
 use crate::workers::Workers;
 use oxiblosc_base::Result;

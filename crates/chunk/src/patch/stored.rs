@@ -3,9 +3,9 @@
 use super::{DataChange, PatchMode, Patched, Patcher, Touched, part_of};
 use crate::Chunk;
 use crate::checksum::{Checksums, PAGE, TableLayout, crc32c, difference, shifted};
-use crate::encode_block::difference as changed_range;
 use crate::header::ChunkHeader;
 use crate::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
+use crate::streams::difference as changed_range;
 use oxiblosc_base::memory::sort::sort_by_key;
 use oxiblosc_base::memory::{Buffer, Collect, Edit, ToTryVec, TransientBytes, TryVec};
 use oxiblosc_base::{Error, Result};

@@ -2,7 +2,6 @@
 
 use super::super::Chunk;
 use super::super::checked::CheckedChunks;
-use super::super::checksum::{CHECKSUMS, TableLayout, add, room};
 use super::super::decode::{decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::fast_path;
@@ -15,6 +14,8 @@ use super::super::special::SpecialChunk;
 use super::super::workers::Workers;
 use super::lazy::Store;
 use super::{LZ4_SHUFFLED, compressed, data, decompressed, variants};
+use crate::add_checksums::add;
+use crate::checksum::{CHECKSUMS, TableLayout, room};
 use oxiblosc_base::{Error, Result};
 
 fn noise(len: usize) -> Vec<u8> {

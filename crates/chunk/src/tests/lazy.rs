@@ -3,7 +3,7 @@
 use super::super::Chunk;
 use super::super::checksum::MAGIC;
 use super::super::decode::{decompress, decompress_block};
-use super::super::encode::{ChunkInput, EncodeParams, lock};
+use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::getitem::{ItemRange, getitem};
 use super::super::header::{ChunkHeader, Special, flags2, i32_at};
 use super::super::hooks::{NoHooks, Serial};
@@ -11,6 +11,7 @@ use super::super::source::BlockSource;
 use super::super::special::SpecialChunk;
 use super::super::workers::Workers;
 use super::{LZ4_SHUFFLED, compressed, data, threads, variants};
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_pool as pool;
 use std::sync::Mutex;

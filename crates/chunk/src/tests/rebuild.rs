@@ -1,7 +1,6 @@
 //! Chunks with a damaged front.
 
 use super::super::Chunk;
-use super::super::checksum::{TableLayout, add};
 use super::super::decode::decompress;
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::header::{ChunkHeader, i32_at};
@@ -11,6 +10,8 @@ use super::super::rebuild::{
 };
 use super::super::workers::Workers;
 use super::{LZ4_SHUFFLED, compressed, data};
+use crate::add_checksums::add;
+use crate::checksum::TableLayout;
 use oxiblosc_base::memory::Buffer;
 use std::ops::Range;
 

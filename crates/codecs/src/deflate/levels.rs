@@ -51,7 +51,7 @@ pub(super) enum Strategy {
 ///
 /// The figures come from zlib-ng's `configuration_table` and have their names there (`max_chain`, `nice_length`, `max_lazy`,
 /// `good_length`; `max_insert` is 16 times a `max_lazy`). Level 3 and the levels from 6 on search longer than zlib-ng, since masks and
-/// photographs would be up to 3 % larger than zlib-ng's otherwise (`tests/zlib_sizes.rs`). The strategies are zlib's (lazy) and zlib-ng's
+/// photographs would be up to 3 % larger than zlib-ng's otherwise (`tests/chunks/zlib_sizes.rs`). The strategies are zlib's (lazy) and zlib-ng's
 /// (medium, first written at Intel). Figures and ideas are theirs, the code is our own.
 pub(super) const fn config(clevel: u8) -> Config {
     let (max_chain, nice_length, strategy) = match clevel {

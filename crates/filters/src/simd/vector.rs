@@ -7,7 +7,24 @@ use core::mem::MaybeUninit;
 
 /// Unrolls a loop of at most 16 iterations. If the compiler does not unroll a loop, which depends on the optimisation level, arrays of vectors in
 /// it are in memory.
+///
+/// Iterations that are not made are code for the compiler to remove, sixteen times sixteen where loops are nested. So there are as few as
+/// possible for the usual counts.
 macro_rules! unroll {
+    ($i:ident < 4, $block:block) => {
+        unroll!($i < 4, $block; 0 1 2 3)
+    };
+    ($i:ident < 8, $block:block) => {
+        unroll!($i < 8, $block; 0 1 2 3 4 5 6 7)
+    };
+    ($i:ident < S, $block:block) => {
+        const { assert!(S <= 4) };
+        unroll!($i < S, $block; 0 1 2 3)
+    };
+    ($i:ident < V::LANES, $block:block) => {
+        const { assert!(V::LANES <= 4) };
+        unroll!($i < V::LANES, $block; 0 1 2 3)
+    };
     ($i:ident < $count:expr, $block:block) => {
         unroll!($i < $count, $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };

@@ -10,6 +10,7 @@ use crate::offsets::ChunkPlace;
 use oxiblosc_base::memory::{Collect, Edit};
 use oxiblosc_base::{Doing, Error, Result};
 use oxiblosc_chunk::checksum::front_sum;
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 
 /// The checksum of a chunk's front after some edits, if it is right.
@@ -45,7 +46,7 @@ impl Disk {
 
     /// The chunk in a file, or in the part of the file, that the index calls this place.
     fn at_place(&mut self, place: u64) -> Result<Stored> {
-        match self.kind {
+        match self.location.kind {
             FrameKind::Contiguous => self.stored_at(place),
             FrameKind::Sparse => self.stored_apart(place),
         }
@@ -81,7 +82,7 @@ impl Disk {
     pub(super) fn binding_after(
         &mut self,
         ChunkChange { change, leaves, .. }: ChunkChange,
-        (chunks, places): (&[&[u8]], &[u64]),
+        (chunks, places): (&[EncodedChunk], &[u64]),
     ) -> Option<Binding> {
         if !self.view.checksums.is_any() {
             return None;

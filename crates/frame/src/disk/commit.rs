@@ -106,7 +106,7 @@ struct PreparedChange<'a> {
 
 impl Disk {
     /// Writes and commits a change. Then `self.view` has the new header and sizes. If this fails, the frame is as it was; or it has a record that
-    /// restores it, and `self.stale` is set.
+    /// restores it, and `self.last_read.stale` is set.
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let header = std::mem::take(&mut writes.header);
@@ -139,7 +139,7 @@ impl Disk {
             }
             None => self.write_with_record(file, prepared, extent.frame_len)?,
         }
-        self.written = None;
+        self.last_read.written = None;
         self.view.header = header;
         self.view.extent = extent;
         self.view.forget_index();
@@ -171,18 +171,18 @@ impl Disk {
             && changed <= MIN_LEN
             && frame_len > self.view.extent.frame_len
             && prepared.dead.last().is_some_and(is_last)
-            && (self.base + at) / PAGE == (self.base + end - 1) / PAGE;
+            && (self.location.base + at) / PAGE == (self.location.base + end - 1) / PAGE;
         if !is_possible {
             return Ok(None);
         }
         let mut new = front.to_try_vec()?;
         new.extend_from_slice(sizes)?;
-        Ok(Some((self.base + at, new)))
+        Ok(Some((self.location.base + at, new)))
     }
 
     /// Truncates what was written behind the frame. If that fails, the next change does it.
     fn cut_behind(&self, file: &dyn Storage) {
-        let _ = file.truncate(self.base + self.view.extent.frame_len);
+        let _ = file.truncate(self.location.base + self.view.extent.frame_len);
     }
 
     /// Writes and commits a change, with a record of what it overwrites.
@@ -217,7 +217,10 @@ impl Disk {
                     .and_then(|()| self.sync(file)),
                 None => Ok(()),
             })
-            .and_then(|()| file.truncate(self.base + frame_len).doing(Doing::CutFile));
+            .and_then(|()| {
+                file.truncate(self.location.base + frame_len)
+                    .doing(Doing::CutFile)
+            });
         if let Err(error) = applied {
             self.undo(file, &record, last);
             return Err(error);
@@ -229,17 +232,19 @@ impl Disk {
             // were truncated, so these are written first.
             let again = match cut_off.is_empty() {
                 true => Ok(()),
-                false => file.write_at(self.base + frame_len, &cut_off).map(|()| {
-                    // If this fails, other handles see the record nevertheless.
-                    let _ = file.sync();
-                }),
+                false => file
+                    .write_at(self.location.base + frame_len, &cut_off)
+                    .map(|()| {
+                        // If this fails, other handles see the record nevertheless.
+                        let _ = file.sync();
+                    }),
             };
             let again = again
                 .and_then(|()| self.write_parts(file, &record_writes))
                 .and_then(|()| file.sync());
             match again {
                 Ok(()) => drop(self.undo(file, &record, last)),
-                Err(_) => (self.stale, self.has_left_record) = (true, true),
+                Err(_) => (self.last_read.stale, self.has_left_record) = (true, true),
             }
             return Err(error);
         }
@@ -316,7 +321,7 @@ impl Disk {
             last,
             record: Record {
                 identity: file.identity(),
-                base: self.base,
+                base: self.location.base,
                 old_len: old.frame_len,
                 new_len: extent.frame_len,
                 header_len: old.header_len,
@@ -334,7 +339,7 @@ impl Disk {
             return known.to_try_vec();
         }
         let mut bytes = TryVec::filled(0, len)?;
-        file.read_at(self.base + pos, &mut bytes)?;
+        file.read_at(self.location.base + pos, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -344,10 +349,10 @@ impl Disk {
         for run in parts.chunk_by(adjoin) {
             match run {
                 // Most writes are by themselves, and need no list.
-                [(at, new)] => file.write_at(self.base + at, new)?,
+                [(at, new)] => file.write_at(self.location.base + at, new)?,
                 run => {
                     let news = run.iter().map(|(_, new)| *new).collect_vec()?;
-                    file.write_all_at(self.base + run[0].0, &news)?;
+                    file.write_all_at(self.location.base + run[0].0, &news)?;
                 }
             }
         }
@@ -362,21 +367,21 @@ impl Disk {
     }
 
     /// Undoes a change of this handle that could not be committed. Returns whether that was possible. If not, its record stays, if it has one, and
-    /// `self.stale` is set.
+    /// `self.last_read.stale` is set.
     fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<FileWrite>) -> bool {
         let durable = self.options.durable;
         // Without the byte at `last`, the record is valid if this is interrupted.
         let record_is_valid = match last {
             Some((pos, _)) => file
-                .write_at(self.base + pos, &[0])
+                .write_at(self.location.base + pos, &[0])
                 .and_then(|()| self.sync(file)),
             None => Ok(()),
         };
         let undone = record_is_valid
-            .and_then(|()| put_back(file, self.base, durable, &record.patches))
-            .and_then(|()| file.truncate(self.base + record.old_len))
+            .and_then(|()| put_back(file, self.location.base, durable, &record.patches))
+            .and_then(|()| file.truncate(self.location.base + record.old_len))
             .and_then(|()| if durable { file.sync() } else { Ok(()) });
-        self.stale |= undone.is_err();
+        self.last_read.stale |= undone.is_err();
         self.has_left_record |= undone.is_err();
         undone.is_ok()
     }
@@ -387,7 +392,7 @@ impl Disk {
         if self.has_left_record {
             let undone = self.while_locked(|disk| {
                 let file = disk.lock_file(true)?.ok_or(Error::LOCK)?;
-                roll_back(&*file, Some(disk.base), disk.options.durable).map(drop)
+                roll_back(&*file, Some(disk.location.base), disk.options.durable).map(drop)
             });
             self.has_left_record = undone.is_err();
         }

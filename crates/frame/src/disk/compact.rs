@@ -4,10 +4,11 @@
 //! step copies as many as fit into the free bytes before them, and then changes their offsets. Copies overwrite only free bytes, so the frame
 //! is valid all the time.
 
+use super::Disk;
 use super::edit::ChunkChange;
+use super::limits::{MAX_COMPACT_LEN, Share};
 use super::places::ChunkWrite;
-use super::writer::Survey;
-use super::{Disk, MAX_COMPACT_LEN, Share};
+use super::space::Survey;
 use crate::binding::{Binding, front_of};
 use crate::change::Delta;
 use crate::free_list::FreeList;
@@ -15,6 +16,7 @@ use crate::header::FrameKind;
 use crate::offsets::Offsets;
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_io::Storage;
@@ -57,7 +59,8 @@ impl ClosedHoles {
     /// What binds the chunks after the moves, if `binding` did before.
     pub(super) fn bind(&self, binding: Binding) -> Option<Binding> {
         self.moved.iter().try_fold(binding, |binding, (from, to)| {
-            let front = front_of(&self.bytes[(to - self.first) as usize..]).ok()?;
+            let chunk = &self.bytes[(to - self.first) as usize..];
+            let front = front_of(&EncodedChunk::parse(chunk).ok()?).ok()?;
             Some(binding.replace((*from, front), (*to, front)))
         })
     }
@@ -81,7 +84,7 @@ impl Disk {
             return Ok(());
         }
         let mut holes = 0;
-        if self.kind == FrameKind::Contiguous {
+        if self.location.kind == FrameKind::Contiguous {
             self.pack_chunks(&*file)?;
             let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
             if end > MAX_COMPACT_LEN && free > end / MIN_FREE && !self.free_list().is_fixed() {
@@ -140,7 +143,8 @@ impl Disk {
         let mut binding = self.view.binding;
         for (place, _, new) in &over {
             if let Some(known) = binding {
-                let fronts = self.front_at(*place).ok().zip(front_of(new).ok());
+                let new = EncodedChunk::parse(new).and_then(|new| front_of(&new));
+                let fronts = self.front_at(*place).ok().zip(new.ok());
                 binding = fronts.map(|(old, new)| known.replace((*place, old), (*place, new)));
             }
         }
@@ -172,7 +176,7 @@ impl Disk {
         let len = usize::try_from(end - first).map_err(|_| Error::MEMORY_ALLOC)?;
         let mut bytes = TryVec::filled(0, len)?;
         let there = self.free_list().end().clamp(first, end) - first;
-        let data = self.base + u64::from(self.view.extent.header_len);
+        let data = self.location.base + u64::from(self.view.extent.header_len);
         file.read_at(data + first, &mut bytes[..there as usize])?;
         for (place, new) in parts {
             if let Some(at) = place.checked_sub(first) {
@@ -283,7 +287,7 @@ impl Disk {
         to: u64,
     ) -> Result<TryVec<(u64, u64)>> {
         const PIECE: usize = 1 << 20;
-        let data = self.base + u64::from(self.view.extent.header_len);
+        let data = self.location.base + u64::from(self.view.extent.header_len);
         let mut piece = TryVec::filled(0, PIECE)?;
         let mut moved = TryVec::with_capacity(moving.len())?;
         let mut end = to;

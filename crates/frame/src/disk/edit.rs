@@ -1,9 +1,10 @@
 //! What a change of chunks writes, and where.
 
+use super::Disk;
 use super::commit::{EncodedMetadata, Overwrite, Writes, changed_part};
 use super::growing_index::new_offsets;
+use super::limits::{MAX_COMPACT_CHUNKS, MAX_COMPACT_LEN, Share, slack};
 use super::places::{ChunkWrite, place_each};
-use super::{Disk, MAX_COMPACT_CHUNKS, MAX_COMPACT_LEN, Share};
 use crate::binding::Binding;
 use crate::change::{Change, ChangedChunk, Delta};
 use crate::fingerprint;
@@ -13,15 +14,10 @@ use crate::index::stored_header;
 use crate::offsets::{Offsets, special_offset};
 use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_io::Storage;
 
-/// The free space for chunks before an uncompressed index, of the chunks' bytes.
-const SLACK: Share = Share {
-    divisor: 64,
-    least: 16 << 10,
-    most: 16 << 20,
-};
 /// A trailer longer than the chunks' bytes divided by this is not moved with every change.
 const LONG_TRAILER: u64 = 32;
 /// In a large frame, holes are closed when more bytes are free than this part of the chunks' bytes.
@@ -53,14 +49,29 @@ impl<'a> ChunkChange<'a> {
         binding: None,
     };
 
-    /// The bytes of the chunks that are added, those of `specials` first.
-    pub(super) fn new_chunks(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let stored = |item: ChangedChunk<'a>| match item {
+    /// The chunks that are added and stored.
+    fn stored(&self) -> impl Iterator<Item = EncodedChunk<'a>> + use<'a> {
+        self.change.items().filter_map(|item| match item {
             ChangedChunk::Stored(chunk) => Some(chunk),
             ChangedChunk::Special(_) | ChangedChunk::Edited(_) => None,
-        };
-        let specials = self.specials.iter().map(|(_, chunk)| &chunk[..]);
-        specials.chain(self.change.items().filter_map(stored))
+        })
+    }
+
+    /// The chunks that get bytes, those of `specials` first.
+    pub(super) fn new_chunks(&self) -> Result<TryVec<EncodedChunk<'a>>> {
+        let mut all = TryVec::new();
+        for (_, chunk) in self.specials {
+            all.push(EncodedChunk::parse(chunk)?)?;
+        }
+        all.extend(self.stored())?;
+        Ok(all)
+    }
+
+    /// The bytes of these chunks.
+    fn new_bytes(&self) -> u64 {
+        let specials: usize = self.specials.iter().map(|(_, chunk)| chunk.len()).sum();
+        let stored: usize = self.stored().map(|chunk| chunk.bytes.len()).sum();
+        (specials + stored) as u64
     }
 }
 
@@ -77,14 +88,8 @@ fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<TryV
 }
 
 /// Whether there may be free bytes between the blocks of a chunk: in one with streams.
-fn may_have_gaps(chunk: &[u8]) -> bool {
-    ChunkHeader::parse(chunk)
-        .is_ok_and(|header| header.special() == Special::None && !header.is_memcpyed())
-}
-
-/// The free space, in bytes, before the index of a large frame whose chunks end at `end`.
-pub(super) fn slack(end: u64) -> u64 {
-    SLACK.of(end)
+fn may_have_gaps(header: &ChunkHeader) -> bool {
+    header.special() == Special::None && !header.is_memcpyed()
 }
 
 impl Disk {
@@ -109,7 +114,7 @@ impl Disk {
     /// Reduces free space after a change. If that fails, the frame is only longer than necessary.
     fn after_change(&mut self, change: &Change) {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
-        let _ = match self.kind {
+        let _ = match self.location.kind {
             FrameKind::Sparse if change.leaves().next().is_some() => self.lower_numbers(),
             FrameKind::Contiguous if comes_and_goes => self.limit_room(),
             _ => Ok(()),
@@ -192,8 +197,7 @@ impl Disk {
     /// The number of bytes that may stay free between the chunks of a frame without free space before its index. If its chunks have more
     /// than [`MAX_COMPACT_LEN`] bytes, any: holes are closed as in a large frame, since to close one now could move all chunks behind it. Otherwise none.
     fn max_free_bytes(&self, change: ChunkChange) -> u64 {
-        let new = change.new_chunks().map(|chunk| chunk.len() as u64);
-        let chunks = self.free_list().end() + new.sum::<u64>();
+        let chunks = self.free_list().end() + change.new_bytes();
         let free =
             self.free_list().free_bytes() + change.leaves.iter().map(|(_, len)| len).sum::<u64>();
         match chunks.saturating_sub(free) > MAX_COMPACT_LEN {
@@ -209,11 +213,10 @@ impl Disk {
             // An index that is not compressed would be out of proportion.
             return true;
         }
-        let chunks = match self.kind {
+        let chunks = match self.location.kind {
             FrameKind::Contiguous => {
-                let new = change.new_chunks();
-                let new: u64 = new.map(|chunk| chunk.len() as u64).sum();
-                self.free_list().end() - self.free_list().free_bytes() + new
+                let list = self.free_list();
+                list.end() - list.free_bytes() + change.new_bytes()
             }
             FrameKind::Sparse => next.cbytes,
         };
@@ -251,17 +254,16 @@ impl Disk {
             leaves,
             ..
         } = chunk_change;
-        let chunks = chunk_change.new_chunks().collect_vec()?;
+        let chunks = chunk_change.new_chunks()?;
         let tails = self.tails(change, &chunks)?;
-        let bytes = chunks.iter().map(|chunk| chunk.len() as u64);
-        let bytes = bytes.sum::<u64>() + tails.iter().sum::<u64>();
+        let bytes = chunk_change.new_bytes() + tails.iter().sum::<u64>();
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
             let most = change.count(count).max(count);
             self.make_room(file, most + 1, bytes)?;
         }
         let limit = self.index_pos() - u64::from(self.view.extent.header_len);
-        let placed = match (self.kind, &mut self.space) {
+        let placed = match (self.location.kind, &mut self.space) {
             (FrameKind::Sparse, _) => self.write_chunk_files(&chunks, next.cbytes),
             (_, Some(space)) => place_each(&mut space.free, &chunks, limit, &tails),
             (_, None) => Err(Error::FAILURE),
@@ -304,14 +306,14 @@ impl Disk {
             binding,
             ..
         }: ChunkChange,
-        (chunks, places): (&[&[u8]], &[u64]),
+        (chunks, places): (&[EncodedChunk], &[u64]),
         next: EncodedMetadata,
     ) -> Result<TryVec<u64>> {
         let delta = self.delta(change, specials, places)?;
         let mut added: TryVec<ChunkWrite> = TryVec::new();
-        if self.kind == FrameKind::Contiguous {
+        if self.location.kind == FrameKind::Contiguous {
             let placed = places.iter().zip(chunks);
-            added.extend(placed.map(|(place, chunk)| (*place, 0, *chunk)))?;
+            added.extend(placed.map(|(place, chunk)| (*place, 0, chunk.bytes)))?;
         }
         let new = added.len();
         let over = self.edited(change, Some(&mut added))?;
@@ -319,7 +321,7 @@ impl Disk {
         let mut loose = edited.collect_vec()?;
         if matches!(change, Change::Update(_)) {
             let new = chunks.iter().zip(places).skip(specials.len());
-            let new = new.filter(|(chunk, _)| may_have_gaps(chunk));
+            let new = new.filter(|(chunk, _)| may_have_gaps(&chunk.header));
             loose.extend(new.map(|(_, place)| *place))?;
         }
         self.write_edit(file, delta, (&added, &over), next, binding)?;
@@ -329,7 +331,7 @@ impl Disk {
     /// Removes the chunk files that a failed change has created. If the frame is stale, the change could not be undone, so the index may refer to
     /// them, and they stay.
     pub(super) fn discard_files(&self, places: &[u64]) {
-        if self.kind == FrameKind::Sparse && !self.stale {
+        if self.location.kind == FrameKind::Sparse && !self.last_read.stale {
             self.remove_files(places);
         }
     }
@@ -393,7 +395,7 @@ impl Disk {
             None => self.view.trailer().to_try_vec()?,
         };
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
-        let cbytes = match self.kind {
+        let cbytes = match self.location.kind {
             FrameKind::Contiguous => extent.cbytes,
             FrameKind::Sparse => next.cbytes,
         };

@@ -1,8 +1,8 @@
 //! The uncompressed index of a large frame, with free space behind it, and where the trailers behind it are written.
 
+use super::Disk;
 use super::commit::{Overwrite, Writes};
-use super::edit::slack;
-use super::{Disk, Share};
+use super::limits::{Share, slack};
 use crate::binding::Binding;
 use crate::change::Delta;
 use crate::fingerprint;
@@ -53,7 +53,7 @@ impl Disk {
     pub(super) fn index_pos(&self) -> u64 {
         let extent = self.view.extent;
         u64::from(extent.header_len)
-            + match self.kind {
+            + match self.location.kind {
                 FrameKind::Contiguous => extent.cbytes,
                 FrameKind::Sparse => 0,
             }
@@ -64,7 +64,7 @@ impl Disk {
         let header_len = u64::from(self.view.extent.header_len);
         let room = self.index_pos() - header_len;
         let end = self.free_list().end();
-        let fits = self.kind == FrameKind::Sparse || end.saturating_add(len) <= room;
+        let fits = self.location.kind == FrameKind::Sparse || end.saturating_add(len) <= room;
         if fits && self.view.capacity.is_some_and(|capacity| capacity >= count) {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Disk {
         let trailer_len = trailer.len() as u64;
         let (pos, trailer_pos) = self.places_of_index(capacity, trailer_len, len);
         let new = &index[..];
-        let cbytes = match self.kind {
+        let cbytes = match self.location.kind {
             FrameKind::Contiguous => {
                 writes.dead.push((pos, new))?;
                 pos - header_len
@@ -129,7 +129,7 @@ impl Disk {
         } = self.view.extent;
         let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
         let (header_len, end) = (u64::from(header_len), self.free_list().end());
-        if self.kind == FrameKind::Sparse {
+        if self.location.kind == FrameKind::Sparse {
             return (header_len, (header_len + index_len).max(frame_len));
         }
         // The old index and trailer must not be overwritten before the new ones are complete. So the new ones are written before them or, if they
@@ -148,13 +148,13 @@ impl Disk {
         }
         let pos = self.index_pos();
         let mut front = [0; EXTENDED_HEADER_LENGTH];
-        file.read_at(self.base + pos, &mut front)?;
+        file.read_at(self.location.base + pos, &mut front)?;
         let len = ChunkHeader::parse(&front)?.cbytes;
         if pos.saturating_add(len as u64) > self.view.extent.frame_len {
             return Err(Error::INVALID_HEADER);
         }
         let mut index = TryVec::filled(0, len)?;
-        file.read_at(self.base + pos, &mut index)?;
+        file.read_at(self.location.base + pos, &mut index)?;
         Ok(fingerprint::of_index(&index))
     }
 

@@ -3,20 +3,17 @@
 //! Until then a frame lies under a temporary name in the same directory, where nobody looks for it. So its changes need neither a lock file nor
 //! syncs.
 
-use super::new::NewFrame;
-use super::{Disk, Loaded, Options, frame_file};
+use super::Disk;
+use super::new::{Goal, NewFrame};
+use super::options::Options;
+use super::paths::frame_file;
 use crate::header::{FrameKind, Header};
+use crate::loaded::Loaded;
 use oxiblosc_base::memory::{CStrBuf, Shared};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::{Mode, paths, whole};
 use std::ffi::CStr;
-
-/// What a hidden frame becomes.
-pub(super) struct Goal {
-    path: CStrBuf,
-    options: Options,
-}
 
 impl Disk {
     /// As [`Disk::create`]; but nothing is at `path` before [`Disk::publish`]. Frames of a back end without files that can be renamed are there at
@@ -44,7 +41,7 @@ impl Disk {
             ..options.clone()
         };
         let (mut disk, loaded) = Self::create(meanwhile, &hidden, header)?;
-        disk.goal = Some(Goal { path, options });
+        disk.creation.goal = Some(Goal { path, options });
         Ok((disk, loaded))
     }
 
@@ -54,31 +51,34 @@ impl Disk {
     /// # Errors
     /// [`Error::FILE_OPEN`] if something is at the path by now; those of output; [`Error::MEMORY_ALLOC`].
     pub fn publish(&mut self) -> Result<()> {
-        let Some(Goal { path, options }) = &self.goal else {
+        let Some(Goal { path, options }) = &self.creation.goal else {
             return Ok(());
         };
         let (path, options) = (CStrBuf::copy_of(path)?, options.clone());
         self.close()?;
-        let is_sparse = self.kind == FrameKind::Sparse;
-        let file = Shared::new(frame_file(&path, self.kind)?)?;
+        let is_sparse = self.location.kind == FrameKind::Sparse;
+        let file = Shared::new(frame_file(&path, self.location.kind)?)?;
         let lock = match options.locking {
             true => Some(SidecarLock::of_frame(&path, is_sparse)?),
             false => None,
         };
-        let made = NewFrame::planned(&path, self.kind, options.locking)?;
+        let made = NewFrame::planned(&path, self.location.kind, options.locking)?;
         match (options.durable, is_sparse) {
             (false, _) => {}
-            (true, true) => paths::sync_dir_with_files(&self.path)?,
-            (true, false) => options.backend.open(&self.file, Mode::ReadWrite)?.sync()?,
+            (true, true) => paths::sync_dir_with_files(&self.location.path)?,
+            (true, false) => options
+                .backend
+                .open(&self.location.file, Mode::ReadWrite)?
+                .sync()?,
         }
-        paths::rename_new(&self.path, &path)?;
-        (self.path, self.file, self.lock) = (path, file, lock);
-        self.made = Some(made.created());
+        paths::rename_new(&self.location.path, &path)?;
+        (self.location.path, self.location.file, self.locks.lock_file) = (path, file, lock);
+        self.creation.made = Some(made.created());
         self.options = options;
-        self.goal = None;
+        self.creation.goal = None;
         if self.options.durable {
-            paths::sync_parent(&self.path)?;
-            self.is_name_durable = true;
+            paths::sync_parent(&self.location.path)?;
+            self.creation.is_name_durable = true;
         }
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! Reading header, index and trailer of a frame.
 
-use super::{FrameView, Loaded, Pending, RETRIES, patches};
+use super::view::{FrameView, Pending, patches};
 use crate::binding::Binding;
 use crate::fingerprint;
 use crate::header::{self, Extent, FrameKind, Header};
 use crate::index::stored_header;
 use crate::journal::{Overlay, overlay};
+use crate::loaded::Loaded;
 use crate::meta::Metalayer;
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
@@ -17,6 +18,8 @@ use oxiblosc_io::{Storage, StorageLock};
 use std::cell::Cell;
 use std::time::Duration;
 
+/// How often a frame is read while another process changes it, and the pause between two attempts in milliseconds.
+const RETRIES: (usize, u64) = (50, 1);
 /// How often a frame is read without a lock, before it is locked for reading.
 const UNLOCKED: usize = 4;
 

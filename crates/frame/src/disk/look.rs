@@ -4,8 +4,9 @@
 //! that or changes the header. Only of a frame without a fingerprint, where the changes before and after a look were both another library's,
 //! does the time of the file's last change tell more.
 
-use super::refresh::Named;
-use super::{Disk, Pending, is_there, patches};
+use super::Disk;
+use super::reader::Named;
+use super::view::{Pending, is_there, patches};
 use crate::fingerprint;
 use crate::journal::{Patch, overlay};
 use oxiblosc_base::Error;
@@ -101,8 +102,8 @@ impl Disk {
     pub fn look(&self) -> Option<CurrencyCheck> {
         let reader = self.reader.as_ref()?;
         let [(_, known), (pos, fingerprint)] = self.view.state_marks();
-        let stale = self.stale || self.news.is_some();
-        if stale || !self.writes_to(self.identity) || known.len() > MAX_HEADER {
+        let stale = self.last_read.stale || self.last_read.news.is_some();
+        if stale || !self.writes_to(self.last_read.identity) || known.len() > MAX_HEADER {
             return None;
         }
         let mut header = [0; MAX_HEADER];
@@ -110,21 +111,21 @@ impl Disk {
         let fingerprint = (pos, *fingerprint.last_chunk()?);
         Some(CurrencyCheck {
             backend: self.options.backend.clone(),
-            path: self.file.clone(),
+            path: self.location.file.clone(),
             file: reader.file.clone(),
-            identity: self.identity,
-            written: self.written,
-            base: self.base,
+            identity: self.last_read.identity,
+            written: self.last_read.written,
+            base: self.location.base,
             header,
             len: known.len(),
             fingerprint,
             pending: self.view.pending.clone(),
-            missing: self.missing,
+            missing: self.last_read.missing,
         })
     }
 
     /// Records the result of a check ([`Currency::Moved`]): the error with which changes of the frame fail, if there is one.
     pub fn set_missing(&mut self, missing: Option<Error>) {
-        self.missing = missing;
+        self.last_read.missing = missing;
     }
 }

@@ -1,8 +1,8 @@
 //! Creates the files and directories of new frames.
 
-use super::Options;
 use super::image::Image;
-use super::paths::{ChunkPaths, with_suffix};
+use super::options::Options;
+use super::paths::{ChunkPaths, frame_file, with_suffix};
 use crate::header::FrameKind;
 use oxiblosc_base::memory::{CStrBuf, Shared};
 use oxiblosc_base::{Context, Doing, Error, Result};
@@ -17,6 +17,25 @@ pub struct NewFrame {
     files: Option<(CStrBuf, CStrBuf, ChunkPaths)>,
 }
 
+/// What is known of the creation of a frame, and of its name.
+#[derive(Default)]
+pub(super) struct Creation {
+    /// The files of the frame, if this handle created them.
+    pub(super) made: Option<NewFrame>,
+    /// Whether this handle created the frame. Where there are no locks, no other one changes it.
+    pub(super) is_creator: bool,
+    /// What the frame becomes, if it is hidden.
+    pub(super) goal: Option<Goal>,
+    /// Whether the name of the frame's file is known to be on the disk.
+    pub(super) is_name_durable: bool,
+}
+
+/// What a hidden frame becomes.
+pub(super) struct Goal {
+    pub(super) path: CStrBuf,
+    pub(super) options: Options,
+}
+
 impl NewFrame {
     /// For the frame that is about to get this path.
     ///
@@ -29,7 +48,7 @@ impl NewFrame {
         let made = NewPath::planned(path, is_sparse, beside)?;
         let files = match is_sparse {
             true => Some((
-                super::frame_file(path, kind)?,
+                frame_file(path, kind)?,
                 lock,
                 ChunkPaths::in_directory(path)?,
             )),

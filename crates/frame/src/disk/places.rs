@@ -1,14 +1,16 @@
 //! Finds places for new chunks of a frame, and reuses the space of removed ones.
 
+use super::Disk;
+use super::limits::MAX_COMPACT_LEN;
 use super::paths::ChunkPaths;
-use super::writer::Survey;
-use super::{Disk, MAX_COMPACT_LEN};
+use super::space::Survey;
 use crate::change::{Change, ChangedChunk};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
 use crate::offsets::{ChunkPlace, Found, Offsets};
 use oxiblosc_base::memory::{Collect, Shared, Sorted, TryVec};
 use oxiblosc_base::{Context, Doing, Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_io::{Mode, Storage, paths};
 use std::ffi::CStr;
@@ -39,13 +41,13 @@ fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'
 /// Finds and takes places before `limit` for chunks, with `tails[i]` free bytes behind chunk `i`, if it has so many items.
 pub(super) fn place_each(
     free: &mut FreeList,
-    chunks: &[&[u8]],
+    chunks: &[EncodedChunk],
     limit: u64,
     tails: &[u64],
 ) -> Result<TryVec<u64>> {
     let mut places = TryVec::with_capacity(chunks.len())?;
     for (i, chunk) in chunks.iter().enumerate() {
-        let (len, tail) = (chunk.len() as u64, tails.get(i).copied().unwrap_or(0));
+        let (len, tail) = (chunk.bytes.len() as u64, tails.get(i).copied().unwrap_or(0));
         let place = free.find(len + tail, limit).ok_or(Error::FAILURE)?;
         free.alloc_with_tail(place, len, tail)?;
         places.push(place)?;
@@ -56,8 +58,8 @@ pub(super) fn place_each(
 impl Disk {
     /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that was changed once is often changed again. One
     /// that replaces a special chunk is written for the first time, and gets none. The list is empty if no chunk gets any.
-    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<TryVec<u64>> {
-        let (FrameKind::Contiguous, Change::Update(items)) = (self.kind, change) else {
+    pub(super) fn tails(&self, change: &Change, chunks: &[EncodedChunk]) -> Result<TryVec<u64>> {
+        let (FrameKind::Contiguous, Change::Update(items)) = (self.location.kind, change) else {
             return Ok(TryVec::new());
         };
         let mut tails = TryVec::filled(0, chunks.len())?;
@@ -68,7 +70,7 @@ impl Disk {
             .filter(|(_, item)| matches!(item, ChangedChunk::Stored(_)));
         let first = chunks.len() - stored.clone().count();
         for ((nchunk, _), at) in stored.zip(first..) {
-            let len = chunks[at].len() as u64;
+            let len = chunks[at].bytes.len() as u64;
             let tail = len / TAIL;
             let is_rewritten = matches!(self.view.offsets.place(*nchunk), Ok(ChunkPlace::At(_)));
             if is_rewritten && len >= MIN_TAILED && tail <= left {
@@ -155,7 +157,7 @@ impl Disk {
     /// Writes chunks into new files of a directory. Returns the numbers of the files. After the change, all chunks together have `cbytes` bytes.
     pub(super) fn write_chunk_files(
         &mut self,
-        chunks: &[&[u8]],
+        chunks: &[EncodedChunk],
         cbytes: u64,
     ) -> Result<TryVec<u64>> {
         let places = self.numbers(chunks.len(), cbytes)?;
@@ -165,14 +167,16 @@ impl Disk {
             let path = paths.of(*number)?;
             made += 1;
             let storage = self.new_chunk_file(path)?;
-            storage.write_at(0, chunk).doing(Doing::WriteChunk)?;
+            storage.write_at(0, chunk.bytes).doing(Doing::WriteChunk)?;
             if self.options.durable {
                 storage.sync()?;
             }
             Ok(())
         });
         let synced = match written {
-            Ok(()) if self.options.durable && !places.is_empty() => paths::sync_dir(&self.path),
+            Ok(()) if self.options.durable && !places.is_empty() => {
+                paths::sync_dir(&self.location.path)
+            }
             other => other,
         };
         if let Err(error) = synced {
@@ -229,8 +233,11 @@ impl Disk {
         }
         let items = chunks
             .iter()
-            .map(|(nchunk, chunk)| (*nchunk, ChangedChunk::Stored(chunk)))
-            .collect_vec()?;
+            .map(|(nchunk, chunk)| {
+                let chunk = EncodedChunk::parse(chunk)?;
+                Ok((*nchunk, ChangedChunk::Stored(chunk)))
+            })
+            .try_collect_vec()?;
         let next = self.unchanged()?;
         self.change(&Change::Update(&items), &[], next)
     }
@@ -251,7 +258,7 @@ impl Disk {
             let ChunkPlace::At(place) = self.view.offsets.place(nchunk)? else {
                 continue;
             };
-            if self.kind == FrameKind::Sparse {
+            if self.location.kind == FrameKind::Sparse {
                 left.push((place, 0))?;
                 continue;
             }
@@ -360,7 +367,7 @@ impl Disk {
 
     /// Removes the files of chunks that a change has removed from a directory.
     pub(super) fn drop_left(&self, left: &[(u64, u64)]) {
-        if self.kind == FrameKind::Contiguous || left.is_empty() {
+        if self.location.kind == FrameKind::Contiguous || left.is_empty() {
             return;
         }
         // No other chunk has one of these files: such a directory is refused when it is read.

@@ -1,49 +1,14 @@
 //! Reads a frame again after another handle or process has changed it.
 
+use super::Disk;
 use super::load::{self, NotLoaded};
 use super::look::{has_bytes, is_written_since};
-use super::{Disk, Loaded, is_there, patches};
+use super::reader::{KeptReader, Named, OpenedFile};
+use super::view::{is_there, patches};
+use crate::loaded::Loaded;
 use oxiblosc_base::memory::Shared;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_io::readers::{FileSlot, READERS};
-use oxiblosc_io::{Exclusion, Mode, Storage};
-
-/// A read handle that is kept open.
-pub(super) struct KeptReader {
-    pub(super) file: Shared<dyn Storage>,
-    _slot: FileSlot<'static>,
-}
-
-/// A file to read the frame from.
-pub(super) struct OpenedFile {
-    pub(super) file: Shared<dyn Storage>,
-    /// What the path leads to.
-    found: Named,
-    /// Its size, if that is known without another system call.
-    size: Option<u64>,
-}
-
-/// What the path of an open file leads to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
-    /// The open file.
-    Same,
-    /// Another file.
-    Another,
-    /// Nothing.
-    Nothing,
-}
-
-impl Named {
-    /// # Errors
-    /// [`Error::FILE_OPEN`] if the path leads to nothing.
-    pub(super) fn is_there(self) -> Result<()> {
-        match self {
-            Self::Nothing => Err(Error::FILE_OPEN),
-            Self::Same | Self::Another => Ok(()),
-        }
-    }
-}
+use oxiblosc_io::{Mode, Storage};
 
 impl Disk {
     /// A file to read from. It is kept open, if the back end and the number of open files allow it. If the path leads to another file, that one is
@@ -56,8 +21,9 @@ impl Disk {
         let backend = &self.options.backend;
         let (file, found) = match &self.reader {
             None => {
-                let file = backend.open(&self.file, Mode::Read)?;
-                let is_other = backend.is_filesystem() && file.identity() != self.identity;
+                let file = backend.open(&self.location.file, Mode::Read)?;
+                let is_other =
+                    backend.is_filesystem() && file.identity() != self.last_read.identity;
                 if !is_other {
                     self.keep_reader(&file);
                 }
@@ -74,8 +40,8 @@ impl Disk {
                 // Reading from the file that is open for changes does not set the time of the last
                 // access.
                 let file = own.unwrap_or_else(|| reader.file.clone());
-                match backend.version(&self.file) {
-                    Some(version) if Some(version.identity) == self.identity => {
+                match backend.version(&self.location.file) {
+                    Some(version) if Some(version.identity) == self.last_read.identity => {
                         return Ok(OpenedFile {
                             file,
                             found: Named::Same,
@@ -83,7 +49,10 @@ impl Disk {
                         });
                     }
                     None => (file, Named::Nothing),
-                    Some(_) => (backend.open(&self.file, Mode::Read)?, Named::Another),
+                    Some(_) => (
+                        backend.open(&self.location.file, Mode::Read)?,
+                        Named::Another,
+                    ),
                 }
             }
         };
@@ -95,14 +64,8 @@ impl Disk {
     /// Keeps the file that the frame was read from open, if the back end and the number of open files allow it.
     pub(super) fn keep_reader(&mut self, file: &Shared<dyn Storage>) {
         self.reader = None;
-        if self.options.backend.is_filesystem()
-            && let Some(slot) = READERS.take()
-            && file.keep()
-        {
-            self.reader = Some(KeptReader {
-                file: file.clone(),
-                _slot: slot,
-            });
+        if self.options.backend.is_filesystem() {
+            self.reader = KeptReader::keep(file);
         }
     }
 
@@ -122,16 +85,16 @@ impl Disk {
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
         self.undo_left();
         match self.follow() {
-            Ok(()) => self.missing = None,
+            Ok(()) => self.last_read.missing = None,
             Err(NotLoaded { error, is_unknown }) if is_unknown => return Err(error),
-            Err(gone) => self.missing = Some(gone.error),
+            Err(gone) => self.last_read.missing = Some(gone.error),
         }
-        Ok(self.news.take())
+        Ok(self.last_read.news.take())
     }
 
     /// Makes the next [`Self::refresh`] return `loaded` again, which its caller could not use.
     pub fn put_back(&mut self, loaded: Loaded) {
-        self.news = Some(loaded);
+        self.last_read.news = Some(loaded);
     }
 
     /// Whether the frame is as it was last read, so that [`Self::refresh`] would return none.
@@ -145,9 +108,9 @@ impl Disk {
     /// [`Error::FILE_OPEN`] if no file is kept open, and the path leads to none.
     pub fn check_current(&mut self) -> Result<bool> {
         let source = self.reader()?;
-        let current = self.news.is_none() && self.is_current_in(&source);
+        let current = self.last_read.news.is_none() && self.is_current_in(&source);
         if current {
-            self.missing = source.found.is_there().err();
+            self.last_read.missing = source.found.is_there().err();
             self.note_size(&source);
         }
         Ok(current)
@@ -155,17 +118,19 @@ impl Disk {
 
     /// Keeps the size of the file, which holds the frame as it is known, for [`Disk::prepare`] if it is locked for a change.
     fn note_size(&mut self, source: &OpenedFile) {
-        let own = self.write_handle.as_ref();
-        let locked = own.is_some_and(|own| own.locked == Some(Exclusion::Granted));
-        self.size = source.size.filter(|_| locked);
+        let locked = self.locks.is_granted();
+        self.locks.size = source.size.filter(|_| locked);
     }
 
     fn is_current_in(&self, source: &OpenedFile) -> bool {
         let file = &*source.file;
         let is_same = source.found != Named::Another
-            && self.writes_to(self.identity)
-            && !is_written_since(file, self.written);
-        !self.stale && is_same && is_there(&self.view.pending, file) && self.has_state_of(file)
+            && self.writes_to(self.last_read.identity)
+            && !is_written_since(file, self.last_read.written);
+        !self.last_read.stale
+            && is_same
+            && is_there(&self.view.pending, file)
+            && self.has_state_of(file)
     }
 
     /// Reads the frame again if it has changed.
@@ -180,7 +145,7 @@ impl Disk {
         if self.is_current_in(&source) {
             self.note_size(&source);
         } else {
-            if self.changing > 0 && !self.writes_to(source.file.identity()) {
+            if self.locks.changing > 0 && !self.writes_to(source.file.identity()) {
                 // The path leads to another file now, which has to be locked before it is read.
                 self.lock_anew().map_err(gone)?;
                 source = self.reader().map_err(gone)?;
@@ -196,8 +161,8 @@ impl Disk {
     /// Those of reading; [`Error::FILE_OPEN`] during a change, for which the frame has just been read, and if the frame was removed: then there is
     /// nothing new to read.
     pub fn reread(&mut self) -> Result<()> {
-        self.leave_to_parent();
-        if self.changing > 0 {
+        self.locks.leave_to_parent();
+        if self.locks.changing > 0 {
             return Err(Error::FILE_OPEN);
         }
         self.forget_closed_reader();
@@ -211,31 +176,31 @@ impl Disk {
     /// Whether the file still has header and fingerprint of the view.
     pub(super) fn has_state_of(&self, file: &dyn Storage) -> bool {
         let (pending, marks) = (patches(&self.view.pending), self.view.state_marks());
-        has_bytes(file, self.base, pending, marks)
+        has_bytes(file, self.location.base, pending, marks)
     }
 
     fn reload(&mut self, source: &OpenedFile) -> std::result::Result<(), NotLoaded> {
-        let (base, kind, file) = (self.base, self.kind, &source.file);
+        let (base, kind, file) = (self.location.base, self.location.kind, &source.file);
         // If the frame could not be read the last time, it is not waited for again.
-        let patient = !self.stale || self.changing > 0;
+        let patient = !self.last_read.stale || self.locks.changing > 0;
         let has_lock = self.has_change_lock(&**file);
-        self.stale = true;
+        self.last_read.stale = true;
         let written = file.written();
         let (view, loaded) = load::load_patiently(&**file, base, kind, patient, has_lock)?;
         if source.found == Named::Another {
             self.keep_reader(file);
-            self.identity = file.identity();
-            self.is_name_durable = false;
+            self.last_read.identity = file.identity();
+            self.creation.is_name_durable = false;
         }
-        if !self.writes_to(self.identity) {
-            self.write_handle = None;
+        if !self.writes_to(self.last_read.identity) {
+            self.locks.write_handle = None;
         }
-        self.written = written.filter(|_| view.stamp().is_none());
+        self.last_read.written = written.filter(|_| view.stamp().is_none());
         self.view = view;
-        self.size = None;
+        self.locks.size = None;
         self.space = None;
-        self.stale = false;
-        self.news = Some(loaded);
+        self.last_read.stale = false;
+        self.last_read.news = Some(loaded);
         Ok(())
     }
 }

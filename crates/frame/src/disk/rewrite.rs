@@ -14,6 +14,7 @@ use crate::offsets::Offsets;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::sort::sort_by_key;
 use oxiblosc_base::memory::{Collect, TryVec};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_io::Storage;
 
 impl Disk {
@@ -27,9 +28,9 @@ impl Disk {
         holes: u64,
     ) -> Result<()> {
         let ChunkChange { change, leaves, .. } = chunk_change;
-        let chunks = chunk_change.new_chunks().collect_vec()?;
+        let chunks = chunk_change.new_chunks()?;
         let mut free = FreeList::default();
-        let places = match self.kind {
+        let places = match self.location.kind {
             FrameKind::Contiguous => {
                 let stays = change.count(self.view.offsets.len()) > 0
                     && change.keeps_stored(&self.view.offsets);
@@ -68,7 +69,7 @@ impl Disk {
             mut binding,
         }: ChunkChange,
         next: EncodedMetadata,
-        (chunks, places): (&[&[u8]], &[u64]),
+        (chunks, places): (&[EncodedChunk], &[u64]),
         (mut free, holes): (FreeList, u64),
     ) -> Result<()> {
         let mut offsets = self.view.offsets.try_clone()?;
@@ -78,9 +79,9 @@ impl Disk {
         let edits = self.edited(change, None)?;
         let loose = edits.iter().map(|(place, ..)| *place).collect_vec()?;
         let mut tight = ClosedHoles::default();
-        if self.kind == FrameKind::Contiguous {
+        if self.location.kind == FrameKind::Contiguous {
             let added = chunks.iter().zip(places);
-            parts.extend(added.map(|(chunk, place)| (*place, *chunk)))?;
+            parts.extend(added.map(|(chunk, place)| (*place, chunk.bytes)))?;
             parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
             if free.free_bytes() > holes
                 && let Some(closed) = self.tighten(file, &mut free, &mut offsets, &parts)?
@@ -141,7 +142,7 @@ impl Disk {
         let trailer = trailer.as_deref().unwrap_or(before);
         let is_other = *offsets != self.view.offsets
             || fingerprint::without(trailer) != fingerprint::without(before);
-        let (data_len, cbytes) = match self.kind {
+        let (data_len, cbytes) = match self.location.kind {
             FrameKind::Contiguous => (end, end),
             FrameKind::Sparse => (0, cbytes),
         };

@@ -1,6 +1,8 @@
 //! Finds and reads the bytes of chunks on disk.
 
-use super::{Disk, MAX_COMPACT_LEN, Pending, patches};
+use super::Disk;
+use super::limits::MAX_COMPACT_LEN;
+use super::view::{Pending, patches};
 use crate::fingerprint::ChecksumScope;
 use crate::header::FrameKind;
 use crate::journal::overlay;
@@ -153,7 +155,7 @@ impl Disk {
             ChunkPlace::Special(kind) => return Ok(Found::Special(kind)),
         };
         let extent = self.view.extent;
-        match self.kind {
+        match self.location.kind {
             FrameKind::Contiguous => {
                 if place > extent.cbytes {
                     return Err(Error::INVALID_HEADER);
@@ -176,12 +178,12 @@ impl Disk {
         let extent = self.view.extent;
         Ok(Stored {
             file: self.current_reader()?,
-            pos: self.base + u64::from(extent.header_len) + place,
+            pos: self.location.base + u64::from(extent.header_len) + place,
             max_len: extent.cbytes.saturating_sub(place),
             expected: None,
             tail: None,
             slack: self.view.extent.frame_len > MAX_COMPACT_LEN,
-            base: self.base,
+            base: self.location.base,
             pending: self.view.pending.clone(),
             checksums: self.view.checksums,
         })
@@ -220,14 +222,14 @@ impl Disk {
     /// [`Error::INVALID_PARAM`] for an offset outside of the frame; [`Error::FILE_OPEN`].
     pub fn at(&mut self, offset: i64) -> Result<Stored> {
         let offset = u64::try_from(offset).map_err(|_| Error::INVALID_PARAM)?;
-        match self.kind {
+        match self.location.kind {
             FrameKind::Contiguous => {
                 // Nobody has compared the header before.
                 self.forget_closed_reader();
                 let extent = self.view.extent;
                 let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
                 Ok(Stored {
-                    pos: self.base + offset,
+                    pos: self.location.base + offset,
                     max_len: end.checked_sub(offset).ok_or(Error::INVALID_PARAM)?,
                     ..self.stored_at(0)?
                 })

@@ -68,7 +68,7 @@ impl Memory {
             }
             for item in change.items() {
                 if let ChangedChunk::Stored(chunk) = item {
-                    self.put(chunk)?;
+                    self.put(chunk.bytes)?;
                 }
             }
             match runs {
@@ -118,7 +118,7 @@ impl Memory {
             .map(|(nchunk, chunk)| (*nchunk, next(chunk.len())))
             .collect_vec()?;
         let new = change.items().map(|item| match item {
-            ChangedChunk::Stored(chunk) => Ok(next(chunk.len())),
+            ChangedChunk::Stored(chunk) => Ok(next(chunk.bytes.len())),
             ChangedChunk::Special(kind) => Ok(special_offset(kind)),
             ChangedChunk::Edited(_) => Err(Error::INVALID_PARAM),
         });
@@ -152,7 +152,7 @@ impl Memory {
                 at: place as usize,
                 len: self.stored_len(*nchunk)?,
                 new: match item {
-                    ChangedChunk::Stored(chunk) => chunk,
+                    ChangedChunk::Stored(chunk) => chunk.bytes,
                     ChangedChunk::Special(_) => &[],
                     ChangedChunk::Edited(_) => return Err(Error::INVALID_PARAM),
                 },
@@ -175,7 +175,7 @@ impl Memory {
             let has_place = matches!(self.offsets.place(*nchunk)?, ChunkPlace::At(_));
             let offset = match item {
                 ChangedChunk::Stored(_) if in_place && has_place => continue,
-                ChangedChunk::Stored(chunk) => self.put(chunk)?,
+                ChangedChunk::Stored(chunk) => self.put(chunk.bytes)?,
                 ChangedChunk::Special(kind) => special_offset(*kind),
                 ChangedChunk::Edited(_) => return Err(Error::INVALID_PARAM),
             };
@@ -200,7 +200,7 @@ impl Memory {
 
 fn item_len(item: &ChangedChunk) -> usize {
     match item {
-        ChangedChunk::Stored(chunk) => chunk.len(),
+        ChangedChunk::Stored(chunk) => chunk.bytes.len(),
         ChangedChunk::Special(_) | ChangedChunk::Edited(_) => 0,
     }
 }

@@ -1,9 +1,9 @@
 //! Parses a frame in a buffer.
 
 use crate::binding::Binding;
-use crate::disk::Loaded;
 use crate::fingerprint;
 use crate::header::{Extent, FrameKind, Header};
+use crate::loaded::Loaded;
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
 use oxiblosc_base::memory::{ToTryVec, TryVec};

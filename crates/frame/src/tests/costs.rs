@@ -221,7 +221,7 @@ fn a_change_of_one_chunk_costs_the_same_in_large_frames() {
     let replaced = [0, 30_000].map(|before| {
         let mut replace = |disk: &mut Disk, next| {
             let new = chunk(random.next(100) + 50, 1);
-            let item = (random.next(count), ChangedChunk::Stored(&new));
+            let item = (random.next(count), stored(&new));
             disk.commit(&Change::Update(&[item]), &[], next).unwrap();
         };
         for _ in 0..before / 3000 {
@@ -241,7 +241,7 @@ fn a_change_of_one_chunk_costs_the_same_in_large_frames() {
         let special = Change::appended(0, &slots);
         disk.commit(&special, &[], next()).unwrap();
         let new = chunk(10, 1);
-        let append = Change::Append(ChangedChunk::Stored(&new));
+        let append = Change::Append(stored(&new));
         disk.commit(&append, &[], next()).unwrap();
         many_changes(&mut disk, count, 1 << 20, |disk, next| {
             disk.commit(&append, &[], next).unwrap();

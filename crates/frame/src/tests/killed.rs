@@ -1,4 +1,4 @@
-//! A process, this program started again, that dies in a write. `tests/crash` of the whole library intercepts the calls of the C library for
+//! A process, this program started again, that dies in a write. `tests/faults/crash` of the whole library intercepts the calls of the C library for
 //! this; these tests run on every system.
 
 use super::*;

@@ -1,6 +1,7 @@
 //! The expected content of a frame, as a list of chunks, and random changes of it.
 
 use super::*;
+use oxiblosc_chunk::encoded::EncodedChunk;
 
 /// A chunk that stores `len` bytes. Its header claims `CHUNKSIZE` bytes of data, since frames use only its sizes.
 pub fn chunk(len: usize, fill: u8) -> Vec<u8> {
@@ -179,9 +180,13 @@ impl std::fmt::Debug for Step {
     }
 }
 
+pub fn stored(chunk: &[u8]) -> ChangedChunk<'_> {
+    ChangedChunk::Stored(EncodedChunk::parse(chunk).unwrap())
+}
+
 pub fn item(item: &ModelChunk) -> ChangedChunk<'_> {
     match item {
-        Ok(chunk) => ChangedChunk::Stored(chunk),
+        Ok(chunk) => stored(chunk),
         Err(kind) => ChangedChunk::Special(*kind),
     }
 }

@@ -2,13 +2,14 @@
 
 use super::chunks::{Chunks, PartSizes};
 use super::write::{ChunkCompressor, ChunkData};
-use crate::coder::{SchunkDecoder, SchunkEncoder};
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
 use crate::fill::{Fill, FilledBlocks};
 use crate::schunk::{Location, State, SuperChunk};
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
-use oxiblosc_chunk::header::MAX_OVERHEAD;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::workers::Workers;
 
@@ -16,7 +17,7 @@ use oxiblosc_chunk::workers::Workers;
 pub(super) struct StoredChunks<'a> {
     schunk: &'a SuperChunk,
     state: &'a State,
-    decoder: &'a dyn SchunkDecoder,
+    decoder: &'a dyn DecodeContext,
 }
 
 impl<'a> StoredChunks<'a> {
@@ -50,10 +51,10 @@ impl Chunks for StoredChunks<'_> {
 /// Makes chunks with the encoder of a super-chunk.
 pub(super) struct ChunkMaker<'a> {
     schunk: &'a SuperChunk,
-    encoder: &'a dyn SchunkEncoder,
+    encoder: &'a dyn EncodeContext,
     nbytes: usize,
     block: usize,
-    /// None if the encoder has to compress every chunk itself; see [`SchunkEncoder::sees_chunks`].
+    /// None if the encoder has to compress every chunk itself; see [`EncodeContext::sees_chunks`].
     params: Option<EncodeParams>,
     hooks: Box<dyn Hooks + 'a>,
 }
@@ -84,14 +85,14 @@ impl<'a> ChunkMaker<'a> {
         Ok(data)
     }
 
-    /// Compresses data with these parameters into `chunk`. Gives the size of the chunk in bytes.
+    /// Compresses data with these parameters into `chunk`. Gives the header of the chunk.
     fn compressed(
         &self,
         params: &EncodeParams,
         data: ChunkData,
         workers: Workers,
         chunk: &mut [u8],
-    ) -> Result<usize> {
+    ) -> Result<Option<ChunkHeader>> {
         let params = EncodeParams {
             nthreads: workers.nthreads,
             ..params.clone()
@@ -117,7 +118,7 @@ impl ChunkCompressor for ChunkMaker<'_> {
     fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer> {
         // The chunk is compressed into its own buffer, because copying it would take a tenth of the time that LZ4 needs for it.
         let mut chunk = Buffer::unspecified(self.nbytes + MAX_OVERHEAD)?;
-        let cbytes = match &self.params {
+        let header = match &self.params {
             // The tuner chooses other blocks than the array's if these have only a few bytes. Such chunks need their data in one buffer.
             Some(params) if params.blocksize == self.block => {
                 self.compressed(params, data, workers, &mut chunk)?
@@ -140,10 +141,8 @@ impl ChunkCompressor for ChunkMaker<'_> {
                 }
             }
         };
-        if !(1..=chunk.len()).contains(&cbytes) {
-            return Err(Error::FAILURE);
-        }
-        chunk.resize(cbytes)?;
+        let header = header.ok_or(Error::FAILURE)?;
+        chunk.resize(header.cbytes)?;
         chunk.shrink_to_fit();
         Ok(chunk)
     }

@@ -11,7 +11,6 @@ use super::write::{Rewriter, SelectionWrite};
 use super::{Dims, MAX_DIM};
 use crate::schunk::copy::VlmetalayerCoder;
 use crate::schunk::{ChunkUpdate, State, SuperChunk, Update};
-use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::memory::{AlignedBuffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::scratch::{self, Scratch};
@@ -79,16 +78,6 @@ impl ItemCopy<'_> {
         copy.copy_box(self.src, &Dims::default())?;
         copy.schunk.copy_vlmetalayers(self.src.schunk, coder)
     }
-}
-
-/// The shape of a block in the metalayer of an array.
-///
-/// # Errors
-/// [`Error::FAILURE`] if there is no such metalayer; those of [`Meta::parse`] and [`BlockShape::new`].
-pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
-    let layer = layers.iter().find(|layer| *layer.name == *NAME);
-    let (meta, _) = Meta::parse(&layer.ok_or(Error::FAILURE)?.content, false)?;
-    BlockShape::new(&meta.blockshape[..meta.ndim])
 }
 
 impl SuperChunk {
@@ -170,20 +159,12 @@ impl<'a> ArrayRef<'a> {
 
     /// The threads of the decompressor.
     fn readers(&self) -> Result<Workers<'a>> {
-        let decoder = self.schunk.decoder()?;
-        Ok(Workers {
-            nthreads: decoder.nthreads(),
-            exec: decoder.executor(),
-        })
+        Ok(self.schunk.decoder()?.workers())
     }
 
     /// The threads of the compressor.
     pub(super) fn writers(&self) -> Result<Workers<'a>> {
-        let encoder = self.schunk.encoder()?;
-        Ok(Workers {
-            nthreads: encoder.nthreads(),
-            exec: encoder.executor(),
-        })
+        Ok(self.schunk.encoder()?.workers())
     }
 
     /// Checks that the items of a slice fit into a buffer, and that the array's sizes are valid.

@@ -3,8 +3,7 @@
 //! An array is cut into chunks, and each chunk into blocks; at the end of a dimension both are padded. The data of a chunk are its blocks one
 //! after the other, and the items of each block are in C order.
 //!
-//! - [`meta`]: the metalayer with the shapes of array, chunks and blocks
-//! - [`shape`], [`geometry`]: lengths along dimensions, and numbers that are computed from the three shapes
+//! - [`ndim`](crate::ndim): the shapes of array, chunks and blocks, and the metalayer that has them
 //! - [`select`]: which blocks a selection touches, and which items of them
 //! - [`runs`]: the items as contiguous runs, in the block and in the caller's buffer
 //! - [`array`]: an array during an operation; [`open`]: between operations; [`create`]: creating one
@@ -22,10 +21,6 @@ mod axes;
 pub mod chunks;
 /// Creating arrays.
 pub mod create;
-/// Shapes, and numbers that are computed from them.
-pub mod geometry;
-/// The metalayer.
-pub mod meta;
 /// Arrays between operations.
 pub mod open;
 /// The API for Rust programs.
@@ -39,8 +34,6 @@ mod resize;
 pub mod runs;
 /// Selections.
 pub mod select;
-/// Lengths along dimensions.
-pub mod shape;
 /// Items at arbitrary positions.
 pub mod sparse;
 /// Shapes of views.
@@ -48,10 +41,5 @@ pub mod views;
 /// Writing.
 pub mod write;
 
+pub use crate::ndim::{Dims, MAX_DIM, geometry, meta, shape};
 pub use array::ArrayRef;
-
-/// The maximum number of dimensions.
-pub const MAX_DIM: usize = oxiblosc_base::memory::grid::MAX_AXES;
-
-/// A number for each dimension. Elements after the last dimension have no meaning.
-pub type Dims = [i64; MAX_DIM];

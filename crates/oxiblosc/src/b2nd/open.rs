@@ -5,8 +5,8 @@ use super::geometry::Geometry;
 use super::meta::Meta;
 use crate::schunk::{Changing, Reading, State, SuperChunk};
 use oxiblosc_base::memory::CStrBuf;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::encode::lock;
 use std::ffi::CStr;
 use std::sync::Mutex;
 

@@ -13,6 +13,7 @@ use crate::schunk::state::{PlannedChange, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
 use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::scratch;
 use oxiblosc_frame::change::{ArrangedChunk, Change};
@@ -264,7 +265,8 @@ impl ArrayRef<'_> {
         let sizes = self.sizes()?;
         let size = sizes.chunk as i32;
         let zeros = special_chunk(Special::Zero, size, self.typesize, sizes.block as i32)?;
-        let zeros_info = ChunkInfo::of(&zeros)?;
+        let zeros = EncodedChunk::parse(&zeros)?;
+        let zeros_info = ChunkInfo::of(&zeros);
         let nchunks = geometry.nchunks()?;
         let kept = reshape.unchanged();
         let changing = count.checked_sub(kept).ok_or(Error::FAILURE)?;
@@ -281,12 +283,14 @@ impl ArrayRef<'_> {
             let made = next.next_if(|(other, _)| *other == nchunk);
             let slot = match (made, reshape.origin(nchunk)) {
                 (Some((_, bytes)), _) => {
-                    let info = ChunkInfo::of(bytes)?;
+                    let EncodedChunk { header, .. } = EncodedChunk::parse(bytes)?;
+                    let info = ChunkInfo::of(&EncodedChunk { bytes, header });
                     coming.push(info)?;
                     if separate {
                         owned.push(std::mem::take(bytes))?;
                     }
-                    ArrangedChunk::New(state.changed_chunk(size, &info, bytes))
+                    let chunk = EncodedChunk { bytes, header };
+                    ArrangedChunk::New(state.changed_chunk(size, &info, chunk))
                 }
                 (None, Some(old)) => {
                     let stays = old.checked_sub(kept).and_then(|at| gone.get_mut(at));
@@ -296,9 +300,9 @@ impl ArrayRef<'_> {
                 (None, None) => {
                     coming.push(zeros_info)?;
                     if separate {
-                        owned.push(Buffer::copy_of(&zeros)?)?;
+                        owned.push(Buffer::copy_of(zeros.bytes)?)?;
                     }
-                    ArrangedChunk::New(state.changed_chunk(size, &zeros_info, &zeros))
+                    ArrangedChunk::New(state.changed_chunk(size, &zeros_info, zeros))
                 }
             };
             slots.push(slot)?;

@@ -7,8 +7,8 @@ use super::store::ChunkUpdate;
 use super::superchunk::SuperChunk;
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::checked::Checked;
-use oxiblosc_chunk::checksum;
 use oxiblosc_frame::change::Change;
 
 /// Chunks get checksums in batches of about this many bytes, each of which is one change of the frame.
@@ -78,7 +78,7 @@ impl SuperChunk {
             while nchunk < state.nchunks() && len < BATCH {
                 if !self.has_own(state, nchunk)? {
                     let chunk = state.chunk(nchunk)?;
-                    let added = checksum::add(&chunk)?;
+                    let added = add_checksums::add(&chunk)?;
                     all &= added.is_some();
                     if let Some(chunk) = added {
                         len += chunk.len();

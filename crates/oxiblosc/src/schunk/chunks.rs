@@ -12,6 +12,7 @@ use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::encode::ChunkInput;
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_chunk::scratch;
@@ -146,19 +147,20 @@ impl State {
     }
 
     /// Puts a chunk into its position. Gives the number of chunks. `owned` is empty, or has the chunk in a buffer, which is moved into the store
-    /// if each chunk there has its own; `bytes` are not used then.
+    /// if each chunk there has its own.
     fn put(
         &mut self,
         schunk: &SuperChunk,
         place: Position,
-        (bytes, info): (&[u8], ChunkInfo),
+        chunk: EncodedChunk,
         owned: &mut TryVec<Buffer>,
     ) -> Result<usize> {
-        let with_checksums = self.with_checksums(bytes)?;
-        let (bytes, info) = match &with_checksums {
-            Some(chunk) => (&chunk[..], ChunkInfo::of(chunk)?),
-            None => (bytes, info.checked(bytes)),
+        let with_checksums = self.with_checksums(chunk.bytes)?;
+        let chunk = match &with_checksums {
+            Some(with) => EncodedChunk::parse(with)?,
+            None => chunk,
         };
+        let info = ChunkInfo::of(&chunk);
         let (counts, storage) = (self.counts, self.storage_kind());
         let nchunks = counts.nchunks;
         let (after, current) = match place {
@@ -177,7 +179,7 @@ impl State {
                 (after, nchunk)
             }
         };
-        let item = self.changed_chunk(after.chunksize, &info, bytes);
+        let item = self.changed_chunk(after.chunksize, &info, chunk);
         let update = [(current, item)];
         let change = match place {
             Position::End => Change::Append(item),
@@ -211,21 +213,20 @@ impl SuperChunk {
     /// [`Error::INVALID_PARAM`] for a position that does not exist; [`Error::CHUNK_APPEND`], [`Error::CHUNK_INSERT`] or [`Error::CHUNK_UPDATE`] for
     /// a chunk that cannot be together with the others; those of a damaged chunk, and of output.
     pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<usize> {
-        let header = ChunkHeader::parse(chunk)?;
         // A lazy chunk, which has only the front, cannot be put into a super-chunk.
-        let chunk = chunk.get(..header.cbytes).ok_or(Error::INVALID_PARAM)?;
-        let info = ChunkInfo::new(&header);
+        let EncodedChunk { bytes, header } = EncodedChunk::parse(chunk)?;
         let mut changing = self.reserve()?;
         // The frame's buffer may move while the chunk is put into it.
-        let inside = changing.state()?.store.holds(chunk);
+        let inside = changing.state()?.store.holds(bytes);
         let apart;
-        let chunk = if inside {
-            apart = Buffer::copy_of(chunk)?;
+        let bytes = if inside {
+            apart = Buffer::copy_of(bytes)?;
             &apart[..]
         } else {
-            chunk
+            bytes
         };
-        changing.commit(|state| state.put(self, place, (chunk, info), &mut TryVec::new()))
+        let chunk = EncodedChunk { bytes, header };
+        changing.commit(|state| state.put(self, place, chunk, &mut TryVec::new()))
     }
 
     /// As [`Self::put_chunk`], but the buffer of the chunk may be moved into the super-chunk.
@@ -237,26 +238,25 @@ impl SuperChunk {
         place: Position,
         chunk: Buffer,
     ) -> std::result::Result<usize, (Error, Buffer)> {
-        let header = match ChunkHeader::parse(&chunk) {
-            // A lazy chunk has only the front.
-            Ok(header) if header.cbytes > chunk.len() => return Err((Error::INVALID_PARAM, chunk)),
-            Ok(header) => header,
+        let header = match EncodedChunk::parse(&chunk) {
+            Ok(encoded) => encoded.header,
             Err(error) => return Err((error, chunk)),
         };
-        let info = ChunkInfo::new(&header);
         let mut chunk = Some(chunk);
         let result = self.change(|state| {
+            let bytes = chunk.as_deref().unwrap_or_default();
+            let bytes = bytes.get(..header.cbytes).unwrap_or_default();
             if state.store.is_frame() {
-                let bytes = chunk.as_deref().unwrap_or_default();
-                let bytes = bytes.get(..header.cbytes).unwrap_or_default();
-                return state.put(self, place, (bytes, info), &mut TryVec::new());
+                let chunk = EncodedChunk { bytes, header };
+                return state.put(self, place, chunk, &mut TryVec::new());
             }
             let mut owned = TryVec::new();
             owned.reserve_exact(1)?;
             if let Some(chunk) = chunk.take() {
                 owned.push_within_capacity(chunk);
             }
-            let result = state.put(self, place, (&[], info), &mut owned);
+            let chunk_apart = EncodedChunk { bytes: &[], header };
+            let result = state.put(self, place, chunk_apart, &mut owned);
             chunk = owned.pop();
             result
         });
@@ -345,16 +345,17 @@ impl SuperChunk {
         if nbytes <= MAX_COPIED || framed {
             let mut scratch = scratch::borrow()?;
             let room = scratch.out.ensure(room_for(nbytes, checksums)?)?;
-            let cbytes = self.encoder()?.compress(source, room, checksums)?;
-            let chunk = &room[..cbytes];
-            let info = ChunkInfo::new(&ChunkHeader::parse(chunk)?);
-            changing.commit(|state| state.put(self, place, (chunk, info), &mut owned))
+            let header = self.encoder()?.compress(source, room, checksums)?;
+            let header = header.ok_or(Error::READ_BUFFER)?;
+            let chunk = EncodedChunk::in_front(room, header);
+            changing.commit(|state| state.put(self, place, chunk, &mut owned))
         } else {
-            let mut chunk = self.compress(source, false)?;
+            let (mut chunk, header) = self.compress_into_buffer(source, false)?;
+            let header = header.ok_or(Error::READ_BUFFER)?;
             chunk.shrink_if_wasteful();
-            let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
             owned.push(chunk)?;
-            changing.commit(|state| state.put(self, place, (&[], info), &mut owned))
+            let chunk = EncodedChunk { bytes: &[], header };
+            changing.commit(|state| state.put(self, place, chunk, &mut owned))
         }
     }
 
@@ -363,10 +364,19 @@ impl SuperChunk {
     /// # Errors
     /// Those of compression.
     pub fn compress(&self, source: ChunkInput, checksums: bool) -> Result<Buffer> {
+        Ok(self.compress_into_buffer(source, checksums)?.0)
+    }
+
+    /// As [`Self::compress`], with the header of the chunk; the buffer is empty without one.
+    fn compress_into_buffer(
+        &self,
+        source: ChunkInput,
+        checksums: bool,
+    ) -> Result<(Buffer, Option<ChunkHeader>)> {
         let mut chunk = Buffer::unspecified(room_for(source.nbytes(), checksums)?)?;
-        let cbytes = self.encoder()?.compress(source, &mut chunk, checksums)?;
-        chunk.resize(cbytes)?;
-        Ok(chunk)
+        let header = self.encoder()?.compress(source, &mut chunk, checksums)?;
+        chunk.resize(header.map_or(0, |header| header.cbytes))?;
+        Ok((chunk, header))
     }
 
     /// Decompresses a chunk into the front of `dest`. Gives the size of its data in bytes.

@@ -6,9 +6,11 @@ use super::rules::StorageKind;
 use super::state::State;
 use super::store::ChunkStore;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, SchunkDecoder, SchunkEncoder, WindowCounts};
 use crate::context::{Compressor, Decompressor};
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams};
+use crate::schunk::host::{Changed, WindowCounts};
 use oxiblosc_base::memory::{Buffer, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
@@ -48,9 +50,9 @@ impl Budget {
 /// How variable-length metalayers are copied.
 pub struct VlmetalayerCoder {
     /// Decompresses the originals.
-    pub decoder: Box<dyn SchunkDecoder>,
+    pub decoder: Box<dyn DecodeContext>,
     /// Compresses the copies.
-    pub encoder: Box<dyn SchunkEncoder>,
+    pub encoder: Box<dyn EncodeContext>,
 }
 
 impl VlmetalayerCoder {

@@ -2,9 +2,11 @@
 
 use super::state::State;
 use super::superchunk::SuperChunk;
-use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder, WindowCounts};
 use crate::context::{Compressor, Decompressor};
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams};
+use crate::schunk::host::{Changed, Host, WindowCounts};
 use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::ChunkInput;
@@ -215,7 +217,7 @@ impl SuperChunk {
         &self,
         name: &[u8],
         content: &[u8],
-        encoder: &dyn SchunkEncoder,
+        encoder: &dyn EncodeContext,
     ) -> Result<usize> {
         let mut changing = self.reserve()?;
         let (at, most) = {
@@ -247,7 +249,7 @@ impl SuperChunk {
         &self,
         name: &[u8],
         content: &[u8],
-        encoder: &dyn SchunkEncoder,
+        encoder: &dyn EncodeContext,
     ) -> Result<usize> {
         let mut changing = self.reserve()?;
         let at = changing.state()?.find_vlmetalayer(name)?;
@@ -276,7 +278,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`]; [`Error::DATA`] and [`Error::READ_BUFFER`] for damaged content; [`Error::MEMORY_ALLOC`].
-    pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn SchunkDecoder) -> Result<(usize, Buffer)> {
+    pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn DecodeContext) -> Result<(usize, Buffer)> {
         let state = self.read()?;
         let at = state.find_vlmetalayer(name)?;
         let chunk = &state.vlmetalayers[at].content;
@@ -367,11 +369,11 @@ fn names(layers: &[Metalayer]) -> Result<TryVec<TryVec<u8>>> {
 }
 
 /// The content of a variable-length metalayer as a chunk.
-fn compressed(content: &[u8], encoder: &dyn SchunkEncoder) -> Result<Buffer> {
+fn compressed(content: &[u8], encoder: &dyn EncodeContext) -> Result<Buffer> {
     let room = content.len() + MAX_OVERHEAD;
     i32::try_from(room).map_err(|_| Error::INVALID_PARAM)?;
     let mut chunk = Buffer::zeroed(room)?;
-    let cbytes = encoder.compress(ChunkInput::Buffer(content), &mut chunk, false)?;
-    chunk.resize(cbytes)?;
+    let header = encoder.compress(ChunkInput::Buffer(content), &mut chunk, false)?;
+    chunk.resize(header.map_or(0, |header| header.cbytes))?;
     Ok(chunk)
 }

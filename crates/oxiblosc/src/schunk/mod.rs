@@ -4,7 +4,8 @@
 //! - [`state`]: its counters, parameters, metalayers and chunks; [`Parameters`]: how its chunks are compressed; [`store`]: where the chunks are
 //! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
 //! - [`open`]: creating and opening super-chunks in Rust programs; [`save`]: conversion to bytes and files
-//! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
+//! - [`host`]: what belongs to the program: contexts, and a window on the state
+//! - [`copy`], [`recompress`]: copies
 //! - [`parsed`]: a parsed chunk, whether it is in memory or in a file
 //! - [`rules`]: what a change does to the counters, and whether it may be made
 //! - [`transaction`]: changes that are committed together; [`staged`]: the chunks before that commit
@@ -17,8 +18,7 @@ pub mod checksums;
 pub mod chunks;
 /// Copies.
 pub mod copy;
-/// Chunks of which only the front is in memory.
-pub mod lazy;
+mod lazy;
 /// Metalayers.
 pub mod metalayers;
 /// Creating and opening super-chunks in Rust programs.
@@ -54,7 +54,7 @@ pub mod windows;
 
 pub use chunks::WholeChunk;
 pub use oxiblosc_frame::parameters::Parameters;
-pub use state::State;
+pub use state::{State, host};
 pub use store::{ChunkStore, ChunkUpdate, Location, Update};
 pub use superchunk::{Changing, Peek, Reading, SuperChunk};
 pub use transaction::Transaction;

@@ -6,14 +6,16 @@ use super::slices::{ChunkPart, ChunkParts, ChunkSizes};
 use super::state::State;
 use super::store::{ChunkUpdate, Location};
 use super::superchunk::SuperChunk;
-use crate::coder::{SchunkDecoder, SchunkEncoder};
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
 use crate::fill::FilledBlocks;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::decompress;
-use oxiblosc_chunk::encode::{self, ChunkInput, lock};
+use oxiblosc_chunk::encode::{self, ChunkInput};
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
@@ -54,7 +56,7 @@ impl ChunkPart {
 pub(super) struct RangeReader<'a> {
     pub schunk: &'a SuperChunk,
     pub state: &'a State,
-    pub decoder: &'a dyn SchunkDecoder,
+    pub decoder: &'a dyn DecodeContext,
 }
 
 impl<'a> RangeReader<'a> {
@@ -64,14 +66,6 @@ impl<'a> RangeReader<'a> {
             state,
             decoder: schunk.decoder()?,
         })
-    }
-
-    /// The threads of the decoder.
-    fn workers(&self) -> Workers<'a> {
-        Workers {
-            nthreads: self.decoder.nthreads(),
-            exec: self.decoder.executor(),
-        }
     }
 
     /// Reads a part of a chunk. False, and nothing is read, if that needs functions of the program.
@@ -114,7 +108,7 @@ impl<'a> RangeReader<'a> {
         if part.is_whole() {
             let workers = match nthreads {
                 0 | 1 => Workers::ALONE,
-                _ => self.workers(),
+                _ => self.decoder.workers(),
             };
             decompress(chunk, dest, None, &NoHooks, workers)?;
         } else {
@@ -142,49 +136,66 @@ impl<'a> RangeReader<'a> {
             })
     }
 
-    /// Reads the bytes from `start` on into `dest`. If they are in several chunks, several threads read.
-    fn read(&self, sizes: &ChunkSizes, start: u64, dest: &mut [u8]) -> Result<()> {
-        let stop = start + dest.len() as u64;
-        let mut queue = PendingParts {
-            parts: sizes.parts(start, stop)?,
-            dest,
-        };
+    /// Reads `parts` of chunks, at most `len`, by several threads if `nworkers` is more than one. `plain` reads a part, or gives false where
+    /// that needs functions of the program: then this thread reads it with `functions`.
+    pub fn read_each<T: Send>(
+        &self,
+        mut parts: impl Iterator<Item = T>,
+        (len, nworkers): (usize, usize),
+        plain: impl Fn(&mut T) -> Result<bool> + Sync,
+        functions: impl Fn(&mut T) -> Result<()>,
+    ) -> Result<()> {
         if self.decoder.has_postfilter() {
-            return queue.try_for_each(|(part, dest)| self.read_with_functions(&part, dest));
+            return parts.try_for_each(|mut part| functions(&mut part));
         }
-        let nthreads = self.decoder.nthreads();
-        let (first, last) = match start < stop {
-            true => (sizes.chunk_of(start), sizes.chunk_of(stop - 1)),
-            false => (0, 0),
-        };
-        let several = first != last;
-        if !several || nthreads == 1 {
-            return queue.try_for_each(|(part, dest)| {
-                if part.nchunk < last {
-                    // The next chunk is loaded into the cache while this one is decompressed.
-                    self.state.store.prefetch(part.nchunk + 1);
-                }
-                if self.read_plain(&part, dest, nthreads)? {
-                    return Ok(());
-                }
-                self.read_with_functions(&part, dest)
+        if nworkers <= 1 {
+            return parts.try_for_each(|mut part| match plain(&mut part)? {
+                true => Ok(()),
+                false => functions(&mut part),
             });
         }
-        let len = last - first + 1;
-        let queue = StealingQueue::new(queue, len, nthreads.min(len))?;
-        // Parts that need functions of the program are left for this thread.
+        let queue = StealingQueue::new(parts, len, nworkers)?;
         let left = Mutex::new(TryVec::new());
-        queue.work(self.workers(), |tid| {
-            while let Some((part, dest)) = queue.next(tid) {
-                if !self.read_plain(&part, dest, 1)? {
-                    lock(&left).push((part, dest))?;
+        queue.work(self.decoder.workers(), |tid| {
+            while let Some(mut part) = queue.next(tid) {
+                if !plain(&mut part)? {
+                    lock(&left).push(part)?;
                 }
             }
             Ok(())
         })?;
         (left.into_inner().unwrap_or_else(PoisonError::into_inner))
             .into_iter()
-            .try_for_each(|(part, dest)| self.read_with_functions(&part, dest))
+            .try_for_each(|mut part| functions(&mut part))
+    }
+
+    /// Reads the bytes from `start` on into `dest`. If they are in several chunks, several threads read.
+    fn read(&self, sizes: &ChunkSizes, start: u64, dest: &mut [u8]) -> Result<()> {
+        let stop = start + dest.len() as u64;
+        let parts = PendingParts {
+            parts: sizes.parts(start, stop)?,
+            dest,
+        };
+        let (first, last) = match start < stop {
+            true => (sizes.chunk_of(start), sizes.chunk_of(stop - 1)),
+            false => (0, 0),
+        };
+        let (len, nthreads) = (last - first + 1, self.decoder.nthreads());
+        let nworkers = nthreads.min(len);
+        // The threads share either the chunks or the blocks of the only one.
+        let within = if nworkers > 1 { 1 } else { nthreads };
+        self.read_each(
+            parts,
+            (len, nworkers),
+            |(part, dest)| {
+                if nworkers <= 1 && part.nchunk < last {
+                    // The next chunk is loaded into the cache while this one is decompressed.
+                    self.state.store.prefetch(part.nchunk + 1);
+                }
+                self.read_plain(part, dest, within)
+            },
+            |(part, dest)| self.read_with_functions(part, dest),
+        )
     }
 }
 
@@ -208,8 +219,8 @@ impl<'a> Iterator for PendingParts<'a> {
 /// Makes the updates that write parts of chunks.
 struct RangeWriter<'a> {
     state: &'a State,
-    encoder: &'a dyn SchunkEncoder,
-    decoder: &'a dyn SchunkDecoder,
+    encoder: &'a dyn EncodeContext,
+    decoder: &'a dyn DecodeContext,
     schunk: &'a SuperChunk,
 }
 
@@ -240,11 +251,8 @@ impl RangeWriter<'_> {
         let mut made = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Generated(nbytes);
         let exec = self.encoder.executor();
-        let cbytes = encode::compress(&params, source, &mut made, &hooks, exec)?;
-        if cbytes == 0 {
-            return Err(Error::FAILURE);
-        }
-        made.resize(cbytes)?;
+        let header = encode::compress(&params, source, &mut made, &hooks, exec)?;
+        made.resize(header.ok_or(Error::FAILURE)?.cbytes)?;
         made.shrink_to_fit();
         Ok(Some(made))
     }

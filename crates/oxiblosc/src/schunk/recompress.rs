@@ -4,11 +4,12 @@ use super::chunks::WholeChunk;
 use super::ranges::is_plain;
 use super::state::State;
 use super::superchunk::SuperChunk;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{AlignedBuffer, Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
-use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::scratch;
@@ -136,8 +137,8 @@ impl<'a> RecompressJob<'a> {
         decompress(&chunk, data, None, &NoHooks, Workers::ALONE)?;
         let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Buffer(data);
-        let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
-        new.resize(cbytes)?;
+        let header = compress(&params, source, &mut new, &NoHooks, &Serial)?;
+        new.resize(header.map_or(0, |header| header.cbytes))?;
         Ok(new)
     }
 }

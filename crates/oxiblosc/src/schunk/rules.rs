@@ -6,6 +6,7 @@
 
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum::{CHECKSUMS, check_header_only};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_frame::offsets::special_of;
 
@@ -66,19 +67,12 @@ impl ChunkInfo {
 
     /// The properties of a chunk that is added to a frame. If its checksum is wrong, `special` is none even for a special chunk, so that
     /// its bytes are stored: readers then find the damage, which an offset for special values would hide.
-    ///
-    /// # Errors
-    /// Those of parsing the header.
-    pub fn of(chunk: &[u8]) -> Result<Self> {
-        Ok(Self::new(&ChunkHeader::parse(chunk)?).checked(chunk))
-    }
-
-    /// The part of [`Self::of`] that needs the bytes of the chunk.
-    pub fn checked(mut self, chunk: &[u8]) -> Self {
-        if self.checksums && self.special.is_some() && check_header_only(chunk).is_err() {
-            self.special = None;
+    pub fn of(chunk: &EncodedChunk) -> Self {
+        let mut info = Self::new(&chunk.header);
+        if info.checksums && info.special.is_some() && check_header_only(chunk.bytes).is_err() {
+            info.special = None;
         }
-        self
+        info
     }
 
     /// The properties of a special chunk that is only an offset in the index.

@@ -6,12 +6,11 @@ use super::slices::ChunkPart;
 use super::superchunk::SuperChunk;
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::encode::lock;
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_chunk::hooks::NoHooks;
-use std::sync::{Mutex, PoisonError};
+use oxiblosc_chunk::scratch;
 
 /// The index of an item, and its destination.
 type SparseItem<'a> = (u64, &'a mut [u8]);
@@ -51,13 +50,8 @@ fn count_chunks(mut entries: &[SparseItem], chunkitems: u64, most: usize) -> usi
 }
 
 impl RangeReader<'_> {
-    /// Reads items of one chunk. False, and nothing is read, if that needs functions of the program. `data` is scratch memory.
-    fn read_items(
-        &self,
-        group: &mut Group,
-        typesize: usize,
-        data: &mut TryVec<u8>,
-    ) -> Result<bool> {
+    /// Reads items of one chunk. False, and nothing is read, if that needs functions of the program.
+    fn read_items(&self, group: &mut Group, typesize: usize) -> Result<bool> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::DATA)? as usize;
         let (nchunk, first) = (group.nchunk, group.first);
@@ -71,7 +65,7 @@ impl RangeReader<'_> {
                     return Ok(false);
                 }
                 if header.special() == Special::Uninit {
-                    // Decompression writes nothing, so that `data` would still have items of another chunk.
+                    // Decompression writes nothing, so that the scratch memory would still have items of another chunk.
                     return Ok(true);
                 }
                 let blocksize = header.blocksize_field().max(1);
@@ -86,6 +80,7 @@ impl RangeReader<'_> {
                     let len = dest.len();
                     getitem::read(chunk, ItemRange { start, len }, dest, &NoHooks)
                 };
+                let mut scratch = scratch::borrow()?;
                 let mut rest = &mut *group.entries;
                 while let Some(entry) = rest.first() {
                     let start = at(entry);
@@ -97,10 +92,8 @@ impl RangeReader<'_> {
                         continue;
                     }
                     let len = at(&run[run.len() - 1]) + typesize - start;
-                    if data.len() < len {
-                        data.resize(len, 0)?;
-                    }
-                    read(start, &mut data[..len])?;
+                    let data = scratch.data.ensure(len)?;
+                    read(start, data)?;
                     for entry in run {
                         entry
                             .1
@@ -137,8 +130,8 @@ impl RangeReader<'_> {
         // A thread reads all items of a chunk.
         let nthreads = self.decoder.nthreads();
         let nchunks = count_chunks(entries, chunkitems, nthreads);
-        let mut rest = entries;
-        let mut groups = std::iter::from_fn(|| {
+        let (count, mut rest) = (entries.len(), entries);
+        let groups = std::iter::from_fn(|| {
             let nchunk = rest.first()?.0 / chunkitems;
             let first = nchunk * chunkitems;
             Some(Group {
@@ -147,36 +140,19 @@ impl RangeReader<'_> {
                 entries: take_front(&mut rest, |entry| entry.0 - first < chunkitems),
             })
         });
-        if self.decoder.has_postfilter() {
-            return groups
-                .try_for_each(|mut group| self.read_items_with_functions(&mut group, typesize))
-                .map_err(Error::or_failure);
-        }
-        let groups = Mutex::new(groups);
-        // Groups that need functions of the program are left for this thread.
-        let (left, failed) = (Mutex::new(TryVec::new()), Mutex::new(None));
-        let exec = self.decoder.executor();
-        exec.run(nthreads, exec.workers(nthreads, nchunks), &|_| {
-            let mut data = TryVec::new();
-            while lock(&failed).is_none() {
-                let next = lock(&groups).next();
-                let Some(mut group) = next else { return };
-                let done = self.read_items(&mut group, typesize, &mut data);
-                let done = done.and_then(|done| match done {
-                    true => Ok(()),
-                    false => lock(&left).push(group),
-                });
-                if let Err(error) = done {
-                    *lock(&failed) = Some(error);
+        let nworkers = self.decoder.executor().workers(nthreads, nchunks);
+        self.read_each(
+            groups,
+            (count, nworkers),
+            |group| self.read_items(group, typesize),
+            |group| {
+                let read = self.read_items_with_functions(group, typesize);
+                match self.decoder.has_postfilter() {
+                    true => read.map_err(Error::or_failure),
+                    false => read,
                 }
-            }
-        })?;
-        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
-        (left.into_inner().unwrap_or_else(PoisonError::into_inner))
-            .into_iter()
-            .try_for_each(|mut group| self.read_items_with_functions(&mut group, typesize))
+            },
+        )
     }
 }
 
@@ -216,16 +192,14 @@ impl SuperChunk {
 
 #[cfg(test)]
 mod tests {
-    use crate::coder::{Coders, SchunkDecoder};
+    use crate::decoding::DecodeContext;
     use crate::schunk::chunks::Position;
+    use crate::schunk::host::Coders;
     use crate::schunk::open::next_id;
     use crate::schunk::store::ChunkStore;
     use crate::{CParams, Compressor, DParams, Decompressor, Special, StorageParams, SuperChunk};
     use oxiblosc_base::Result;
     use oxiblosc_base::memory::TryVec;
-    use oxiblosc_chunk::Chunk;
-    use oxiblosc_chunk::getitem::ItemRange;
-    use oxiblosc_chunk::header::ChunkHeader;
     use oxiblosc_chunk::hooks::{Executor, Hooks};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -291,41 +265,9 @@ mod tests {
         }
     }
 
-    impl SchunkDecoder for CountingDecoder {
-        fn decompress(&self, header: &ChunkHeader, chunk: &[u8], to: &mut [u8]) -> Result<usize> {
-            SchunkDecoder::decompress(&self.decoder, header, chunk, to)
-        }
-
-        fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], to: &mut [u8]) -> Result<usize> {
-            self.decoder.decompress_chunk(chunk, front, to)
-        }
-
-        fn decompress_items(
-            &self,
-            chunk: &Chunk,
-            front: &[u8],
-            range: ItemRange,
-            to: &mut [u8],
-        ) -> Result<()> {
-            SchunkDecoder::decompress_items(&self.decoder, chunk, front, range, to)
-        }
-
-        fn decompress_block(
-            &self,
-            chunk: &Chunk,
-            front: &[u8],
-            nblock: usize,
-            to: &mut [u8],
-        ) -> Result<()> {
-            self.decoder.decompress_block(chunk, front, nblock, to)
-        }
-
+    impl DecodeContext for CountingDecoder {
         fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
             self.decoder.hooks(front)
-        }
-
-        fn has_postfilter(&self) -> bool {
-            false
         }
 
         fn nthreads(&self) -> usize {
@@ -376,9 +318,10 @@ mod tests {
                         .all(|(item, coord)| item == [(coord / 1000) as u8; 4])
                 );
                 let asked = workers.swap(0, Ordering::Relaxed);
+                let wanted = nchunks.min(nthreads);
                 assert_eq!(
                     asked,
-                    nchunks.min(nthreads),
+                    if wanted > 1 { wanted } else { 0 },
                     "{coords:?}, {nthreads} threads"
                 );
             }

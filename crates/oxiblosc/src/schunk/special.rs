@@ -5,6 +5,7 @@ use super::state::PlannedChange;
 use super::superchunk::{Changing, SuperChunk};
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
@@ -67,11 +68,15 @@ impl SuperChunk {
             for part in new {
                 counts = match *part {
                     NewChunks::One(bytes) => {
-                        let len = ChunkHeader::parse(bytes)?.cbytes;
-                        let bytes = bytes.get(..len).ok_or(Error::INVALID_PARAM)?;
-                        let made = state.with_checksums(bytes)?;
-                        let info = ChunkInfo::of(made.as_deref().unwrap_or(bytes))?;
-                        ones.push((bytes, made, info))?;
+                        let chunk = EncodedChunk::parse(bytes)?;
+                        let made = state.with_checksums(chunk.bytes)?;
+                        let header = match &made {
+                            Some(made) => ChunkHeader::parse(made)?,
+                            None => chunk.header,
+                        };
+                        let bytes = made.as_deref().unwrap_or(chunk.bytes);
+                        let info = ChunkInfo::of(&EncodedChunk { bytes, header });
+                        ones.push((chunk.bytes, made, header, info))?;
                         counts.appended(&info, storage)?
                     }
                     NewChunks::Specials {
@@ -88,9 +93,10 @@ impl SuperChunk {
             if has_specials && counts.chunksize <= 0 {
                 return Err(Error::CHUNK_APPEND);
             }
-            let mut ones = ones.iter().map(|(bytes, made, info)| {
-                let bytes = made.as_deref().unwrap_or(bytes);
-                ArrangedChunk::New(state.changed_chunk(counts.chunksize, info, bytes))
+            let mut ones = ones.iter().map(|(bytes, made, header, info)| {
+                let (bytes, header) = (made.as_deref().unwrap_or(bytes), *header);
+                let chunk = EncodedChunk { bytes, header };
+                ArrangedChunk::New(state.changed_chunk(counts.chunksize, info, chunk))
             });
             let slot = |part: &NewChunks| match *part {
                 NewChunks::One(_) => ones.next().ok_or(Error::FAILURE),
@@ -207,10 +213,10 @@ impl SuperChunk {
         owned.reserve_exact(nchunks)?;
         for nchunk in 1..=nchunks {
             let bytes = if nchunk == nchunks { last } else { chunk };
-            let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
-            counts = counts.appended(&info, storage)?;
-            slots.push_within_capacity(ArrangedChunk::New(ChangedChunk::Stored(bytes)));
-            owned.push_within_capacity(Buffer::copy_of(bytes)?);
+            let chunk = EncodedChunk::parse(bytes)?;
+            counts = counts.appended(&ChunkInfo::new(&chunk.header), storage)?;
+            slots.push_within_capacity(ArrangedChunk::New(ChangedChunk::Stored(chunk)));
+            owned.push_within_capacity(Buffer::copy_of(chunk.bytes)?);
         }
         self.set_current((there + nchunks).saturating_sub(1));
         let plan = PlannedChange {

@@ -6,6 +6,7 @@ use super::store::{ChunkStore, Location};
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::Checked;
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
@@ -190,7 +191,7 @@ impl Staged {
         for item in change.items() {
             numbers.push(match item {
                 ChangedChunk::Special(kind) => special_offset(kind),
-                ChangedChunk::Stored(chunk) if owned.is_none() => self.push_copy(chunk)?,
+                ChangedChunk::Stored(chunk) if owned.is_none() => self.push_copy(chunk.bytes)?,
                 ChangedChunk::Stored(_) => {
                     next += 1;
                     number_of(next - 1)
@@ -317,7 +318,7 @@ impl Staged {
                         slots.push(ArrangedChunk::Old(old))?;
                         continue;
                     }
-                    Origin::New(new) => ChangedChunk::Stored(&self.new[new]),
+                    Origin::New(new) => ChangedChunk::Stored(EncodedChunk::parse(&self.new[new])?),
                     Origin::Special(kind) => ChangedChunk::Special(kind),
                 };
                 slots.push(ArrangedChunk::New(item))?;

@@ -1,6 +1,8 @@
 //! The state of a super-chunk.
 
 mod changes;
+/// What belongs to the program of a super-chunk.
+pub mod host;
 mod sizes;
 
 use super::Parameters;
@@ -8,10 +10,11 @@ use super::rules::{ChunkInfo, Counts, StorageKind};
 use super::slices::ChunkSizes;
 use super::staged::Before;
 use super::store::{ChunkStore, Location, lock, unlocked};
-use crate::coder::{Changed, Host, WindowCounts};
+use crate::schunk::host::{Changed, Host, WindowCounts};
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::checksum;
+use oxiblosc_chunk::add_checksums;
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::tune::BlocksizeRequest;
@@ -165,12 +168,12 @@ impl State {
     pub(crate) fn changed_chunk<'a>(
         &self,
         chunksize: i32,
-        chunk: &ChunkInfo,
-        bytes: &'a [u8],
+        info: &ChunkInfo,
+        chunk: EncodedChunk<'a>,
     ) -> ChangedChunk<'a> {
-        match chunk.special {
+        match info.special {
             Some(kind) if self.store.is_frame() && chunksize > 0 => ChangedChunk::Special(kind),
-            _ => ChangedChunk::Stored(bytes),
+            _ => ChangedChunk::Stored(chunk),
         }
     }
 
@@ -191,7 +194,7 @@ impl State {
         if !self.checksums || !self.store.is_frame() {
             return Ok(None);
         }
-        match checksum::add(chunk) {
+        match add_checksums::add(chunk) {
             Err(error) if error == Error::MEMORY_ALLOC => Err(error),
             // A damaged chunk is kept as it is.
             Err(_) => Ok(None),

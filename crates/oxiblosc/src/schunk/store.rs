@@ -432,7 +432,7 @@ fn commit_separate(chunks: &mut TryVec<Buffer>, change: &Change) -> Result<()> {
     let mut new = TryVec::new();
     for item in change.items() {
         match item {
-            ChangedChunk::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
+            ChangedChunk::Stored(chunk) => new.push(Buffer::copy_of(chunk.bytes)?)?,
             ChangedChunk::Special(_) | ChangedChunk::Edited(_) => return Err(Error::FAILURE),
         }
     }

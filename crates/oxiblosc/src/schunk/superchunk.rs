@@ -21,7 +21,9 @@ use super::Parameters;
 use super::rules::Counts;
 use super::state::{PlannedChange, State, is_loss};
 use super::store::{ChunkStore, lock};
-use crate::coder::{Changed, Host, SchunkDecoder, SchunkEncoder};
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
+use crate::schunk::host::{Changed, Host};
 use oxiblosc_base::memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, Loaded, LockState, NewFrame};
@@ -211,7 +213,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of [`Host::encoder`].
-    pub fn encoder(&self) -> Result<&dyn SchunkEncoder> {
+    pub fn encoder(&self) -> Result<&dyn EncodeContext> {
         self.host.encoder()
     }
 
@@ -219,7 +221,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of [`Host::decoder`].
-    pub fn decoder(&self) -> Result<&dyn SchunkDecoder> {
+    pub fn decoder(&self) -> Result<&dyn DecodeContext> {
         self.host.decoder()
     }
 

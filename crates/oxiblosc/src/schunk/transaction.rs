@@ -7,7 +7,7 @@ use super::staged::{Before, Staged};
 use super::state::State;
 use super::store::ChunkStore;
 use super::superchunk::{Locked, SuperChunk};
-use crate::coder::{Changed, Host, WindowCounts};
+use crate::schunk::host::{Changed, Host, WindowCounts};
 use oxiblosc_base::memory::{Collect, ToTryVec, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::disk::Metadata;

@@ -2,7 +2,7 @@
 //! metalayer, whose address does not change until the metalayer is removed.
 
 use super::state::State;
-use crate::coder::{Changed, WindowCounts};
+use crate::schunk::host::{Changed, WindowCounts};
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::{Buffer, TryVec, boxed};
 use oxiblosc_frame::meta::Metalayer;

@@ -1,12 +1,13 @@
 //! Applies changes of chunks to the store, the counters and the program's window.
 
 use super::State;
-use crate::coder::{Changed, Host, WindowCounts};
+use crate::schunk::host::{Changed, Host, WindowCounts};
 use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::store::{ChunkStore, ChunkUpdate, Location, Update, apply_separate};
 use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{Buffer, Collect, Edit, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::change::{Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
@@ -24,6 +25,14 @@ pub(crate) struct PlannedChange<'a> {
     pub change: Change<'a>,
     /// The new chunks, if they are to be moved into the store, which keeps each in its own buffer. If the change fails, they are still here.
     pub owned: Option<&'a mut TryVec<Buffer>>,
+}
+
+/// A chunk that replaces another.
+struct NewChunk {
+    nchunk: usize,
+    bytes: Buffer,
+    header: ChunkHeader,
+    info: ChunkInfo,
 }
 
 impl State {
@@ -145,8 +154,14 @@ impl State {
                 }
                 update => {
                     let chunk = self.updated(nchunk, update)?;
-                    let info = ChunkInfo::of(&chunk)?;
-                    wholes.push((nchunk, chunk, info))?;
+                    let encoded = EncodedChunk::parse(&chunk)?;
+                    let (header, info) = (encoded.header, ChunkInfo::of(&encoded));
+                    wholes.push(NewChunk {
+                        nchunk,
+                        bytes: chunk,
+                        header,
+                        info,
+                    })?;
                     info
                 }
             };
@@ -191,19 +206,22 @@ impl State {
     fn replace(
         &mut self,
         host: &dyn Host,
-        mut wholes: TryVec<(usize, Buffer, ChunkInfo)>,
+        mut wholes: TryVec<NewChunk>,
         edits: &[(usize, TryVec<Edit>)],
         counts: Counts,
     ) -> Result<()> {
-        let take = |whole: &mut (usize, Buffer, ChunkInfo)| std::mem::take(&mut whole.1);
+        let take = |whole: &mut NewChunk| std::mem::take(&mut whole.bytes);
         let mut owned = None;
         if !self.store.is_frame() {
             owned = Some(wholes.iter_mut().map(take).collect_vec()?);
         }
         let mut items: TryVec<(usize, ChangedChunk)> = wholes
             .iter()
-            .map(|(nchunk, chunk, info)| {
-                (*nchunk, self.changed_chunk(counts.chunksize, info, chunk))
+            .map(|new| {
+                let (bytes, header) = (&new.bytes[..], new.header);
+                let chunk = EncodedChunk { bytes, header };
+                let item = self.changed_chunk(counts.chunksize, &new.info, chunk);
+                (new.nchunk, item)
             })
             .collect_vec()?;
         let edited = edits

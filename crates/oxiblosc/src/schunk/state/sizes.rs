@@ -2,7 +2,7 @@
 
 use super::State;
 use super::changes::MAX_STORED_SPECIALS;
-use crate::coder::{Changed, Host};
+use crate::schunk::host::{Changed, Host};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::ChunkSizes;
 use crate::schunk::store::Location;

@@ -3,9 +3,12 @@
 use super::SuperChunk;
 use crate::CParams;
 use crate::StorageParams;
-use crate::coder::{Host, SchunkDecoder, SchunkEncoder, WindowCounts};
-use crate::context::{Compressor, Contexts, Decompressor};
+use crate::context::{Compressor, Decompressor};
+use crate::decoding::DecodeContext;
+use crate::encoding::EncodeContext;
 use crate::params::DParams;
+use crate::schunk::host::Contexts;
+use crate::schunk::host::{Host, WindowCounts};
 use crate::schunk::open::{NewSuperChunk, Place, Protection, next_id};
 use crate::schunk::rules::Counts;
 use crate::schunk::state::State;
@@ -28,11 +31,11 @@ struct FailingWindow {
 }
 
 impl Host for FailingWindow {
-    fn encoder(&self) -> Result<&dyn SchunkEncoder> {
+    fn encoder(&self) -> Result<&dyn EncodeContext> {
         self.contexts.encoder()
     }
 
-    fn decoder(&self) -> Result<&dyn SchunkDecoder> {
+    fn decoder(&self) -> Result<&dyn DecodeContext> {
         self.contexts.decoder()
     }
 

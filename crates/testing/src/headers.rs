@@ -1,0 +1,4 @@
+//! What C headers declare.
+
+pub mod items;
+pub mod macros;
