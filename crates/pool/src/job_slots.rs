@@ -22,7 +22,7 @@ use oxiblosc_base::memory::env::on_caught_panic;
 /// The work of one parallel run, called with a worker index.
 ///
 /// - All workers have the floating-point state of the caller: results do not depend on their number.
-/// - The caller of `run` is worker 0. Each worker thread that joins gets the next index, and no index is given twice in one run, so
+/// - The caller of [`run`](crate::run) is worker 0. Each worker thread that joins gets the next index, and no index is given twice in one run, so
 ///   it can select the worker's own scratch buffers.
 /// - A call may return only when no work is left to claim: after the first return no further worker joins.
 pub type Job<'a> = dyn Fn(usize) + Sync + 'a;

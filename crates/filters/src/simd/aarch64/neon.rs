@@ -144,7 +144,7 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Optio
     unsafe { bitshuffle::generic::run::<Neon, 4, false>(typesize, src, dst, others) }
 }
 
-/// Like [`shuffle`], in small tiles, for few elements.
+/// Like [`shuffle`](fn@shuffle), in small tiles, for few elements.
 fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: every aarch64 has NEON.
     unsafe {
@@ -166,7 +166,7 @@ fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Like [`bitshuffle`], in small tiles, for few elements.
+/// Like [`bitshuffle`](fn@bitshuffle), in small tiles, for few elements.
 fn few_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitshuffle);
     // SAFETY: every aarch64 has NEON.

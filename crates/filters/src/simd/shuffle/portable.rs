@@ -3,7 +3,7 @@
 /// How many elements are transposed together, so that the bytes read for one stream are still in the cache for the next.
 const TILE: usize = 64;
 
-/// See [`super::shuffle`]; `typesize` is at least 1 and `dst` as long as `src`.
+/// See [`crate::shuffle::shuffle`]; `typesize` is at least 1 and `dst` as long as `src`.
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let n = src.len() / typesize;
     let (elements, leftover) = src.split_at(n * typesize);
@@ -21,7 +21,7 @@ pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// See [`super::unshuffle`]; `typesize` is at least 1 and `dst` as long as `src`.
+/// See [`crate::shuffle::unshuffle`]; `typesize` is at least 1 and `dst` as long as `src`.
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let n = src.len() / typesize;
     let (streams, leftover) = src.split_at(n * typesize);

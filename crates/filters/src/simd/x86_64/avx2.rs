@@ -196,7 +196,7 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Optio
     unsafe { bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, others) }
 }
 
-/// Like [`shuffle`], in small tiles, for few elements.
+/// Like [`shuffle`](fn@shuffle), in small tiles, for few elements.
 #[target_feature(enable = "avx2")]
 pub(super) fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
@@ -226,7 +226,7 @@ pub(super) fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Like [`bitshuffle`], with GFNI.
+/// Like [`bitshuffle`](fn@bitshuffle), with GFNI.
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitshuffle);

@@ -265,7 +265,7 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Optio
     unsafe { bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, others) }
 }
 
-/// Like [`bitshuffle`], with GFNI and VBMI.
+/// Like [`bitshuffle`](fn@bitshuffle), with GFNI and VBMI.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     if typesize == 2 {

@@ -161,7 +161,7 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<
     unsafe { bitshuffle::generic::run_small::<Lane<false>, true>(typesize, src, dst, others) }
 }
 
-/// Like [`bitshuffle`], for less than a tile.
+/// Like [`bitshuffle`](fn@bitshuffle), for less than a tile.
 fn padded_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let kernel = BitKernel(bitshuffle);
     // SAFETY: every x86-64 has SSE2.
