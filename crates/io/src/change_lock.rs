@@ -198,7 +198,7 @@ impl ChangeLock {
     /// [`operation::TIMEOUT`].
     ///
     /// # Errors
-    /// [`Error::LOCK`]: this thread holds the lock through another open file, or the wait was too long.
+    /// [`Error::LOCK`] if this thread holds the lock through another open file, or the wait was too long.
     pub fn take(&self, file: &impl LockCalls, identity: Option<(u64, u64)>) -> Result<Exclusion> {
         let mut waiting = Waiting::new(operation::timeout(1));
         loop {
